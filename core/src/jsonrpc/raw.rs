@@ -1,0 +1,195 @@
+use alloc::string::String;
+use core::fmt;
+
+use bytestring::ByteString;
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Error as _, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One JSON value as text, checked but not taken apart.
+///
+/// Borrows from the frame that it came in, or shares an allocation by reference count; a clone
+/// never copies the text. Deserialise it straight into your own type with [`RawJson::decode`].
+#[derive(Clone)]
+pub struct RawJson<'a>(Text<'a>);
+
+#[derive(Clone)]
+enum Text<'a> {
+    Borrowed(&'a str),
+    Shared(ByteString),
+}
+
+impl<'a> RawJson<'a> {
+    /// The empty object.
+    pub const EMPTY_OBJECT: RawJson<'static> = RawJson(Text::Borrowed("{}"));
+    /// `null`.
+    pub const NULL: RawJson<'static> = RawJson(Text::Borrowed("null"));
+
+    /// Checks that `text` is one JSON value with nothing after it.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: `text` is not JSON.
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<&RawValue>(text).map(|value| Self::trusted(value.get()))
+    }
+
+    /// Serialises `value`.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: the value cannot be JSON (a map whose keys are not strings, or a
+    /// `Serialize` that fails).
+    pub fn from_serialize<T: Serialize + ?Sized>(
+        value: &T,
+    ) -> Result<RawJson<'static>, serde_json::Error> {
+        serde_json::to_string(value).map(|text| RawJson(Text::Shared(text.into())))
+    }
+
+    /// Text that is known to be one JSON value.
+    pub(crate) const fn trusted(text: &'a str) -> Self {
+        Self(Text::Borrowed(text))
+    }
+
+    /// Shared text that is known to be one JSON value.
+    pub(crate) const fn trusted_shared(text: ByteString) -> RawJson<'static> {
+        RawJson(Text::Shared(text))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Text::Borrowed(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+
+    /// Deserialises the value; strings without escapes and nested [`RawJson`] borrow from it.
+    ///
+    /// # Errors
+    ///
+    /// The fault of whoever wrote the value: it does not have the shape of `T`.
+    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(self.as_str())
+    }
+
+    /// The same value, free of the frame's lifetime. Copies borrowed text, shares shared text.
+    #[must_use]
+    pub fn into_owned(self) -> RawJson<'static> {
+        RawJson(Text::Shared(match self.0 {
+            Text::Borrowed(text) => String::from(text).into(),
+            Text::Shared(text) => text,
+        }))
+    }
+
+    /// The same value, borrowing from this one.
+    #[must_use]
+    pub fn borrow(&self) -> RawJson<'_> {
+        RawJson(Text::Borrowed(self.as_str()))
+    }
+}
+
+impl fmt::Debug for RawJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for RawJson<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for RawJson<'_> {
+    /// Compares the text: values that differ in white space differ.
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson<'_> {}
+
+impl Serialize for RawJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_str::<&RawValue>(self.as_str())
+            .map_err(S::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(|value| Self::trusted(value.get()))
+    }
+}
+
+/// One JSON value as text that owns itself: the form for fields of messages that outlive a frame.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Json(RawJson<'static>);
+
+impl Json {
+    /// See [`RawJson::from_serialize`].
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: the value cannot be JSON.
+    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        RawJson::from_serialize(value).map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The value, borrowing from this one.
+    #[must_use]
+    pub fn as_raw(&self) -> RawJson<'_> {
+        self.0.borrow()
+    }
+
+    /// Deserialises the value.
+    ///
+    /// # Errors
+    ///
+    /// The fault of whoever wrote the value: it does not have the shape of `T`.
+    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
+        self.0.decode()
+    }
+}
+
+impl From<RawJson<'_>> for Json {
+    fn from(value: RawJson<'_>) -> Self {
+        Self(value.into_owned())
+    }
+}
+
+impl From<Json> for RawJson<'static> {
+    fn from(value: Json) -> Self {
+        value.0
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        alloc::boxed::Box::<RawValue>::deserialize(deserializer).map(|value| {
+            let text: alloc::boxed::Box<str> = value.into();
+            Self(RawJson::trusted_shared(String::from(text).into()))
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! The Model Context Protocol as a pure, synchronous state machine.
+//!
+//! Bytes, commands and the time go in; frames, events and the next deadline come out. The crate
+//! does no I/O, reads no clock, draws no randomness, spawns nothing and blocks on nothing.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod instant;
+pub mod jsonrpc;
+pub mod protocol;
+
+pub use instant::Instant;
+pub use protocol::revision::{Era, Revision, Revisions};

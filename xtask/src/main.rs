@@ -1,0 +1,3 @@
+//! The chores of this project: `cargo run -p xtask -- help`.
+
+fn main() {}
