@@ -1,0 +1,464 @@
+//! Capabilities as a set of flags: what a side declared, in the form that the gate asks for.
+
+use core::fmt;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::revision::Revision;
+
+/// One side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The side that opens the connection and calls tools.
+    Client,
+    /// The side that offers tools, resources and prompts.
+    Server,
+}
+
+impl Role {
+    /// The other side.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// `client` or `server`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A capability, or one of its flags, that gates a message. Which side declares it stands beside
+/// it where it is used: tasks, for one, are declared by either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Capability {
+    /// Server: `tools`.
+    Tools,
+    /// Server: `tools.listChanged`.
+    ToolsListChanged,
+    /// Server: `resources`.
+    Resources,
+    /// Server: `resources.subscribe`.
+    ResourcesSubscribe,
+    /// Server: `resources.listChanged`.
+    ResourcesListChanged,
+    /// Server: `prompts`.
+    Prompts,
+    /// Server: `prompts.listChanged`.
+    PromptsListChanged,
+    /// Server: `logging`.
+    Logging,
+    /// Server: `completions`.
+    Completions,
+    /// Client: `roots`.
+    Roots,
+    /// Client: `roots.listChanged`.
+    RootsListChanged,
+    /// Client: `sampling`.
+    Sampling,
+    /// Client: `sampling.tools`.
+    SamplingTools,
+    /// Client: `sampling.context`.
+    SamplingContext,
+    /// Client: `elicitation`, in any mode.
+    Elicitation,
+    /// Client: `elicitation.form`, which an empty `elicitation` means too.
+    ElicitationForm,
+    /// Client: `elicitation.url`.
+    ElicitationUrl,
+    /// Either: `tasks`.
+    Tasks,
+    /// Either: `tasks.list`.
+    TasksList,
+    /// Either: `tasks.cancel`.
+    TasksCancel,
+    /// Server: `tasks.requests.tools.call`.
+    TasksToolsCall,
+    /// Client: `tasks.requests.sampling.createMessage`.
+    TasksSampling,
+    /// Client: `tasks.requests.elicitation.create`.
+    TasksElicitation,
+    /// Either: the extension `io.modelcontextprotocol/tasks`.
+    TasksExtension,
+}
+
+impl Capability {
+    /// Every capability, in the order of declaration.
+    pub const ALL: [Self; 24] = [
+        Self::Tools,
+        Self::ToolsListChanged,
+        Self::Resources,
+        Self::ResourcesSubscribe,
+        Self::ResourcesListChanged,
+        Self::Prompts,
+        Self::PromptsListChanged,
+        Self::Logging,
+        Self::Completions,
+        Self::Roots,
+        Self::RootsListChanged,
+        Self::Sampling,
+        Self::SamplingTools,
+        Self::SamplingContext,
+        Self::Elicitation,
+        Self::ElicitationForm,
+        Self::ElicitationUrl,
+        Self::Tasks,
+        Self::TasksList,
+        Self::TasksCancel,
+        Self::TasksToolsCall,
+        Self::TasksSampling,
+        Self::TasksElicitation,
+        Self::TasksExtension,
+    ];
+
+    /// The path inside the capabilities object, for people.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::ToolsListChanged => "tools.listChanged",
+            Self::Resources => "resources",
+            Self::ResourcesSubscribe => "resources.subscribe",
+            Self::ResourcesListChanged => "resources.listChanged",
+            Self::Prompts => "prompts",
+            Self::PromptsListChanged => "prompts.listChanged",
+            Self::Logging => "logging",
+            Self::Completions => "completions",
+            Self::Roots => "roots",
+            Self::RootsListChanged => "roots.listChanged",
+            Self::Sampling => "sampling",
+            Self::SamplingTools => "sampling.tools",
+            Self::SamplingContext => "sampling.context",
+            Self::Elicitation => "elicitation",
+            Self::ElicitationForm => "elicitation.form",
+            Self::ElicitationUrl => "elicitation.url",
+            Self::Tasks => "tasks",
+            Self::TasksList => "tasks.list",
+            Self::TasksCancel => "tasks.cancel",
+            Self::TasksToolsCall => "tasks.requests.tools.call",
+            Self::TasksSampling => "tasks.requests.sampling.createMessage",
+            Self::TasksElicitation => "tasks.requests.elicitation.create",
+            Self::TasksExtension => "extensions.io.modelcontextprotocol/tasks",
+        }
+    }
+
+    /// The capability as the smallest object that declares it: what `data.requiredCapabilities`
+    /// of a `MissingRequiredClientCapability` error has.
+    // MCP 2026-07-28 basic/index#_meta [CAP-022]
+    #[must_use]
+    pub const fn as_required(self) -> &'static str {
+        match self {
+            Self::Roots => r#"{"roots":{}}"#,
+            Self::Sampling => r#"{"sampling":{}}"#,
+            Self::SamplingTools => r#"{"sampling":{"tools":{}}}"#,
+            Self::SamplingContext => r#"{"sampling":{"context":{}}}"#,
+            Self::Elicitation => r#"{"elicitation":{}}"#,
+            Self::ElicitationForm => r#"{"elicitation":{"form":{}}}"#,
+            Self::ElicitationUrl => r#"{"elicitation":{"url":{}}}"#,
+            Self::TasksExtension => r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+            _ => "{}",
+        }
+    }
+
+    const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.path())
+    }
+}
+
+/// The set of capabilities that one side declared.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capabilities(u32);
+
+impl Capabilities {
+    /// Nothing declared.
+    pub const NONE: Self = Self(0);
+
+    /// Whether `capability` was declared.
+    #[must_use]
+    pub const fn contains(self, capability: Capability) -> bool {
+        self.0 & capability.bit() != 0
+    }
+
+    /// The set with `capability` in it if `declared`.
+    #[must_use]
+    pub const fn with(self, capability: Capability, declared: bool) -> Self {
+        if declared { Self(self.0 | capability.bit()) } else { self }
+    }
+
+    /// The set with `capability` taken out.
+    #[must_use]
+    pub const fn without(self, capability: Capability) -> Self {
+        Self(self.0 & !capability.bit())
+    }
+
+    /// What either set has.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The members, in the order of [`Capability::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Capability> {
+        Capability::ALL.into_iter().filter(move |capability| self.contains(*capability))
+    }
+
+    /// Reads a `ClientCapabilities` object under the rules of `revision`.
+    ///
+    /// # Errors
+    ///
+    /// The peer's fault: not an object, or a member of the wrong type.
+    // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-017] [CAP-018]: unknown members
+    // are tolerated, absent and false ones are not negotiated.
+    pub fn of_client(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
+        let shape: ClientShape = serde_json::from_str(text)?;
+        let modes = revision >= Revision::V2025_11_25;
+        let tasks = revision == Revision::V2025_11_25;
+        let modern = revision >= Revision::V2026_07_28;
+        let mut set = Self::NONE;
+        if let Some(roots) = shape.roots {
+            set = set
+                .with(Capability::Roots, true)
+                .with(Capability::RootsListChanged, roots.list_changed() && !modern);
+        }
+        if let Some(sampling) = shape.sampling {
+            set = set
+                .with(Capability::Sampling, true)
+                .with(Capability::SamplingTools, modes && sampling.tools.is_some())
+                .with(Capability::SamplingContext, modes && sampling.context.is_some());
+        }
+        if let Some(elicitation) = shape.elicitation
+            && revision >= Revision::V2025_06_18
+        {
+            // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means
+            // form mode only.
+            let url = modes && elicitation.url.is_some();
+            set = set
+                .with(Capability::Elicitation, true)
+                .with(Capability::ElicitationForm, elicitation.form.is_some() || !url)
+                .with(Capability::ElicitationUrl, url);
+        }
+        if let Some(declared) = shape.tasks.filter(|_| tasks) {
+            set = set.union(declared.capabilities());
+        }
+        if let Some(extensions) = shape.extensions.filter(|_| modern) {
+            set = set.with(Capability::TasksExtension, extensions.tasks.is_some());
+        }
+        Ok(set)
+    }
+
+    /// Reads a `ServerCapabilities` object under the rules of `revision`.
+    ///
+    /// # Errors
+    ///
+    /// The peer's fault: not an object, or a member of the wrong type.
+    pub fn of_server(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
+        let shape: ServerShape = serde_json::from_str(text)?;
+        let modern = revision >= Revision::V2026_07_28;
+        let mut set = Self::NONE
+            .with(Capability::Logging, shape.logging.is_some())
+            // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+            .with(
+                Capability::Completions,
+                shape.completions.is_some() && revision >= Revision::V2025_03_26,
+            );
+        if let Some(tools) = shape.tools {
+            set = set
+                .with(Capability::Tools, true)
+                .with(Capability::ToolsListChanged, tools.list_changed());
+        }
+        if let Some(prompts) = shape.prompts {
+            set = set
+                .with(Capability::Prompts, true)
+                .with(Capability::PromptsListChanged, prompts.list_changed());
+        }
+        if let Some(resources) = shape.resources {
+            set = set
+                .with(Capability::Resources, true)
+                .with(Capability::ResourcesListChanged, resources.list_changed())
+                .with(Capability::ResourcesSubscribe, resources.subscribe == Some(true));
+        }
+        if let Some(declared) = shape.tasks.filter(|_| revision == Revision::V2025_11_25) {
+            set = set.union(declared.capabilities());
+        }
+        if let Some(extensions) = shape.extensions.filter(|_| modern) {
+            set = set.with(Capability::TasksExtension, extensions.tasks.is_some());
+        }
+        Ok(set)
+    }
+}
+
+impl fmt::Debug for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(Capability::path)).finish()
+    }
+}
+
+impl FromIterator<Capability> for Capabilities {
+    fn from_iter<I: IntoIterator<Item = Capability>>(iter: I) -> Self {
+        iter.into_iter().fold(Self::NONE, |set, capability| set.with(capability, true))
+    }
+}
+
+#[derive(Deserialize)]
+struct ClientShape {
+    roots: Option<ListShape>,
+    sampling: Option<SamplingShape>,
+    elicitation: Option<ElicitationShape>,
+    tasks: Option<TasksShape>,
+    extensions: Option<ExtensionsShape>,
+}
+
+#[derive(Deserialize)]
+struct ServerShape {
+    tools: Option<ListShape>,
+    resources: Option<ListShape>,
+    prompts: Option<ListShape>,
+    logging: Option<IgnoredAny>,
+    completions: Option<IgnoredAny>,
+    tasks: Option<TasksShape>,
+    extensions: Option<ExtensionsShape>,
+}
+
+#[derive(Deserialize)]
+struct ListShape {
+    #[serde(rename = "listChanged")]
+    list_changed: Option<bool>,
+    subscribe: Option<bool>,
+}
+
+impl ListShape {
+    fn list_changed(&self) -> bool {
+        self.list_changed == Some(true)
+    }
+}
+
+#[derive(Deserialize)]
+struct SamplingShape {
+    tools: Option<IgnoredAny>,
+    context: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct ElicitationShape {
+    form: Option<IgnoredAny>,
+    url: Option<IgnoredAny>,
+}
+
+// MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
+#[derive(Deserialize)]
+struct TasksShape {
+    list: Option<IgnoredAny>,
+    cancel: Option<IgnoredAny>,
+    requests: Option<TaskRequestsShape>,
+}
+
+impl TasksShape {
+    fn capabilities(&self) -> Capabilities {
+        let requests = self.requests.as_ref();
+        let has = |part: fn(&TaskRequestsShape) -> bool| requests.is_some_and(part);
+        Capabilities::NONE
+            .with(Capability::Tasks, true)
+            .with(Capability::TasksList, self.list.is_some())
+            .with(Capability::TasksCancel, self.cancel.is_some())
+            .with(
+                Capability::TasksToolsCall,
+                has(|r| r.tools.as_ref().is_some_and(|t| t.call.is_some())),
+            )
+            .with(
+                Capability::TasksSampling,
+                has(|r| r.sampling.as_ref().is_some_and(|s| s.create_message.is_some())),
+            )
+            .with(
+                Capability::TasksElicitation,
+                has(|r| r.elicitation.as_ref().is_some_and(|e| e.create.is_some())),
+            )
+    }
+}
+
+#[derive(Deserialize)]
+struct TaskRequestsShape {
+    tools: Option<TaskMethodsShape>,
+    sampling: Option<TaskMethodsShape>,
+    elicitation: Option<TaskMethodsShape>,
+}
+
+#[derive(Deserialize)]
+struct TaskMethodsShape {
+    call: Option<IgnoredAny>,
+    #[serde(rename = "createMessage")]
+    create_message: Option<IgnoredAny>,
+    create: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct ExtensionsShape {
+    #[serde(rename = "io.modelcontextprotocol/tasks")]
+    tasks: Option<IgnoredAny>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(text: &str, revision: Revision) -> Capabilities {
+        Capabilities::of_client(text, revision).unwrap()
+    }
+
+    #[test]
+    fn an_empty_elicitation_means_form_mode_only() {
+        // Rule: [CAP-013].
+        let set = client(r#"{"elicitation":{}}"#, Revision::V2025_11_25);
+        assert!(set.contains(Capability::ElicitationForm));
+        assert!(!set.contains(Capability::ElicitationUrl));
+        let url = client(r#"{"elicitation":{"url":{}}}"#, Revision::V2025_11_25);
+        assert!(
+            !url.contains(Capability::ElicitationForm) && url.contains(Capability::ElicitationUrl)
+        );
+    }
+
+    #[test]
+    fn flags_that_are_absent_or_false_are_not_negotiated() {
+        // Rule: [CAP-018].
+        let text = r#"{"tools":{"listChanged":false},"resources":{},"x":[1],"prompts":null}"#;
+        let set = Capabilities::of_server(text, Revision::V2025_06_18).unwrap();
+        assert!(set.iter().eq([Capability::Tools, Capability::Resources]));
+    }
+
+    #[test]
+    fn a_capability_of_another_revision_has_no_effect() {
+        // Rule: [TASK-040] [TASK-044].
+        let tasks = r#"{"tasks":{"list":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+        let modern = client(tasks, Revision::V2026_07_28);
+        assert!(modern.iter().eq([Capability::TasksExtension]));
+        let legacy = client(tasks, Revision::V2025_11_25);
+        assert!(legacy.iter().eq([Capability::Tasks, Capability::TasksList]));
+        let roots = client(r#"{"roots":{"listChanged":true}}"#, Revision::V2026_07_28);
+        assert!(!roots.contains(Capability::RootsListChanged));
+    }
+
+    #[test]
+    fn every_capability_has_a_bit_of_its_own() {
+        let all: Capabilities = Capability::ALL.into_iter().collect();
+        assert!(all.iter().eq(Capability::ALL));
+    }
+}

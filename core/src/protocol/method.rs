@@ -1,0 +1,384 @@
+//! The table of methods: which one goes which way, at which revisions, in which phase, behind which
+//! capability. Sending and receiving consult the same row.
+
+use core::fmt;
+
+use super::capability::{Capabilities, Capability, Role};
+use super::revision::{Revision, Revisions};
+
+macro_rules! methods {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal,)*) => {
+        /// A method of the protocol, of any revision.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[doc = $doc])* $variant,)*
+        }
+
+        impl Method {
+            /// Every method, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The spelling on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The method spelled `name`.
+            #[must_use]
+            pub fn parse(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+methods! {
+    /// `initialize`: opens a legacy session.
+    Initialize = "initialize",
+    /// `server/discover`: asks a server for its revisions and capabilities.
+    Discover = "server/discover",
+    /// `ping`: asks whether the other side is alive.
+    Ping = "ping",
+    /// `tools/list`: lists tools.
+    ToolsList = "tools/list",
+    /// `tools/call`: calls a tool.
+    ToolsCall = "tools/call",
+    /// `resources/list`: lists resources.
+    ResourcesList = "resources/list",
+    /// `resources/templates/list`: lists resource templates.
+    ResourcesTemplatesList = "resources/templates/list",
+    /// `resources/read`: reads a resource.
+    ResourcesRead = "resources/read",
+    /// `resources/subscribe`: asks for updates of a resource.
+    ResourcesSubscribe = "resources/subscribe",
+    /// `resources/unsubscribe`: ends updates of a resource.
+    ResourcesUnsubscribe = "resources/unsubscribe",
+    /// `prompts/list`: lists prompts.
+    PromptsList = "prompts/list",
+    /// `prompts/get`: fills in a prompt.
+    PromptsGet = "prompts/get",
+    /// `completion/complete`: completes an argument.
+    CompletionComplete = "completion/complete",
+    /// `logging/setLevel`: sets the least level of log messages.
+    LoggingSetLevel = "logging/setLevel",
+    /// `subscriptions/listen`: opens a stream of change notifications.
+    SubscriptionsListen = "subscriptions/listen",
+    /// `sampling/createMessage`: asks the host's model for a message.
+    SamplingCreateMessage = "sampling/createMessage",
+    /// `roots/list`: asks for the host's roots.
+    RootsList = "roots/list",
+    /// `elicitation/create`: asks the user.
+    ElicitationCreate = "elicitation/create",
+    /// `tasks/get`: asks for the state of a task.
+    TasksGet = "tasks/get",
+    /// `tasks/result`: waits for the result of a task.
+    TasksResult = "tasks/result",
+    /// `tasks/list`: lists tasks.
+    TasksList = "tasks/list",
+    /// `tasks/cancel`: cancels a task.
+    TasksCancel = "tasks/cancel",
+    /// `tasks/update`: answers input requests of a task.
+    TasksUpdate = "tasks/update",
+    /// `notifications/initialized`: the client is ready for operation.
+    Initialized = "notifications/initialized",
+    /// `notifications/cancelled`: ends a request of the sender.
+    Cancelled = "notifications/cancelled",
+    /// `notifications/progress`: progress of a request that asked for it.
+    Progress = "notifications/progress",
+    /// `notifications/message`: a log message.
+    Message = "notifications/message",
+    /// `notifications/tools/list_changed`: the list of tools changed.
+    ToolsListChanged = "notifications/tools/list_changed",
+    /// `notifications/prompts/list_changed`: the list of prompts changed.
+    PromptsListChanged = "notifications/prompts/list_changed",
+    /// `notifications/resources/list_changed`: the list of resources changed.
+    ResourcesListChanged = "notifications/resources/list_changed",
+    /// `notifications/resources/updated`: a resource changed.
+    ResourcesUpdated = "notifications/resources/updated",
+    /// `notifications/roots/list_changed`: the host's roots changed.
+    RootsListChanged = "notifications/roots/list_changed",
+    /// `notifications/elicitation/complete`: a URL elicitation ended.
+    ElicitationComplete = "notifications/elicitation/complete",
+    /// `notifications/tasks/status`: the state of a task changed.
+    TasksStatus = "notifications/tasks/status",
+    /// `notifications/subscriptions/acknowledged`: a listen stream is open.
+    SubscriptionsAcknowledged = "notifications/subscriptions/acknowledged",
+    /// `notifications/tasks`: the state of a task changed (extension).
+    Tasks = "notifications/tasks",
+}
+
+impl Method {
+    /// The row of the table.
+    #[must_use]
+    pub const fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// Whether a server may answer with input requests, and a client must be ready to retry.
+    // MCP 2026-07-28 basic/patterns/mrtr#supported-requests [MRTR-002]
+    #[must_use]
+    pub const fn allows_input_rounds(self) -> bool {
+        matches!(self, Self::ToolsCall | Self::PromptsGet | Self::ResourcesRead)
+    }
+
+    /// Whether complete results carry caching hints at 2026-07-28.
+    // MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
+    #[must_use]
+    pub const fn is_cacheable(self) -> bool {
+        matches!(
+            self,
+            Self::Discover
+                | Self::ToolsList
+                | Self::PromptsList
+                | Self::ResourcesList
+                | Self::ResourcesTemplatesList
+                | Self::ResourcesRead
+        )
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether a method expects an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It has an id and is answered.
+    Request,
+    /// It has no id and is never answered.
+    Notification,
+}
+
+/// When a method may be sent in a legacy session. The modern era has no phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Only as the first message.
+    Opening,
+    /// At any time, before initialization is complete too.
+    Always,
+    /// After `initialize` was answered.
+    Operating,
+}
+
+/// A capability that must have been declared for a message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    /// Who has to declare it.
+    pub declared_by: Role,
+    /// What has to be declared.
+    pub capability: Capability,
+    /// At which revisions the gate stands.
+    pub revisions: Revisions,
+}
+
+impl Gate {
+    const fn new(declared_by: Role, capability: Capability, revisions: Revisions) -> Self {
+        Self { declared_by, capability, revisions }
+    }
+}
+
+/// What one side may do with a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// The revisions at which this side may send it.
+    pub revisions: Revisions,
+    /// When it may, in a legacy session.
+    pub phase: Phase,
+    /// What must have been declared; all that stand at the revision.
+    pub gates: &'static [Gate],
+}
+
+impl Side {
+    /// A side that never sends the method.
+    pub const NEVER: Self =
+        Self { revisions: Revisions::NONE, phase: Phase::Operating, gates: &[] };
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The method.
+    pub method: Method,
+    /// Whether it is answered.
+    pub kind: Kind,
+    /// What a client may do.
+    pub client: Side,
+    /// What a server may do.
+    pub server: Side,
+    /// A remark for the printed table.
+    pub note: &'static str,
+}
+
+impl Row {
+    /// What `sender` may do.
+    #[must_use]
+    pub const fn side(&self, sender: Role) -> &Side {
+        match sender {
+            Role::Client => &self.client,
+            Role::Server => &self.server,
+        }
+    }
+
+    /// Whether `sender` may send the method at `revision`, given what both sides declared.
+    ///
+    /// # Errors
+    ///
+    /// Says which rule forbids it. Outbound that is the caller's error and nothing is sent;
+    /// inbound it is the peer's, and a request is answered.
+    // MCP 2025-11-25 basic/lifecycle#operation [LIFE-006] [LIFE-007] [CAP-018] [CAP-026]
+    pub fn check(
+        &self,
+        sender: Role,
+        revision: Revision,
+        client: Capabilities,
+        server: Capabilities,
+    ) -> Result<(), Refusal> {
+        let side = self.side(sender);
+        if !side.revisions.contains(revision) {
+            return Err(if self.side(sender.peer()).revisions.contains(revision) {
+                Refusal::WrongDirection { method: self.method, sender }
+            } else {
+                Refusal::NotAtRevision { method: self.method, revision }
+            });
+        }
+        for gate in side.gates {
+            let declared = match gate.declared_by {
+                Role::Client => client,
+                Role::Server => server,
+            };
+            if gate.revisions.contains(revision) && !declared.contains(gate.capability) {
+                return Err(Refusal::NotDeclared {
+                    method: self.method,
+                    declared_by: gate.declared_by,
+                    capability: gate.capability,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why the gate is shut for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The revision has no such method.
+    #[error("`{method}` does not exist at revision {revision}")]
+    NotAtRevision {
+        /// The method.
+        method: Method,
+        /// The revision that governs the message.
+        revision: Revision,
+    },
+    /// The revision has it, for the other side.
+    #[error("`{method}` is not for a {sender} to send")]
+    WrongDirection {
+        /// The method.
+        method: Method,
+        /// Who tried.
+        sender: Role,
+    },
+    /// A capability is missing.
+    #[error("`{method}` needs the {declared_by} capability `{capability}`, which was not declared")]
+    NotDeclared {
+        /// The method.
+        method: Method,
+        /// Who would have to declare it.
+        declared_by: Role,
+        /// What is missing.
+        capability: Capability,
+    },
+}
+
+/// Every method, in the order of [`Method::ALL`].
+#[rustfmt::skip]
+pub static TABLE: [Row; Method::ALL.len()] = [
+    Row { method: Method::Initialize, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Side::NEVER, note: "first message; never in a batch; never cancelled" },
+    Row { method: Method::Discover, kind: Kind::Request, client: Side { revisions: Revisions::MODERN, phase: Phase::Always, gates: &[] }, server: Side::NEVER, note: "optional for a client; also the probe on a byte stream" },
+    Row { method: Method::Ping, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Side { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, note: "" },
+    Row { method: Method::ToolsList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tools, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
+    Row { method: Method::ToolsCall, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tools, Revisions::ALL)] }, server: Side::NEVER, note: "2026-07-28: may be input_required" },
+    Row { method: Method::ResourcesList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Resources, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
+    Row { method: Method::ResourcesTemplatesList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Resources, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
+    Row { method: Method::ResourcesRead, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Resources, Revisions::ALL)] }, server: Side::NEVER, note: "2026-07-28: may be input_required" },
+    Row { method: Method::ResourcesSubscribe, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Side::NEVER, note: "2026-07-28: subscriptions/listen" },
+    Row { method: Method::ResourcesUnsubscribe, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Side::NEVER, note: "2026-07-28: subscriptions/listen" },
+    Row { method: Method::PromptsList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Prompts, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
+    Row { method: Method::PromptsGet, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Prompts, Revisions::ALL)] }, server: Side::NEVER, note: "2026-07-28: may be input_required" },
+    Row { method: Method::CompletionComplete, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Completions, Revisions::range(Revision::V2025_03_26, Revision::V2026_07_28))] }, server: Side::NEVER, note: "2024-11-05 has no capability for it" },
+    Row { method: Method::LoggingSetLevel, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Logging, Revisions::LEGACY)] }, server: Side::NEVER, note: "2026-07-28: `_meta` of each request" },
+    Row { method: Method::SubscriptionsListen, kind: Kind::Request, client: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, server: Side::NEVER, note: "unsupported filters are left out of the acknowledgement" },
+    Row { method: Method::SamplingCreateMessage, kind: Kind::Request, client: Side::NEVER, server: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Sampling, Revisions::LEGACY)] }, note: "2026-07-28: an input request; tools need `sampling.tools`" },
+    Row { method: Method::RootsList, kind: Kind::Request, client: Side::NEVER, server: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Roots, Revisions::LEGACY)] }, note: "2026-07-28: an input request" },
+    Row { method: Method::ElicitationCreate, kind: Kind::Request, client: Side::NEVER, server: Side { revisions: Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Elicitation, Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25))] }, note: "2026-07-28: an input request; each mode has its flag" },
+    Row { method: Method::TasksGet, kind: Kind::Request, client: Side { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25)), Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
+    Row { method: Method::TasksResult, kind: Kind::Request, client: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
+    Row { method: Method::TasksList, kind: Kind::Request, client: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, note: "paginated" },
+    Row { method: Method::TasksCancel, kind: Kind::Request, client: Side { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25)), Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
+    Row { method: Method::TasksUpdate, kind: Kind::Request, client: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Side::NEVER, note: "extension" },
+    Row { method: Method::Initialized, kind: Kind::Notification, client: Side { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Side::NEVER, note: "" },
+    Row { method: Method::Cancelled, kind: Kind::Notification, client: Side { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, server: Side { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, note: "2026-07-28: byte streams only; from a server only to end a listen stream" },
+    Row { method: Method::Progress, kind: Kind::Notification, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[] }, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[] }, note: "needs a token of a request in flight" },
+    Row { method: Method::Message, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Always, gates: &[Gate::new(Role::Server, Capability::Logging, Revisions::ALL)] }, note: "2026-07-28: only where the request has a log level" },
+    Row { method: Method::ToolsListChanged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ToolsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
+    Row { method: Method::PromptsListChanged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::PromptsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
+    Row { method: Method::ResourcesListChanged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
+    Row { method: Method::ResourcesUpdated, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesSubscribe, Revisions::ALL)] }, note: "after a subscription to it" },
+    Row { method: Method::RootsListChanged, kind: Kind::Notification, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::RootsListChanged, Revisions::LEGACY)] }, server: Side::NEVER, note: "" },
+    Row { method: Method::ElicitationComplete, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::ElicitationUrl, Revisions::only(Revision::V2025_11_25))] }, note: "" },
+    Row { method: Method::TasksStatus, kind: Kind::Notification, client: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
+    Row { method: Method::SubscriptionsAcknowledged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, note: "first message of each subscription" },
+    Row { method: Method::Tasks, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, note: "extension; only on a listen stream with `taskIds`" },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_methods() {
+        for (method, row) in Method::ALL.iter().zip(&TABLE) {
+            assert_eq!(*method, row.method);
+            assert_eq!(Method::parse(method.as_str()), Some(*method));
+        }
+    }
+
+    #[test]
+    fn a_method_of_another_revision_is_refused_before_its_gates() {
+        let row = Method::LoggingSetLevel.row();
+        let none = Capabilities::NONE;
+        // Rule: [LOG-006].
+        assert!(matches!(
+            row.check(Role::Client, Revision::V2026_07_28, none, none),
+            Err(Refusal::NotAtRevision { .. })
+        ));
+        // Rule: [CAP-018].
+        assert!(matches!(
+            row.check(Role::Client, Revision::V2025_11_25, none, none),
+            Err(Refusal::NotDeclared { capability: Capability::Logging, .. })
+        ));
+    }
+
+    #[test]
+    fn completion_needs_no_capability_before_there_was_one() {
+        // Rule: [CAP-006].
+        let row = Method::CompletionComplete.row();
+        let none = Capabilities::NONE;
+        assert_eq!(row.check(Role::Client, Revision::V2024_11_05, none, none), Ok(()));
+        assert!(row.check(Role::Client, Revision::V2025_03_26, none, none).is_err());
+    }
+
+    #[test]
+    fn a_modern_server_sends_no_request() {
+        // Rule: [RPC-030] [MRTR-001].
+        for row in &TABLE {
+            let sends = row.server.revisions.contains(Revision::V2026_07_28);
+            assert!(!(sends && row.kind == Kind::Request), "{}", row.method);
+        }
+    }
+}
