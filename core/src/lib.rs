@@ -11,8 +11,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod catalog;
+pub mod framing;
 mod instant;
 pub mod jsonrpc;
+pub mod peer;
 pub mod protocol;
 
 pub use instant::Instant;

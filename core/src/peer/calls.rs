@@ -1,0 +1,302 @@
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::Instant;
+use crate::jsonrpc::RawJson;
+use crate::protocol::Method;
+
+use super::deadlines::Deadlines;
+use super::limits::Limits;
+use super::outbox::Mark;
+use super::slab::{Key, Slab};
+
+/// The requests that this side sent and that are not ended.
+#[derive(Debug)]
+pub(super) struct Calls {
+    entries: Slab<Call>,
+    ids: HashMap<i64, Key, FixedState>,
+    deadlines: Deadlines,
+    next_id: i64,
+    /// Calls given up: their late answers are expected.
+    tombstones: VecDeque<(Instant, i64)>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: i64,
+    /// `None` for a method outside the table.
+    pub(super) method: Option<Method>,
+    pub(super) purpose: Purpose,
+    pub(super) timing: Timing,
+    /// Where in the transmit queue its request ends.
+    pub(super) written: Mark,
+    pub(super) wants_progress: bool,
+    pub(super) last_progress: Option<f64>,
+    /// What a further round repeats; only where one is possible.
+    pub(super) repeat: Option<Repeat>,
+}
+
+/// Why a call was made, which decides what its end means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The application wanted it.
+    Application,
+    /// A client's `server/discover` or `initialize` that opens the connection.
+    Opening,
+    /// A keep-alive ping.
+    KeepAlive,
+    /// A client's open `subscriptions/listen`.
+    Listen,
+    /// A client's `resources/subscribe` on behalf of a subscription.
+    SubscribeResource { subscription: Key, index: u32 },
+    /// A request on the machine's own account whose answer matters to nobody.
+    Chore,
+    /// A legacy server's question to the host on behalf of a request.
+    Input { round: Key, index: u32 },
+    /// No request on the wire: a legacy subscription, or a call between two rounds.
+    Waiting,
+}
+
+/// The two deadlines of a call: progress pushes the first one back, the second stands.
+// MCP 2025-11-25 basic/lifecycle#timeouts [TIME-005] [TIME-006]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    pub(super) timeout: Duration,
+    pub(super) hard: Instant,
+    pub(super) extend_on_progress: bool,
+}
+
+impl Timing {
+    pub(super) const NEVER: Self = Self {
+        timeout: Duration::MAX,
+        hard: Instant::from_nanos(u64::MAX),
+        extend_on_progress: false,
+    };
+
+    fn next(&self, now: Instant) -> Instant {
+        (now + self.timeout).min(self.hard)
+    }
+}
+
+/// What is sent again after a round of input.
+#[derive(Debug)]
+pub(super) struct Repeat {
+    pub(super) params: RawJson<'static>,
+    /// `_meta` of the caller's own.
+    pub(super) meta: Option<RawJson<'static>>,
+    pub(super) rounds: u32,
+}
+
+/// What an id in a response stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    Call(Key),
+    /// A call that was given up a moment ago.
+    Late,
+    Unknown,
+}
+
+impl Calls {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            entries: Slab::new(),
+            ids: HashMap::with_hasher(FixedState::with_seed(seed)),
+            deadlines: Deadlines::default(),
+            next_id: 1,
+            tombstones: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// A fresh id. Ids count up and are never used again.
+    // MCP 2025-11-25 basic/index#requests [RPC-004] [RPC-005]
+    pub(super) const fn fresh_id(&mut self) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    pub(super) fn insert(&mut self, call: Call, now: Instant) -> Key {
+        let (id, timing) = (call.id, call.timing);
+        let key = self.entries.insert(call);
+        self.ids.insert(id, key);
+        self.schedule(key, timing, now);
+        key
+    }
+
+    /// Puts the call on the wire again under another id.
+    pub(super) fn reissue(&mut self, key: Key, id: i64, written: Mark, now: Instant) {
+        let Some(call) = self.entries.get_mut(key) else { return };
+        call.written = written;
+        let (old, timing) = (core::mem::replace(&mut call.id, id), call.timing);
+        call.last_progress = None;
+        self.ids.remove(&old);
+        self.ids.insert(id, key);
+        self.schedule(key, timing, now);
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<&Call> {
+        self.entries.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Call> {
+        self.entries.get_mut(key)
+    }
+
+    /// The call that has `id` on the wire.
+    pub(super) fn by_id(&self, id: i64) -> Option<Key> {
+        self.ids.get(&id).copied()
+    }
+
+    /// What a response with `id` answers.
+    pub(super) fn answered(&mut self, id: Option<i64>, now: Instant) -> Answered {
+        let Some(id) = id else { return Answered::Unknown };
+        if let Some(key) = self.by_id(id) {
+            return Answered::Call(key);
+        }
+        while self.tombstones.front().is_some_and(|(until, _)| *until <= now) {
+            self.tombstones.pop_front();
+        }
+        match self.tombstones.iter().position(|(_, dead)| *dead == id) {
+            Some(at) => {
+                self.tombstones.remove(at);
+                Answered::Late
+            }
+            None => Answered::Unknown,
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<Call> {
+        let call = self.entries.remove(key)?;
+        self.ids.remove(&call.id);
+        self.deadlines.clear(key.slot);
+        Some(call)
+    }
+
+    /// Takes the call off the wire but keeps its entry: it waits for something local. Its hard
+    /// deadline still stands.
+    pub(super) fn park(&mut self, key: Key) {
+        let Some(call) = self.entries.get_mut(key) else { return };
+        self.ids.remove(&call.id);
+        let hard = call.timing.hard;
+        if hard == Timing::NEVER.hard {
+            self.deadlines.clear(key.slot);
+        } else {
+            self.deadlines.set(key.slot, hard);
+        }
+    }
+
+    /// Remembers that a late answer to `id` is to be expected.
+    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-005] [CANC-006]
+    pub(super) fn bury(&mut self, id: i64, limits: &Limits, now: Instant) {
+        while self.tombstones.len() >= limits.tombstones_max.max(1) {
+            self.tombstones.pop_front();
+        }
+        self.tombstones.push_back((now + limits.tombstone_duration, id));
+    }
+
+    /// Pushes the deadline back because of progress.
+    pub(super) fn extend(&mut self, key: Key, now: Instant) {
+        let Some(call) = self.entries.get(key) else { return };
+        if call.timing.extend_on_progress {
+            self.schedule(key, call.timing, now);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| at)
+    }
+
+    /// A call whose deadline has come.
+    pub(super) fn expired(&self, now: Instant) -> Option<Key> {
+        let (at, slot) = self.deadlines.first()?;
+        if at > now { None } else { self.entries.key_at(slot) }
+    }
+
+    /// Any call, to end them all.
+    pub(super) fn first(&self) -> Option<Key> {
+        self.entries.find_from(0, |_| true)
+    }
+
+    /// The first call at or after `slot` that `wanted` accepts.
+    pub(super) fn find_from(&self, slot: u32, wanted: impl Fn(&Call) -> bool) -> Option<Key> {
+        self.entries.find_from(slot, wanted)
+    }
+
+    fn schedule(&mut self, key: Key, timing: Timing, now: Instant) {
+        let deadline = timing.next(now);
+        if deadline == Timing::NEVER.hard {
+            self.deadlines.clear(key.slot);
+        } else {
+            self.deadlines.set(key.slot, deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outbox::Outbox;
+    use super::*;
+
+    fn call(calls: &mut Calls, timeout: Duration, hard: Instant, now: Instant) -> Key {
+        let id = calls.fresh_id();
+        let timing = Timing { timeout, hard, extend_on_progress: true };
+        let call = Call {
+            id,
+            method: None,
+            purpose: Purpose::Application,
+            timing,
+            written: Outbox::default().mark(),
+            wants_progress: true,
+            last_progress: None,
+            repeat: None,
+        };
+        calls.insert(call, now)
+    }
+
+    #[test]
+    fn progress_pushes_the_soft_deadline_back_but_not_the_hard_one() {
+        // Rule: [TIME-005] [TIME-006].
+        let second = Duration::from_secs(1);
+        let (start, hard) = (Instant::ZERO, Instant::from_millis(1500));
+        let mut calls = Calls::new(0);
+        let key = call(&mut calls, second, hard, start);
+        assert_eq!(calls.expired(Instant::from_millis(999)), None);
+        calls.extend(key, Instant::from_millis(999));
+        assert_eq!(calls.next_deadline(), Some(hard));
+        assert_eq!(calls.expired(hard), Some(key));
+    }
+
+    #[test]
+    fn a_late_answer_is_expected_once_and_for_a_while() {
+        // Rule: [CANC-005].
+        let limits = Limits::DEFAULT;
+        let mut calls = Calls::new(0);
+        let now = Instant::ZERO;
+        for id in [7, 8] {
+            calls.bury(id, &limits, now);
+        }
+        assert_eq!(calls.answered(Some(7), now), Answered::Late);
+        assert_eq!(calls.answered(Some(7), now), Answered::Unknown);
+        assert_eq!(calls.answered(Some(8), now + limits.tombstone_duration), Answered::Unknown);
+    }
+
+    #[test]
+    fn ids_count_up_and_a_reissued_call_answers_to_its_new_id_only() {
+        // Rule: [RPC-004] [MRTR-014].
+        let mut calls = Calls::new(0);
+        let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
+        let id = calls.fresh_id();
+        calls.reissue(key, id, Outbox::default().mark(), Instant::ZERO);
+        assert_eq!(calls.by_id(1), None);
+        assert_eq!(calls.by_id(2), Some(key));
+        assert_eq!(calls.next_deadline(), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! Questions to the host: requests of a legacy server, rounds of a call to a modern one.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{
+    ErrorObject, RawJson, Typed, WriteError, WriteJson, write_result, write_string,
+};
+use crate::peer::calls::Call;
+use crate::peer::connection::{Flow, MetaParts};
+use crate::peer::error::AnswerError;
+use crate::peer::event::{
+    CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
+};
+use crate::peer::outbox::Lane;
+use crate::peer::slab::Key;
+use crate::protocol::{At, Capabilities, Method, Role, Wire};
+use crate::{Instant, Revision};
+
+use super::Client;
+
+/// One round of a call: what the server asked and what the host answered so far.
+#[derive(Debug)]
+pub(super) struct Round {
+    call: Key,
+    number: u32,
+    /// The server's state, as JSON text, to be sent back as it is.
+    state: Option<RawJson<'static>>,
+    questions: Vec<Question>,
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct Question {
+    key: String,
+    answer: Option<RawJson<'static>>,
+}
+
+impl Client {
+    /// A call was answered with questions.
+    // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-010] [MRTR-011]
+    pub(super) fn input_required<'f>(
+        &mut self,
+        key: Key,
+        result: &RawJson<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let fail = |client: &mut Self, failure| {
+            client.connection.calls.remove(key);
+            let call = CallHandle(key);
+            Ok(Some(Event::Ended(Ended { call, outcome: Err(failure) })))
+        };
+        let (mut asked, mut state) = (None, None);
+        for member in result.walk() {
+            match &*member.name() {
+                "inputRequests" => asked = Some(member.value),
+                "requestState" => state = Some(member.value),
+                _ => {}
+            }
+        }
+        if asked.is_none() && state.is_none() {
+            return fail(self, Failure::InvalidAnswer("input required, but nothing is asked"));
+        }
+        let limits = self.connection.limits.clone();
+        let Some(repeat) = self.connection.calls.get_mut(key).and_then(|c| c.repeat.as_mut()) else {
+            return fail(self, Failure::InvalidAnswer("this call takes no input"));
+        };
+        repeat.rounds += 1;
+        let number = repeat.rounds;
+        if number > limits.rounds_max {
+            return fail(self, Failure::TooManyRounds { limit: limits.rounds_max });
+        }
+        let Some(session) = &self.session else { return Ok(None) };
+        let (client, revision) = (session.client, session.revision);
+        let mut round = Round {
+            call: key,
+            number,
+            state: state.map(RawJson::into_owned),
+            questions: Vec::new(),
+            waiting: 0,
+        };
+        let mut inputs = Vec::new();
+        for (member, index) in asked.iter().flat_map(RawJson::walk).zip(0_u32..) {
+            if inputs.len() >= limits.inputs_per_round_max {
+                return fail(self, Failure::InvalidAnswer("too many questions in one round"));
+            }
+            let Some((method, params)) = question(&member.value, client, revision) else {
+                return fail(self, Failure::InvalidAnswer("a question that was not offered"));
+            };
+            let handle = InputHandle(InputSource::Round { call: key, round: number, index });
+            let call = Some(CallHandle(key));
+            inputs.push(Input { handle, method, params, revision, call });
+            round.questions.push(Question { key: member.name().into_owned(), answer: None });
+            round.waiting += 1;
+        }
+        if round.waiting == 0 {
+            self.next_round(&round, now);
+            return Ok(None);
+        }
+        self.connection.calls.park(key);
+        self.rounds.insert(round);
+        let mut inputs = inputs.into_iter().map(Event::Input);
+        let first = inputs.next();
+        self.connection.events.extend(inputs.map(Event::into_owned));
+        Ok(first)
+    }
+
+    /// Answers a question with the result of its method.
+    ///
+    /// # Errors
+    ///
+    /// [`AnswerError::NotDue`]: it was answered or withdrawn. [`AnswerError::NotWritable`]: the
+    /// caller's fault; the question still waits.
+    pub fn answer_input<R: Wire + ?Sized>(
+        &mut self,
+        input: InputHandle,
+        result: &R,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        let session = self.session.as_ref().ok_or(AnswerError::NotDue)?;
+        let revision = session.revision;
+        self.answer_input_with(input, &Typed(&At(result, revision)), now)
+    }
+
+    /// The same with a result of the caller's own.
+    ///
+    /// # Errors
+    ///
+    /// See [`answer_input`](Self::answer_input).
+    pub fn answer_input_with(
+        &mut self,
+        input: InputHandle,
+        result: &impl WriteJson,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        match input.0 {
+            InputSource::Request(key) => self.respond_with(RequestHandle(key), result),
+            InputSource::Round { call, round, index } => {
+                let (key, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
+                let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
+                if question.answer.is_some() {
+                    return Err(AnswerError::NotDue);
+                }
+                question.answer = Some(result.to_owned_json()?);
+                open.waiting -= 1;
+                if open.waiting == 0
+                    && let Some(round) = self.rounds.remove(key)
+                {
+                    self.next_round(&round, now);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses a question. A legacy server gets `error` as its answer; a call to a modern server
+    /// ends with [`Failure::InputRefused`], as there is no way to go on.
+    ///
+    /// # Errors
+    ///
+    /// [`AnswerError::NotDue`]: it was answered or withdrawn.
+    // MCP 2025-11-25 client/sampling#error-handling [SAMP-012]
+    pub fn refuse_input(
+        &mut self,
+        input: InputHandle,
+        error: ErrorObject<'_>,
+    ) -> Result<(), AnswerError> {
+        match input.0 {
+            InputSource::Request(key) => self.reject(RequestHandle(key), error),
+            InputSource::Round { call, round, index } => {
+                let (_, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
+                let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
+                if question.answer.is_some() {
+                    return Err(AnswerError::NotDue);
+                }
+                let key = core::mem::take(&mut question.key);
+                question.answer = Some(RawJson::NULL);
+                let error = error.into_owned();
+                if let Some(entry) = self.connection.calls.remove(call) {
+                    self.drop_round(&entry);
+                    self.connection.end_call(call, Failure::InputRefused { key, error });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers a request of a legacy server that is no question to the host, such as one about
+    /// tasks.
+    ///
+    /// # Errors
+    ///
+    /// See [`answer_input`](Self::answer_input).
+    pub fn respond_with(
+        &mut self,
+        request: RequestHandle,
+        result: &impl WriteJson,
+    ) -> Result<(), AnswerError> {
+        let entry = self.connection.requests.get(request.0).ok_or(AnswerError::NotDue)?;
+        let id = entry.id.clone();
+        self.connection.outbox.try_push(Lane::Bulk, |out| write_result(out, &id, result))?;
+        self.connection.requests.remove(request.0);
+        Ok(())
+    }
+
+    /// Answers a request of a legacy server with an error.
+    ///
+    /// # Errors
+    ///
+    /// [`AnswerError::NotDue`]: it was answered or cancelled.
+    pub fn reject(
+        &mut self,
+        request: RequestHandle,
+        error: ErrorObject<'_>,
+    ) -> Result<(), AnswerError> {
+        let entry = self.connection.requests.remove(request.0).ok_or(AnswerError::NotDue)?;
+        self.refuse_request(&entry.id, &error);
+        Ok(())
+    }
+
+    /// Ends the round that `call` waits for; whether there was one. Open questions are withdrawn.
+    pub(super) fn drop_round(&mut self, call: &Call) -> bool {
+        let number = call.repeat.as_ref().map_or(0, |repeat| repeat.rounds);
+        let waits = |round: &Round| round.number == number && round.waiting > 0;
+        // The call has left its table, so its round is the one whose call is gone from there.
+        let calls = &self.connection.calls;
+        let gone = |round: &Round| calls.get(round.call).is_none();
+        let Some(key) = self.rounds.find_from(0, |round| waits(round) && gone(round)) else {
+            return false;
+        };
+        let Some(round) = self.rounds.remove(key) else { return false };
+        for (question, index) in round.questions.iter().zip(0_u32..) {
+            if question.answer.is_none() {
+                let (call, round) = (round.call, round.number);
+                self.withdraw_input(InputSource::Round { call, round, index });
+            }
+        }
+        true
+    }
+
+    fn round_of(&mut self, call: Key, number: u32) -> Option<(Key, &mut Round)> {
+        let key = self.rounds.find_from(0, |r| r.call == call && r.number == number)?;
+        self.rounds.get_mut(key).map(|round| (key, round))
+    }
+
+    /// Sends the call again, with the answers and the server's state.
+    // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-012] [MRTR-013]
+    // [MRTR-014] [MRTR-015]
+    fn next_round(&mut self, round: &Round, now: Instant) {
+        let extra = |out: &mut Vec<u8>| -> Result<(), WriteError> {
+            out.push(b'{');
+            for (question, index) in round.questions.iter().zip(0_usize..) {
+                let opening: &[u8] = if index == 0 { br#""inputResponses":{"# } else { b"," };
+                out.extend_from_slice(opening);
+                write_string(out, &question.key);
+                out.push(b':');
+                if let Some(answer) = &question.answer {
+                    answer.write_json(out)?;
+                }
+            }
+            if !round.questions.is_empty() {
+                out.push(b'}');
+            }
+            if let Some(state) = &round.state {
+                if !round.questions.is_empty() {
+                    out.push(b',');
+                }
+                out.extend_from_slice(br#""requestState":"#);
+                state.write_json(out)?;
+            }
+            Ok(())
+        };
+        let level = self.log_level;
+        let parts =
+            MetaParts { fixed: &self.request_meta, log_level: level, ..MetaParts::default() };
+        if self.connection.repeat_call(round.call, parts, extra, now).is_err() {
+            self.connection.calls.remove(round.call);
+            let failure = Failure::InvalidAnswer("the next round could not be written");
+            self.connection.end_call(round.call, failure);
+        }
+    }
+}
+
+/// The method and parameters of an entry of `inputRequests`, if this client offered it.
+// MCP 2026-07-28 basic/patterns/mrtr#inputrequests [MRTR-004] [MRTR-005]
+fn question<'f>(
+    entry: &RawJson<'f>,
+    client: Capabilities,
+    revision: Revision,
+) -> Option<(Method, RawJson<'f>)> {
+    let (mut method, mut params) = (None, RawJson::EMPTY_OBJECT);
+    for member in entry.walk() {
+        match &*member.name() {
+            "method" => method = Method::parse(&member.value.to_text()?),
+            "params" => params = member.value,
+            _ => {}
+        }
+    }
+    let method = method?;
+    let gates = match method {
+        Method::SamplingCreateMessage | Method::RootsList | Method::ElicitationCreate => {
+            method.row().side(Role::Server).gates
+        }
+        _ => return None,
+    };
+    // The gates of the legacy requests: the capability is the same, the way is another.
+    let offered = gates.iter().all(|gate| client.contains(gate.capability));
+    (offered && super::receive::not_offered(method, &params, client, revision).is_none())
+        .then_some((method, params))
+}

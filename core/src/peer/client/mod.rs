@@ -1,0 +1,437 @@
+//! The client's side of a connection.
+
+mod inputs;
+mod opening;
+mod options;
+mod receive;
+mod subscriptions;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::framing::FrameError;
+use crate::jsonrpc::{Frame, Json, RawJson, Typed, WriteJson, parse};
+use crate::protocol::{
+    At, Capabilities, ClientCapabilities, Implementation, LoggingLevel, Method, Role, Wire,
+};
+use crate::{Era, Instant, Revision, Revisions};
+
+use super::calls::Purpose;
+use super::connection::{CallOptions, Connection, MetaParts};
+use super::error::{CallError, ConnectionClosed};
+use super::event::{
+    CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
+    OpeningFailure, Subject,
+};
+use super::outbox::Lane;
+use super::slab::{Key, Slab};
+
+pub use options::ClientOptions;
+
+/// The client's side of one connection over a byte stream, as a state machine.
+///
+/// It opens the connection by itself: it finds out which era the server is of, negotiates a
+/// revision and reports [`Event::Opened`], or [`Event::Closed`] with the reason. Calls can be made
+/// from then on; every one ends with exactly one [`Event::Ended`].
+///
+/// # Driving it
+///
+/// * Push what comes in: [`handle_message`](Self::handle_message) for each frame,
+///   [`handle_frame_error`](Self::handle_frame_error) for one that is none,
+///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
+///   when the deadline has come. Spurious calls of the latter do nothing.
+/// * Push what the application wants: [`call`](Self::call), [`cancel`](Self::cancel),
+///   [`subscribe`](Self::subscribe), [`answer_input`](Self::answer_input) and the like.
+/// * After any of these, pull until dry: [`poll_event`](Self::poll_event) before the next input,
+///   so that events keep the order of their causes; [`poll_transmit`](Self::poll_transmit) as soon
+///   as the stream takes bytes; [`poll_timeout`](Self::poll_timeout) to know when to come back.
+/// * `now` is the time it is, not the deadline that fired.
+///
+/// Nothing here blocks, panics because of the server, or does work out of proportion to its input.
+#[derive(Debug)]
+pub struct Client {
+    connection: Connection,
+    identity: Implementation,
+    revisions: Revisions,
+    capabilities: ClientCapabilities,
+    anonymous: bool,
+    state: opening::State,
+    session: Option<Session>,
+    /// Members of the `_meta` of every modern request, ready to be written.
+    request_meta: Vec<u8>,
+    log_level: Option<LoggingLevel>,
+    rounds: Slab<inputs::Round>,
+    subscriptions: Vec<(Key, subscriptions::Legacy)>,
+}
+
+/// What the server and this client agreed on.
+#[derive(Debug)]
+pub struct Session {
+    revision: Revision,
+    client: Capabilities,
+    server: Capabilities,
+    server_info: Option<Json>,
+    server_capabilities: Json,
+    instructions: Option<String>,
+}
+
+impl Session {
+    /// The negotiated revision.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// What the server declared, as far as the gate knows it.
+    #[must_use]
+    pub const fn server_capabilities(&self) -> Capabilities {
+        self.server
+    }
+
+    /// What the server declared, as it came: a `ServerCapabilities` object.
+    #[must_use]
+    pub const fn server_capabilities_json(&self) -> &Json {
+        &self.server_capabilities
+    }
+
+    /// What the server says that it is, an `Implementation`: for display and logs only.
+    // MCP 2026-07-28 basic/index#_meta [SEC-013]
+    #[must_use]
+    pub const fn server_info(&self) -> Option<&Json> {
+        self.server_info.as_ref()
+    }
+
+    /// How to use the server, in its words, for the model.
+    // MCP 2025-11-25 schema.json#InitializeResult [LIFE-019]
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+}
+
+impl Client {
+    /// A client that opens its connection: the first bytes wait to be sent.
+    ///
+    /// `seed` keys the hash tables of what the server names: draw it at random, so that a server
+    /// cannot aim at collisions. It has no influence on any output.
+    #[must_use]
+    pub fn new(options: ClientOptions, seed: u64, now: Instant) -> Self {
+        let ClientOptions {
+            identity,
+            revisions,
+            known_era,
+            capabilities,
+            anonymous,
+            limits,
+            timeouts,
+            policy,
+        } = options;
+        let mut client = Self {
+            connection: Connection::new(Role::Client, limits, timeouts, policy, seed),
+            identity,
+            revisions,
+            capabilities,
+            anonymous,
+            state: opening::State::Over,
+            session: None,
+            request_meta: Vec::new(),
+            log_level: None,
+            rounds: Slab::new(),
+            subscriptions: Vec::new(),
+        };
+        client.open(known_era, now);
+        client
+    }
+
+    // ------------------------------------------------------------------ from the server
+
+    /// Takes one frame, and returns what the application must know of it.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over, before or because of this frame. Rules that the server broke are
+    /// reported as [`Event::Violation`], unless the policy says to close.
+    pub fn handle_message<'f>(
+        &mut self,
+        frame: &'f [u8],
+        now: Instant,
+    ) -> Result<Option<Event<'f>>, ConnectionClosed> {
+        self.connection.check_open()?;
+        match parse(frame, self.connection.parse_limits()) {
+            Ok(Frame::Single(message)) => self.receive(message, now),
+            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
+            Err(malformed) => self.connection.malformed(&malformed, None),
+        }
+    }
+
+    /// Takes the news that the decoder found something that is no frame.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over.
+    pub fn handle_frame_error(
+        &mut self,
+        error: FrameError,
+    ) -> Result<Option<Event<'static>>, ConnectionClosed> {
+        self.connection.check_open()?;
+        self.connection.frame_error(error, None)
+    }
+
+    /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].
+    pub fn handle_eof(&mut self) {
+        self.end(CloseReason::EndOfInput);
+    }
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((key, call)) = self.connection.take_expired(now) {
+            match call.purpose {
+                Purpose::Opening => self.opening_timed_out(&call, now),
+                Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
+                Purpose::SubscribeResource { subscription, index } => {
+                    self.connection.give_up(&call, "timed out", now);
+                    self.resource_subscribed(subscription, index, false);
+                }
+                Purpose::Chore => self.connection.give_up(&call, "timed out", now),
+                _ => {
+                    // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-002] [TIME-003]
+                    if !self.drop_round(&call) {
+                        self.connection.give_up(&call, "timed out", now);
+                    }
+                    let hard = now >= call.timing.hard;
+                    self.connection.end_call(key, Failure::TimedOut { hard });
+                }
+            }
+        }
+        self.connection.keep_alive(now);
+    }
+
+    // ------------------------------------------------------------------ from the application
+
+    /// Sends a request.
+    ///
+    /// `params` is an object: JSON text, or [`Typed`] around anything that serialises to one. It
+    /// has no `_meta`; members for that go into the options.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    pub fn call(
+        &mut self,
+        method: Method,
+        params: &impl WriteJson,
+        options: &CallOptions<'_>,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        self.check_gate(method)?;
+        self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
+    }
+
+    /// Sends a request with one of the protocol's typed parameters, written as the negotiated
+    /// revision has them.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    pub fn call_typed<P: Wire + ?Sized>(
+        &mut self,
+        method: Method,
+        params: &P,
+        options: &CallOptions<'_>,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        let revision = self.check_gate(method)?;
+        self.call(method, &Typed(&At(params, revision)), options, now)
+    }
+
+    /// Sends a request that the protocol does not know, for extensions.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    pub fn call_other(
+        &mut self,
+        method: &str,
+        params: &impl WriteJson,
+        options: &CallOptions<'_>,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        self.connection.check_open()?;
+        self.session.as_ref().ok_or(CallError::NotOpen)?;
+        self.start(&MethodName::Other(method.into()), Purpose::Application, params, options, now)
+    }
+
+    /// Gives up a call or ends a subscription: the server is told, and it ends with
+    /// [`Failure::Cancelled`]. Nothing happens if it has ended already.
+    pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
+        let Some(entry) = self.connection.calls.remove(call.0) else { return };
+        if entry.purpose == Purpose::Waiting {
+            self.unsubscribe_resources(call.0, now);
+        } else if !self.drop_round(&entry) {
+            self.connection.give_up(&entry, reason, now);
+        }
+        self.connection.end_call(call.0, Failure::Cancelled);
+    }
+
+    /// Sends a notification, such as `notifications/roots/list_changed`.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
+        self.check_gate(method)?;
+        self.connection.outbox.try_push(Lane::Bulk, |out| {
+            crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
+        })?;
+        Ok(())
+    }
+
+    /// Asks for log messages from `level` on: of the session in the legacy era, with each request
+    /// from now on in the modern one.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003]
+    pub fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CallError> {
+        self.connection.check_open()?;
+        let era = self.session.as_ref().ok_or(CallError::NotOpen)?.revision.era();
+        if era == Era::Legacy {
+            self.check_gate(Method::LoggingSetLevel)?;
+            let params = alloc::format!(r#"{{"level":"{level}"}}"#);
+            let params = RawJson::trusted(&params);
+            let method = MethodName::Known(Method::LoggingSetLevel);
+            self.start(&method, Purpose::Chore, &params, &CallOptions::default(), now)?;
+        }
+        self.log_level = Some(level);
+        Ok(())
+    }
+
+    /// Ends the connection from this side: every call ends with [`Failure::ConnectionLost`]. Then
+    /// close the stream.
+    pub fn close(&mut self) {
+        self.end(CloseReason::Local);
+    }
+
+    // ------------------------------------------------------------------ outputs
+
+    /// The next bytes for the stream, whole lines; `None` when there are none. Whoever takes them
+    /// writes all of them; the next call considers them gone.
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<&[u8]> {
+        self.connection.outbox.poll()
+    }
+
+    /// The next bytes for the stream, for a driver that may write only part of them and tells how
+    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none.
+    #[must_use]
+    pub fn peek_transmit(&mut self) -> &[u8] {
+        self.connection.outbox.peek()
+    }
+
+    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    pub fn consume_transmit(&mut self, length: usize) {
+        self.connection.outbox.consume(length);
+    }
+
+    /// The next event that the machine made by itself.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        self.connection.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// May change with every call of another method.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.next_deadline()
+    }
+
+    /// Whether more waits to be sent than
+    /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max): stop reading until the
+    /// server has taken some of it.
+    #[must_use]
+    pub fn is_congested(&self) -> bool {
+        self.connection.outbox.len() > self.connection.limits.transmit_bytes_max
+    }
+
+    /// Whether the connection is closed and no byte waits to be sent.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.connection.closed.is_some() && self.connection.outbox.len() == 0
+    }
+
+    /// What was agreed on, once the connection is open.
+    #[must_use]
+    pub const fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// The era that the server turned out to be of; worth remembering for the next connection to
+    /// the same server: see [`ClientOptions::known_era`].
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.session.as_ref().map(|session| session.revision.era())
+    }
+
+    // ------------------------------------------------------------------ shared by the parts
+
+    /// Whether this side may send `method` now; if so, at which revision.
+    // MCP 2025-11-25 basic/lifecycle#operation [LIFE-004] [CAP-027]
+    fn check_gate(&self, method: Method) -> Result<Revision, CallError> {
+        self.connection.check_open()?;
+        let session = self.session.as_ref().ok_or(CallError::NotOpen)?;
+        method.row().check(Role::Client, session.revision, session.client, session.server)?;
+        Ok(session.revision)
+    }
+
+    fn start(
+        &mut self,
+        method: &MethodName<'_>,
+        purpose: Purpose,
+        params: &impl WriteJson,
+        options: &CallOptions<'_>,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        let session = self.session.as_ref().ok_or(CallError::NotOpen)?;
+        let modern = session.revision.era() == Era::Modern;
+        let parts = if modern {
+            MetaParts {
+                fixed: &self.request_meta,
+                log_level: options.log_level.or(self.log_level),
+                ..MetaParts::default()
+            }
+        } else {
+            MetaParts::default()
+        };
+        let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
+        let repeatable = modern && may_repeat && offers_input(session.client);
+        self.connection
+            .start_call(method, purpose, params, options, parts, repeatable, now)
+            .map(CallHandle)
+    }
+
+    fn end(&mut self, reason: CloseReason) {
+        self.state = opening::State::Over;
+        self.rounds = Slab::new();
+        self.subscriptions.clear();
+        self.connection.close(reason);
+    }
+
+    fn fail_opening(&mut self, failure: OpeningFailure) {
+        self.end(CloseReason::OpeningFailed(failure));
+    }
+
+    /// A question that nobody waits for any more.
+    fn withdraw_input(&mut self, source: InputSource) {
+        let subject = Subject::Input(InputHandle(source));
+        let event = Event::Cancelled(Cancelled { subject, reason: None });
+        self.connection.events.push_back(event);
+    }
+}
+
+/// Whether a server may ask this client anything, so that a call may need a second round.
+fn offers_input(client: Capabilities) -> bool {
+    use crate::protocol::Capability::{Elicitation, Roots, Sampling};
+    [Elicitation, Roots, Sampling].into_iter().any(|capability| client.contains(capability))
+}

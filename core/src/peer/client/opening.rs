@@ -1,0 +1,374 @@
+//! How a client opens its connection: which era the server is of, and which revision.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{
+    ErrorCode, ErrorObject, Json, RawJson, Typed, write_notification, write_string,
+};
+use crate::peer::calls::{Call, Purpose};
+use crate::peer::connection::{CallOptions, Flow, MetaParts};
+use crate::peer::event::{CloseReason, Event, MethodName, Opened, OpeningFailure};
+use crate::peer::metadata::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
+};
+use crate::peer::outbox::Lane;
+use crate::protocol::{At, Capabilities, InitializeParams, Method, Wire};
+use crate::{Era, Instant, Revision, Revisions};
+
+use super::{Client, Session};
+
+/// How far the opening is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// `server/discover` is under way.
+    Probing(Revision),
+    /// `initialize` is under way.
+    Initializing(Initializing),
+    /// The connection is open, or closed.
+    Over,
+}
+
+/// What is known while `initialize` is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Initializing {
+    revision: Revision,
+    /// That the server is a legacy one is a guess: it kept silent, or did so another time. If it
+    /// refuses the handshake it is asked.
+    guessed: bool,
+    /// The revision was taken from the server's own list, so there is no further one to try.
+    told: bool,
+}
+
+impl Client {
+    pub(super) fn open(&mut self, known_era: Option<Era>, now: Instant) {
+        let modern = self.revisions.intersection(Revisions::MODERN).latest();
+        let legacy = self.newest_legacy();
+        match (modern, legacy) {
+            (_, Some(revision)) if known_era == Some(Era::Legacy) || modern.is_none() => {
+                let guessed = modern.is_some();
+                self.send_initialize(Initializing { revision, guessed, told: false }, now);
+            }
+            // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-019] [VER-024]
+            (Some(revision), _) => self.send_discover(revision, now),
+            (None, _) => self.fail_opening(OpeningFailure::NoCommonRevision(empty_list())),
+        }
+    }
+
+    fn newest_legacy(&self) -> Option<Revision> {
+        self.revisions.intersection(Revisions::LEGACY).latest()
+    }
+
+    fn send_discover(&mut self, revision: Revision, now: Instant) {
+        self.state = State::Probing(revision);
+        self.request_meta = self.modern_meta(revision);
+        let timeout = if self.newest_legacy().is_some() {
+            self.connection.timeouts.probe
+        } else {
+            self.connection.timeouts.opening
+        };
+        self.send_opening(Method::Discover, &RawJson::EMPTY_OBJECT, timeout, now);
+    }
+
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [VER-001] [VER-002]
+    fn send_initialize(&mut self, initializing: Initializing, now: Instant) {
+        self.state = State::Initializing(initializing);
+        self.request_meta = Vec::new();
+        let revision = initializing.revision;
+        let params = InitializeParams::new(
+            revision.as_str(),
+            self.capabilities.clone(),
+            self.identity.clone(),
+        );
+        let timeout = self.connection.timeouts.opening;
+        self.send_opening(Method::Initialize, &Typed(&At(&params, revision)), timeout, now);
+    }
+
+    fn send_opening(
+        &mut self,
+        method: Method,
+        params: &impl crate::jsonrpc::WriteJson,
+        timeout: core::time::Duration,
+        now: Instant,
+    ) {
+        let options = CallOptions::default().timeout(timeout).timeout_hard(timeout);
+        let fixed = core::mem::take(&mut self.request_meta);
+        let parts = MetaParts { fixed: &fixed, ..MetaParts::default() };
+        let method = MethodName::Known(method);
+        let purpose = Purpose::Opening;
+        let started =
+            self.connection.start_call(&method, purpose, params, &options, parts, false, now);
+        self.request_meta = fixed;
+        if started.is_err() {
+            self.fail_opening(OpeningFailure::InvalidAnswer("the opening cannot be written"));
+        }
+    }
+
+    /// Members of `_meta` that make a request a modern one.
+    // MCP 2026-07-28 basic/index#_meta [VER-011] [META-008] [META-010] [CAP-008] [CAP-010] [CAP-012]
+    fn modern_meta(&self, revision: Revision) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_string(&mut out, PROTOCOL_VERSION);
+        out.push(b':');
+        write_string(&mut out, revision.as_str());
+        let identity = (!self.anonymous).then(|| self.identity.to_json_at(revision));
+        let parts = [
+            (CLIENT_INFO, identity),
+            (CLIENT_CAPABILITIES, Some(self.capabilities.to_json_at(revision))),
+        ];
+        for (key, value) in parts {
+            if let Some(Ok(value)) = value {
+                out.push(b',');
+                write_string(&mut out, key);
+                out.push(b':');
+                out.extend_from_slice(value.as_str().as_bytes());
+            }
+        }
+        out
+    }
+
+    // ------------------------------------------------------------------ answers
+
+    pub(super) fn opening_answered<'f>(
+        &mut self,
+        outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        now: Instant,
+    ) -> Flow<'f> {
+        match (self.state, outcome) {
+            (State::Probing(_), Ok(result)) => self.discovered(&result, now),
+            (State::Probing(asked), Err(error)) => {
+                self.probe_refused(asked, &error, now);
+                Ok(None)
+            }
+            (State::Initializing(initializing), Ok(result)) => {
+                self.initialized(initializing, &result, now)
+            }
+            (State::Initializing(initializing), Err(error)) => {
+                self.initialize_refused(initializing, error, now);
+                Ok(None)
+            }
+            (State::Over, _) => Ok(None),
+        }
+    }
+
+    pub(super) fn opening_timed_out(&mut self, call: &Call, now: Instant) {
+        // No cancellation: a legacy server must not see one before the handshake, and `initialize`
+        // is never cancelled.
+        self.connection.calls.bury(call.id, &self.connection.limits, now);
+        match (self.state, self.newest_legacy()) {
+            // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
+            (State::Probing(_), Some(revision)) => {
+                let initializing = Initializing { revision, guessed: true, told: false };
+                self.send_initialize(initializing, now);
+            }
+            _ => self.fail_opening(OpeningFailure::TimedOut),
+        }
+    }
+
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-020] [DISC-003]
+    fn discovered<'f>(&mut self, result: &RawJson<'f>, now: Instant) -> Flow<'f> {
+        let (mut versions, mut capabilities, mut info, mut instructions) = (None, None, None, None);
+        for member in result.walk() {
+            match &*member.name() {
+                "supportedVersions" => versions = Some(member.value),
+                "capabilities" => capabilities = Some(member.value),
+                "instructions" => instructions = text(&member.value).map(String::from),
+                "_meta" => info = member.value.get(SERVER_INFO).map(Json::from),
+                _ => {}
+            }
+        }
+        let listed = versions.as_ref().and_then(revisions_in);
+        let (Some(listed), Some(versions)) = (listed, versions) else {
+            // Whatever answered, it is not a modern server.
+            self.fall_back(now);
+            return Ok(None);
+        };
+        let common = listed.intersection(self.revisions);
+        let Some(revision) = common.intersection(Revisions::MODERN).latest() else {
+            self.choose_legacy(common, &versions, now);
+            return Ok(None);
+        };
+        let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
+        let Ok(server) = Capabilities::of_server(declared.as_str(), revision) else {
+            self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
+            return Ok(None);
+        };
+        self.request_meta = self.modern_meta(revision);
+        let session = Session {
+            revision,
+            client: self.own_capabilities(revision),
+            server,
+            server_info: info,
+            server_capabilities: declared.into(),
+            instructions,
+        };
+        Ok(Some(self.opened(session, now)))
+    }
+
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-013] [VER-021] [VER-023]
+    fn probe_refused(&mut self, asked: Revision, error: &ErrorObject<'_>, now: Instant) {
+        if !error.code.is_modern_error() {
+            self.fall_back(now);
+            return;
+        }
+        let listed = error.data.as_ref().and_then(|data| data.get("supported"));
+        let (Some(listed), ErrorCode::UNSUPPORTED_PROTOCOL_VERSION) = (listed, error.code) else {
+            self.fail_opening(OpeningFailure::Refused(error.clone().into_owned()));
+            return;
+        };
+        let common = revisions_in(&listed).unwrap_or(Revisions::NONE).intersection(self.revisions);
+        match common.intersection(Revisions::MODERN).latest() {
+            Some(revision) if revision != asked => self.send_discover(revision, now),
+            Some(_) => {
+                self.fail_opening(OpeningFailure::Refused(error.clone().into_owned()));
+            }
+            None => self.choose_legacy(common, &listed, now),
+        }
+    }
+
+    /// The server is modern but shares only legacy revisions with this client, or none.
+    fn choose_legacy(&mut self, common: Revisions, listed: &RawJson<'_>, now: Instant) {
+        match common.latest() {
+            Some(revision) => {
+                let initializing = Initializing { revision, guessed: false, told: true };
+                self.send_initialize(initializing, now);
+            }
+            None => self.fail_opening(OpeningFailure::NoCommonRevision(listed.clone().into())),
+        }
+    }
+
+    /// The server is a legacy one.
+    fn fall_back(&mut self, now: Instant) {
+        match self.newest_legacy() {
+            Some(revision) => {
+                let initializing = Initializing { revision, guessed: false, told: false };
+                self.send_initialize(initializing, now);
+            }
+            // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
+            None => self.fail_opening(OpeningFailure::LegacyServer),
+        }
+    }
+
+    // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-006] [VER-007]
+    fn initialized<'f>(
+        &mut self,
+        initializing: Initializing,
+        result: &RawJson<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let (mut version, mut capabilities, mut info, mut instructions) = (None, None, None, None);
+        for member in result.walk() {
+            match &*member.name() {
+                "protocolVersion" => version = Some(member.value),
+                "capabilities" => capabilities = Some(member.value),
+                "serverInfo" => info = Some(Json::from(member.value)),
+                "instructions" => instructions = text(&member.value).map(String::from),
+                _ => {}
+            }
+        }
+        let Some(version) = version else {
+            self.fail_opening(OpeningFailure::InvalidAnswer("`protocolVersion` is missing"));
+            return Ok(None);
+        };
+        let revision = text(&version)
+            .and_then(|text| Revision::parse(&text))
+            .filter(|revision| revision.era() == Era::Legacy && self.revisions.contains(*revision));
+        let Some(revision) = revision else {
+            self.fail_opening(OpeningFailure::UnknownRevision(version.into()));
+            return Ok(None);
+        };
+        debug_assert_eq!(initializing.revision.era(), Era::Legacy, "asked by the handshake");
+        let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
+        let Ok(server) = Capabilities::of_server(declared.as_str(), revision) else {
+            self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
+            return Ok(None);
+        };
+        // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
+        let written = self.connection.outbox.try_push(Lane::Bulk, |out| {
+            write_notification(out, Method::Initialized.as_str(), crate::jsonrpc::NO_PARAMS)
+        });
+        debug_assert!(written.is_ok(), "a notification without parameters");
+        let session = Session {
+            revision,
+            client: self.own_capabilities(revision),
+            server,
+            server_info: info,
+            server_capabilities: declared.into(),
+            instructions,
+        };
+        Ok(Some(self.opened(session, now)))
+    }
+
+    fn initialize_refused(
+        &mut self,
+        initializing: Initializing,
+        error: ErrorObject<'_>,
+        now: Instant,
+    ) {
+        let listed = error.data.as_ref().and_then(|data| data.get("supported"));
+        let common = listed
+            .as_ref()
+            .and_then(revisions_in)
+            .map_or(Revisions::NONE, |listed| listed.intersection(self.revisions));
+        let legacy = common.intersection(Revisions::LEGACY).latest();
+        let modern = self.revisions.intersection(Revisions::MODERN).latest();
+        match (legacy, modern) {
+            // MCP 2025-11-25 basic/lifecycle#error-handling [VER-009]
+            (Some(revision), _) if !initializing.told && revision != initializing.revision => {
+                let again = Initializing { revision, told: true, ..initializing };
+                self.send_initialize(again, now);
+            }
+            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+            // [VER-018]: the assumption failed.
+            (_, Some(revision)) if initializing.guessed => {
+                self.revisions = self.revisions.intersection(Revisions::MODERN);
+                self.send_discover(revision, now);
+            }
+            _ => match listed {
+                Some(listed) if common.is_empty() => {
+                    self.fail_opening(OpeningFailure::NoCommonRevision(listed.into()));
+                }
+                _ => self.fail_opening(OpeningFailure::Refused(error.into_owned())),
+            },
+        }
+    }
+
+    fn own_capabilities(&self, revision: Revision) -> Capabilities {
+        let declared = self.capabilities.to_json_at(revision);
+        declared
+            .and_then(|text| Capabilities::of_client(text.as_str(), revision))
+            .unwrap_or_default()
+    }
+
+    fn opened<'f>(&mut self, session: Session, now: Instant) -> Event<'f> {
+        let revision = session.revision;
+        self.state = State::Over;
+        self.session = Some(session);
+        self.connection.start_keep_alive(revision, now);
+        Event::Opened(Opened { revision })
+    }
+}
+
+/// The known revisions in a JSON array of strings; `None` where it is none.
+fn revisions_in(list: &RawJson<'_>) -> Option<Revisions> {
+    let listed: Vec<alloc::borrow::Cow<'_, str>> = list.decode().ok()?;
+    Some(listed.iter().filter_map(|text| Revision::parse(text)).fold(
+        Revisions::NONE,
+        |set, revision| set.union(Revisions::only(revision)),
+    ))
+}
+
+fn empty_list() -> Json {
+    RawJson::trusted("[]").into()
+}
+
+impl CloseReason {
+    /// The failure to open, if that is the reason.
+    #[must_use]
+    pub const fn opening_failure(&self) -> Option<&OpeningFailure> {
+        match self {
+            Self::OpeningFailed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+}

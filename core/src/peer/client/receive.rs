@@ -1,0 +1,397 @@
+use crate::jsonrpc::{
+    Batch, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
+    RequestMessage, ResponseMessage, write_error,
+};
+use crate::peer::calls::{Call, Purpose};
+use crate::peer::connection::Flow;
+use crate::peer::event::{
+    CallHandle, Cancelled, Ended, Event, Failure, Input, InputHandle, InputSource, Inputs,
+    MethodName, Notification, Request, RequestHandle, Subject, Violation,
+};
+use crate::peer::metadata::{Metadata, text};
+use crate::peer::outbox::Lane;
+use crate::peer::policy::UnknownMethods;
+use crate::peer::requests::{InFlight, ProgressOut, Work};
+use crate::peer::slab::Key;
+use crate::protocol::{Capability, Method, Phase, Role};
+use crate::{Era, Instant, Revision};
+
+use super::Client;
+
+impl Client {
+    pub(super) fn receive<'f>(&mut self, message: Message<'f>, now: Instant) -> Flow<'f> {
+        match message {
+            Message::Request(request) => self.receive_request(request),
+            Message::Notification(notification) => self.receive_notification(notification, now),
+            Message::Response(response) => self.receive_response(response, now),
+        }
+    }
+
+    /// Takes a batch: the first event is returned, the others wait in the queue of events.
+    ///
+    /// Answers to requests in it leave one by one, which JSON-RPC allows.
+    // MCP 2025-03-26 basic/index#batching [BATCH-001] [BATCH-009]
+    // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
+    pub(super) fn receive_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
+        let revision = self.session.as_ref().map(|session| session.revision);
+        if revision != Some(Revision::V2025_03_26) {
+            return self.connection.malformed(&Malformed::batch_refused(), revision);
+        }
+        let mut first = None;
+        for message in batch {
+            let event = match message {
+                Ok(message) => self.receive(message, now)?,
+                Err(malformed) => self.connection.malformed(&malformed, revision)?,
+            };
+            match event {
+                Some(event) if first.is_none() => first = Some(event),
+                Some(event) => self.connection.events.push_back(event.into_owned()),
+                None => {}
+            }
+        }
+        Ok(first)
+    }
+
+    // ------------------------------------------------------------------ responses
+
+    fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
+        let key = match self.connection.answered(message.id, now) {
+            Ok(key) => key,
+            Err(flow) => return flow,
+        };
+        let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
+        let purpose = call.purpose;
+        if purpose == Purpose::Application {
+            return self.call_answered(key, message.outcome, now);
+        }
+        let id = call.id;
+        self.connection.calls.remove(key);
+        match purpose {
+            Purpose::Opening => self.opening_answered(message.outcome, now),
+            Purpose::KeepAlive => {
+                self.connection.keep_alive_answered(now);
+                Ok(None)
+            }
+            Purpose::SubscribeResource { subscription, index } => {
+                self.resource_subscribed(subscription, index, message.outcome.is_ok());
+                Ok(None)
+            }
+            // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008] [SUBS-011]
+            Purpose::Listen => {
+                self.connection.calls.bury(id, &self.connection.limits, now);
+                Ok(Some(ended(key, message.outcome.map_err(Failure::Refused))))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn call_answered<'f>(
+        &mut self,
+        key: Key,
+        outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let result = match outcome {
+            Ok(result) => result,
+            Err(error) => {
+                self.connection.calls.remove(key);
+                return Ok(Some(ended(key, Err(Failure::Refused(error)))));
+            }
+        };
+        let modern = self.session.as_ref().is_some_and(|s| s.revision.era() == Era::Modern);
+        // MCP 2026-07-28 basic/index#resulttype [RPC-020] [RPC-021] [RPC-022]
+        let kind = if modern { result.get("resultType") } else { None };
+        match kind.as_ref().map(RawJson::as_str) {
+            None | Some(r#""complete""#) => {
+                self.connection.calls.remove(key);
+                Ok(Some(ended(key, Ok(result))))
+            }
+            Some(r#""input_required""#) => self.input_required(key, &result, now),
+            Some(r#""task""#) if self.accepts_task(key) => {
+                self.connection.calls.remove(key);
+                Ok(Some(ended(key, Ok(result))))
+            }
+            Some(_) => {
+                self.connection.calls.remove(key);
+                Ok(Some(ended(key, Err(Failure::InvalidAnswer("unknown `resultType`")))))
+            }
+        }
+    }
+
+    // MCP 2026-07-28 basic/index#resulttype [TASK-026] [TASK-027]
+    fn accepts_task(&self, key: Key) -> bool {
+        let method = self.connection.calls.get(key).and_then(|call| call.method);
+        let declared = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.client.contains(Capability::TasksExtension));
+        declared && method == Some(Method::ToolsCall)
+    }
+
+    // ------------------------------------------------------------------ requests
+
+    fn receive_request<'f>(&mut self, message: RequestMessage<'f>) -> Flow<'f> {
+        let RequestMessage { id, method, params } = message;
+        let revision = match &self.session {
+            Some(session) => session.revision,
+            // Before the handshake is through only a legacy server has anything to ask.
+            None => self.newest_or_latest(),
+        };
+        // MCP 2026-07-28 basic/index#requests [RPC-030] [RPC-031]: a modern server sends no
+        // requests, and a modern client no responses.
+        if revision.era() == Era::Modern {
+            let violation = Violation::OutOfPlace("a request of a modern server");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        if self.connection.requests.contains(&id) {
+            let error = ErrorObject::invalid_request("a request with this id is in flight");
+            self.refuse_request(&id, &error);
+            let violation = Violation::DuplicateId(id);
+            return self.connection.violation(self.connection.policy.duplicate_id, violation);
+        }
+        let known = Method::parse(&method);
+        // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
+        if known == Some(Method::Ping) {
+            self.connection.outbox.push(Lane::Control, |out| {
+                let written = crate::jsonrpc::write_result(out, &id, &RawJson::EMPTY_OBJECT);
+                debug_assert!(written.is_ok(), "an empty object is JSON");
+            });
+            return Ok(None);
+        }
+        let Some(session) = &self.session else {
+            self.refuse_request(&id, &ErrorObject::invalid_request("the session is not open"));
+            let violation = Violation::OutOfPlace("a request before the session was open");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        };
+        let (client, server) = (session.client, session.server);
+        let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
+        let metadata = match Metadata::read(&params) {
+            Ok(metadata) => metadata,
+            Err(what) => {
+                self.refuse_request(&id, &ErrorObject::invalid_params(what));
+                return Ok(None);
+            }
+        };
+        let Some(known) = known else {
+            if self.connection.policy.unknown_methods == UnknownMethods::Refuse {
+                self.refuse_request(&id, &ErrorObject::method_not_found(&method));
+                return Ok(None);
+            }
+            let method = MethodName::Other(method);
+            return Ok(self.deliver(id, None, method, params, &metadata, revision));
+        };
+        // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [ROOT-004]
+        if let Err(refusal) = known.row().check(Role::Server, revision, client, server) {
+            self.refuse_request(&id, &ErrorObject::method_not_found(&method));
+            let violation = Violation::Forbidden(refusal);
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        if let Some(what) = not_offered(known, &params, client, revision) {
+            self.refuse_request(&id, &ErrorObject::invalid_params(what));
+            let violation = Violation::BadParameters { method: known, what };
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        Ok(self.deliver(id, Some(known), MethodName::Known(known), params, &metadata, revision))
+    }
+
+    fn newest_or_latest(&self) -> Revision {
+        let legacy = self.revisions.intersection(crate::Revisions::LEGACY).latest();
+        legacy.unwrap_or(Revision::LATEST)
+    }
+
+    fn deliver<'f>(
+        &mut self,
+        id: RequestId,
+        known: Option<Method>,
+        method: MethodName<'f>,
+        params: RawJson<'f>,
+        metadata: &Metadata<'f>,
+        revision: Revision,
+    ) -> Option<Event<'f>> {
+        if self.connection.requests.len() >= self.connection.limits.requests_in_flight_max {
+            let error = ErrorObject::internal("too many requests in flight; try again later");
+            self.refuse_request(&id, &error);
+            return Some(Event::Violation(Violation::TooManyRequests));
+        }
+        let capabilities = self.session.as_ref().map(|s| s.server).unwrap_or_default();
+        let token = metadata.progress_token.clone();
+        let wants_progress = token.is_some();
+        let key = self.connection.requests.insert(InFlight {
+            id,
+            method: known,
+            revision,
+            capabilities,
+            progress: token.map(ProgressOut::new),
+            log_level: None,
+            batch: None,
+            work: Work::Application,
+            rounds: 0,
+        });
+        Some(match known {
+            Some(
+                method @ (Method::SamplingCreateMessage
+                | Method::ElicitationCreate
+                | Method::RootsList),
+            ) => Event::Input(Input {
+                handle: InputHandle(InputSource::Request(key)),
+                method,
+                params,
+                revision,
+                call: None,
+            }),
+            _ => Event::Request(Request {
+                handle: RequestHandle(key),
+                method,
+                params,
+                revision,
+                capabilities,
+                wants_progress,
+                inputs: Inputs::default(),
+            }),
+        })
+    }
+
+    pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
+        self.connection.outbox.push(Lane::Bulk, |out| write_error(out, Some(id), error));
+    }
+
+    // ------------------------------------------------------------------ notifications
+
+    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, whatever is wrong.
+    fn receive_notification<'f>(
+        &mut self,
+        message: NotificationMessage<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let params = message.params.unwrap_or(RawJson::EMPTY_OBJECT);
+        let Some(method) = Method::parse(&message.method) else {
+            if self.connection.policy.unknown_methods == UnknownMethods::Refuse {
+                return Ok(None);
+            }
+            let revision = self.session.as_ref().map_or(Revision::LATEST, |s| s.revision);
+            return Ok(Some(Event::Notification(Notification {
+                method: MethodName::Other(message.method),
+                params,
+                revision,
+                subscription: None,
+            })));
+        };
+        let Some(session) = &self.session else {
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
+            if method.row().server.phase == Phase::Always {
+                return Ok(None);
+            }
+            let violation = Violation::OutOfPlace("a notification before the session was open");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        };
+        let revision = session.revision;
+        let checked = method.row().check(Role::Server, revision, session.client, session.server);
+        if let Err(refusal) = checked {
+            let violation = Violation::Forbidden(refusal);
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        match method {
+            Method::Cancelled if revision.era() == Era::Modern => {
+                Ok(self.stream_cancelled(&params, now))
+            }
+            Method::Cancelled => Ok(self.cancelled(&params)),
+            Method::Progress => self.connection.on_progress(&params, now),
+            Method::SubscriptionsAcknowledged => Ok(self.acknowledged(&params)),
+            _ => {
+                let subscription = self.subscription_of(method, &params);
+                Ok(Some(Event::Notification(Notification {
+                    method: MethodName::Known(method),
+                    params,
+                    revision,
+                    subscription,
+                })))
+            }
+        }
+    }
+
+    /// A legacy server gives up one of its own requests. Calls of this side have ids of their own
+    /// that a server cannot mean.
+    // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-001] [CANC-004] [CANC-007]
+    fn cancelled<'f>(&mut self, params: &RawJson<'f>) -> Option<Event<'f>> {
+        let (id, reason) = cancellation(params);
+        let key = self.connection.requests.by_id(&id?)?;
+        let request = self.connection.requests.remove(key)?;
+        let input = matches!(
+            request.method,
+            Some(Method::SamplingCreateMessage | Method::ElicitationCreate | Method::RootsList)
+        );
+        let subject = if input {
+            Subject::Input(InputHandle(InputSource::Request(key)))
+        } else {
+            Subject::Request(RequestHandle(key))
+        };
+        Some(Event::Cancelled(Cancelled { subject, reason }))
+    }
+
+    /// A modern server ends a listen stream; it may send the result as well, before or after.
+    // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019] [SUBS-011]
+    fn stream_cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Option<Event<'f>> {
+        let (Some(RequestId::Number(id)), _) = cancellation(params) else { return None };
+        let key = self.connection.calls.by_id(id)?;
+        let listens = |call: &Call| call.purpose == Purpose::Listen;
+        if !self.connection.calls.get(key).is_some_and(listens) {
+            return None;
+        }
+        self.connection.calls.remove(key);
+        self.connection.calls.bury(id, &self.connection.limits, now);
+        Some(ended(key, Ok(RawJson::EMPTY_OBJECT)))
+    }
+}
+
+/// The id and the reason in the parameters of a cancellation.
+fn cancellation<'f>(
+    params: &RawJson<'f>,
+) -> (Option<RequestId>, Option<alloc::borrow::Cow<'f, str>>) {
+    let (mut id, mut reason) = (None, None);
+    for member in params.walk() {
+        match &*member.name() {
+            "requestId" => id = member.value.decode::<RequestId>().ok(),
+            "reason" => reason = text(&member.value),
+            _ => {}
+        }
+    }
+    (id, reason)
+}
+
+fn ended<'f>(key: Key, outcome: Result<RawJson<'f>, Failure<'f>>) -> Event<'f> {
+    Event::Ended(Ended { call: CallHandle(key), outcome })
+}
+
+/// What of a question goes beyond what this client declared.
+pub(super) fn not_offered(
+    method: Method,
+    params: &RawJson<'_>,
+    client: crate::protocol::Capabilities,
+    revision: Revision,
+) -> Option<&'static str> {
+    if revision < Revision::V2025_11_25 {
+        return None;
+    }
+    match method {
+        // MCP 2025-11-25 client/elicitation#error-handling [ELIC-004] [ELIC-006]
+        Method::ElicitationCreate => {
+            let mode = params.get("mode");
+            let (capability, what) = match mode.as_ref().map(RawJson::as_str) {
+                None | Some(r#""form""#) => {
+                    (Capability::ElicitationForm, "this client shows no forms")
+                }
+                Some(r#""url""#) => (Capability::ElicitationUrl, "this client opens no URLs"),
+                Some(_) => return Some("no such elicitation mode"),
+            };
+            (!client.contains(capability)).then_some(what)
+        }
+        // MCP 2025-11-25 client/sampling#tools-in-sampling [SAMP-007]
+        Method::SamplingCreateMessage => {
+            let tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
+            (tools && !client.contains(Capability::SamplingTools))
+                .then_some("this client samples without tools")
+        }
+        _ => None,
+    }
+}
+

@@ -1,0 +1,221 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{RawJson, RequestId, Typed, WriteJson, write_string};
+use crate::peer::calls::{Call, Purpose, Timing};
+use crate::peer::connection::CallOptions;
+use crate::peer::error::CallError;
+use crate::peer::event::{CallHandle, Event, MethodName, Subscribed};
+use crate::peer::metadata::{SUBSCRIPTION_ID, text};
+use crate::peer::slab::Key;
+use crate::protocol::{At, Capability, Method, SubscriptionFilter};
+use crate::{Era, Instant};
+
+use super::Client;
+
+/// A subscription to a legacy server, which has none: it sends list changes unasked, and updates
+/// of resources after one request each.
+#[derive(Debug)]
+pub(super) struct Legacy {
+    filter: SubscriptionFilter,
+    uris: Vec<(String, Option<bool>)>,
+    waiting: usize,
+}
+
+impl Client {
+    /// Subscribes to changes: of lists, and of resources by URI.
+    ///
+    /// [`Event::Subscribed`] says what the server honours of it. The subscription is a call that
+    /// stays open: it ends with [`Event::Ended`], by [`cancel`](Self::cancel) or by the server.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007] [SUBS-010]
+    // MCP 2025-11-25 server/resources#subscriptions [RSRC-004]
+    pub fn subscribe(
+        &mut self,
+        filter: &SubscriptionFilter,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        self.connection.check_open()?;
+        let revision = self.session.as_ref().ok_or(CallError::NotOpen)?.revision;
+        if revision.era() == Era::Legacy {
+            return self.subscribe_resources(filter, now);
+        }
+        let params = |out: &mut Vec<u8>| {
+            out.extend_from_slice(br#"{"notifications":"#);
+            Typed(&At(filter, revision)).write_json(out)?;
+            out.push(b'}');
+            Ok(())
+        };
+        let forever = Timing::NEVER.timeout;
+        let options = CallOptions::default().timeout(forever).timeout_hard(forever);
+        let method = MethodName::Known(Method::SubscriptionsListen);
+        self.start(&method, Purpose::Listen, &params, &options, now)
+    }
+
+    fn subscribe_resources(
+        &mut self,
+        filter: &SubscriptionFilter,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        let limit = self.connection.limits.calls_in_flight_max;
+        let wanted = filter.resource_subscriptions.as_deref().unwrap_or_default();
+        if self.connection.calls.len() + wanted.len() >= limit {
+            return Err(CallError::TooManyCalls { limit });
+        }
+        let id = self.connection.calls.fresh_id();
+        let key = self.connection.calls.insert(
+            Call {
+                id,
+                method: None,
+                purpose: Purpose::Waiting,
+                timing: Timing::NEVER,
+                written: self.connection.outbox.mark(),
+                wants_progress: false,
+                last_progress: None,
+                repeat: None,
+            },
+            now,
+        );
+        self.connection.calls.park(key);
+        let offered = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.server.contains(Capability::ResourcesSubscribe));
+        let uris: Vec<_> = wanted
+            .iter()
+            .map(|uri| (uri.clone(), if offered { None } else { Some(false) }))
+            .collect();
+        let waiting = if offered { uris.len() } else { 0 };
+        self.subscriptions.push((key, Legacy { filter: filter.clone(), uris, waiting }));
+        if waiting == 0 {
+            self.subscribed(key);
+            return Ok(CallHandle(key));
+        }
+        for (uri, index) in wanted.iter().zip(0..) {
+            let purpose = Purpose::SubscribeResource { subscription: key, index };
+            let started = self.send_uri(Method::ResourcesSubscribe, purpose, uri, now);
+            if started.is_err() {
+                self.resource_subscribed(key, index, false);
+            }
+        }
+        Ok(CallHandle(key))
+    }
+
+    fn send_uri(
+        &mut self,
+        method: Method,
+        purpose: Purpose,
+        uri: &str,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        let params = |out: &mut Vec<u8>| {
+            out.extend_from_slice(br#"{"uri":"#);
+            write_string(out, uri);
+            out.push(b'}');
+            Ok(())
+        };
+        self.start(&MethodName::Known(method), purpose, &params, &CallOptions::default(), now)
+    }
+
+    /// The server answered for one of the resources.
+    pub(super) fn resource_subscribed(&mut self, subscription: Key, index: u32, honoured: bool) {
+        let found = self.subscriptions.iter_mut().find(|(key, _)| *key == subscription);
+        let Some((_, legacy)) = found else { return };
+        legacy.uris[index as usize].1 = Some(honoured);
+        legacy.waiting -= 1;
+        if legacy.waiting == 0 {
+            self.subscribed(subscription);
+        }
+    }
+
+    /// All that a legacy server had to say to a subscription is said.
+    fn subscribed(&mut self, key: Key) {
+        let Some((_, legacy)) = self.subscriptions.iter().find(|(found, _)| *found == key) else {
+            return;
+        };
+        let server = self.session.as_ref().map(|session| session.server).unwrap_or_default();
+        let flag = |asked: Option<bool>, capability| {
+            (asked == Some(true) && server.contains(capability)).then_some(true)
+        };
+        let filter = &legacy.filter;
+        let mut honoured = SubscriptionFilter::default();
+        honoured.tools_list_changed =
+            flag(filter.tools_list_changed, Capability::ToolsListChanged);
+        honoured.prompts_list_changed =
+            flag(filter.prompts_list_changed, Capability::PromptsListChanged);
+        honoured.resources_list_changed =
+            flag(filter.resources_list_changed, Capability::ResourcesListChanged);
+        let uris: Vec<String> = legacy
+            .uris
+            .iter()
+            .filter(|(_, answer)| *answer == Some(true))
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        honoured.resource_subscriptions = (!uris.is_empty()).then_some(uris);
+        let subscription = CallHandle(key);
+        let event = Event::Subscribed(Subscribed { subscription, honoured });
+        self.connection.events.push_back(event);
+    }
+
+    /// Ends the subscriptions to resources that no other subscription needs.
+    pub(super) fn unsubscribe_resources(&mut self, key: Key, now: Instant) {
+        let Some(at) = self.subscriptions.iter().position(|(found, _)| *found == key) else {
+            return;
+        };
+        let (_, legacy) = self.subscriptions.swap_remove(at);
+        for (uri, answer) in legacy.uris {
+            let shared = |other: &Legacy| other.uris.iter().any(|(needed, _)| *needed == uri);
+            if answer == Some(false) || self.subscriptions.iter().any(|(_, other)| shared(other)) {
+                continue;
+            }
+            // Should the table of calls be full, the server goes on sending what nobody reads.
+            let _started = self.send_uri(Method::ResourcesUnsubscribe, Purpose::Chore, &uri, now);
+        }
+    }
+
+    /// The acknowledgement of a listen stream.
+    // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-005]
+    pub(super) fn acknowledged(&mut self, params: &RawJson<'_>) -> Option<Event<'static>> {
+        let subscription = self.listen_stream(params)?;
+        let honoured = params.get("notifications")?.decode().ok()?;
+        Some(Event::Subscribed(Subscribed { subscription, honoured }))
+    }
+
+    /// The subscription that a notification belongs to.
+    // MCP 2026-07-28 basic/transports/stdio#receiving-messages [STDIO-013]
+    pub(super) fn subscription_of(
+        &self,
+        method: Method,
+        params: &RawJson<'_>,
+    ) -> Option<CallHandle> {
+        let era = self.session.as_ref()?.revision.era();
+        if era == Era::Modern {
+            return self.listen_stream(params);
+        }
+        let uri = params.get("uri").and_then(|uri| text(&uri).map(String::from));
+        let wants = |filter: &SubscriptionFilter| match method {
+            Method::ToolsListChanged => filter.tools_list_changed == Some(true),
+            Method::PromptsListChanged => filter.prompts_list_changed == Some(true),
+            Method::ResourcesListChanged => filter.resources_list_changed == Some(true),
+            Method::ResourcesUpdated => {
+                let uris = filter.resource_subscriptions.as_deref().unwrap_or_default();
+                uris.iter().any(|wanted| Some(wanted) == uri.as_ref())
+            }
+            _ => false,
+        };
+        let found = self.subscriptions.iter().find(|(_, legacy)| wants(&legacy.filter));
+        found.map(|(key, _)| CallHandle(*key))
+    }
+
+    fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {
+        let RequestId::Number(id) = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()? else {
+            return None;
+        };
+        let key = self.connection.calls.by_id(id)?;
+        let call = self.connection.calls.get(key)?;
+        (call.purpose == Purpose::Listen).then_some(CallHandle(key))
+    }
+}

@@ -1,0 +1,59 @@
+use crate::jsonrpc::WriteError;
+use crate::protocol::{Capability, Refusal};
+
+use super::event::CloseReason;
+
+/// The connection is over. Sticky: every further input and call gets the same error.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+#[non_exhaustive]
+pub struct ConnectionClosed {
+    /// Why.
+    pub reason: CloseReason,
+}
+
+/// Why a call was not made. Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The caller's: the revision, the direction or a missing capability forbids the method.
+    #[error(transparent)]
+    Forbidden(#[from] Refusal),
+    /// The caller's: the connection is not open yet; wait for
+    /// [`Event::Opened`](crate::peer::Event::Opened).
+    #[error("the connection is not open yet")]
+    NotOpen,
+    /// The caller's: the parameters cannot be written at this revision.
+    #[error(transparent)]
+    NotWritable(#[from] WriteError),
+    /// A local limit: [`Limits::calls_in_flight_max`](crate::peer::Limits::calls_in_flight_max).
+    #[error("{limit} calls are in flight already")]
+    TooManyCalls {
+        /// The limit.
+        limit: usize,
+    },
+    /// The connection is over.
+    #[error(transparent)]
+    Closed(#[from] ConnectionClosed),
+}
+
+/// Why a request was not answered, or not as wanted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// No answer is due any more: the request was answered, or the other side cancelled it. The
+    /// latter is an ordinary race and no fault; nothing was sent.
+    #[error("no answer is due: the request was answered or cancelled")]
+    NotDue,
+    /// The caller's: the answer cannot be written at the request's revision. The other side was
+    /// answered with an internal error, so that it does not wait for nothing.
+    #[error(transparent)]
+    NotWritable(#[from] WriteError),
+    /// The client lacks a capability that the input requests need. It was answered so.
+    #[error("the client did not declare `{0}`")]
+    NotDeclared(Capability),
+    /// The caller's: this method's requests cannot be answered with input requests, or they ask
+    /// for nothing, or for too much. The other side was answered with an internal error.
+    #[error("{0}")]
+    InputNotAllowed(&'static str),
+}

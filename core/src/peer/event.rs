@@ -1,0 +1,534 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
+use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
+use crate::{Era, Revision};
+
+use super::slab::Key;
+
+macro_rules! handles {
+    ($($(#[doc = $doc:literal])* $name:ident;)*) => {
+        $(
+            $(#[doc = $doc])*
+            ///
+            /// Never used again for another one, so an old handle is recognised as such.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $name(pub(crate) Key);
+        )*
+    };
+}
+
+handles! {
+    /// Names a call that this side made.
+    CallHandle;
+    /// Names a request of the other side that waits for its answer.
+    RequestHandle;
+}
+
+/// Names a question to the host that waits for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InputHandle(pub(crate) InputSource);
+
+/// Where a question to the host came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum InputSource {
+    /// A request of a legacy server.
+    Request(Key),
+    /// An entry of the input requests of a call's round.
+    Round { call: Key, round: u32, index: u32 },
+}
+
+/// What happened, in the words of the application.
+///
+/// A message that comes in makes at most one event, returned by the call that takes the message
+/// and borrowing from it; what the machine makes by itself comes from `poll_event`, as the same
+/// type. [`Event::into_owned`] frees an event from its frame, to hand it to another task.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The connection is ready for use; see the machine's `session` for what was agreed.
+    Opened(Opened),
+    /// A request to answer with `respond`, `reject` or `require_input`.
+    Request(Request<'a>),
+    /// A notification that needs no answer.
+    Notification(Notification<'a>),
+    /// Progress of a call that asked for it.
+    Progress(Progress<'a>),
+    /// A call ended. Every call does so exactly once.
+    Ended(Ended<'a>),
+    /// A client's host is asked for something; answer with `answer_input` or `refuse_input`.
+    Input(Input<'a>),
+    /// The other side gave up a request, or a question of it: stop working on it, no answer is
+    /// due.
+    Cancelled(Cancelled<'a>),
+    /// A subscription was acknowledged, with what of it the server honours.
+    Subscribed(Subscribed),
+    /// The other side broke a rule and was answered where the protocol has an answer.
+    Violation(Violation),
+    /// The connection is over. The last event.
+    Closed(CloseReason),
+}
+
+impl Event<'_> {
+    /// The same event, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> Event<'static> {
+        match self {
+            Self::Opened(opened) => Event::Opened(opened),
+            Self::Request(request) => Event::Request(request.into_owned()),
+            Self::Notification(notification) => Event::Notification(notification.into_owned()),
+            Self::Progress(progress) => Event::Progress(progress.into_owned()),
+            Self::Ended(ended) => Event::Ended(ended.into_owned()),
+            Self::Input(input) => Event::Input(input.into_owned()),
+            Self::Cancelled(cancelled) => Event::Cancelled(cancelled.into_owned()),
+            Self::Subscribed(subscribed) => Event::Subscribed(subscribed),
+            Self::Violation(violation) => Event::Violation(violation),
+            Self::Closed(reason) => Event::Closed(reason),
+        }
+    }
+}
+
+/// The connection is ready for use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Opened {
+    /// The revision in force. A server that serves both eras may see requests of another one
+    /// beside it: each [`Request`] says its own.
+    pub revision: Revision,
+}
+
+impl Opened {
+    /// The era of the revision.
+    #[must_use]
+    pub const fn era(self) -> Era {
+        self.revision.era()
+    }
+}
+
+/// A method as it came: one that the protocol knows, or another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MethodName<'a> {
+    /// A method of the table.
+    Known(Method),
+    /// A method that the table lacks; delivered only if the policy says so.
+    Other(Cow<'a, str>),
+}
+
+impl MethodName<'_> {
+    /// The spelling on the wire.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(method) => method.as_str(),
+            Self::Other(name) => name,
+        }
+    }
+
+    pub(crate) fn into_owned(self) -> MethodName<'static> {
+        match self {
+            Self::Known(method) => MethodName::Known(method),
+            Self::Other(name) => MethodName::Other(Cow::Owned(name.into_owned())),
+        }
+    }
+}
+
+impl fmt::Display for MethodName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq<Method> for MethodName<'_> {
+    fn eq(&self, method: &Method) -> bool {
+        matches!(self, Self::Known(known) if known == method)
+    }
+}
+
+/// A request of the other side.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// What to answer it by.
+    pub handle: RequestHandle,
+    /// The method.
+    pub method: MethodName<'a>,
+    /// The parameters, `{}` where there are none. What the machine has dealt with (`_meta`, input
+    /// responses) is still in them.
+    pub params: RawJson<'a>,
+    /// The revision that governs this request.
+    pub revision: Revision,
+    /// What the other side declared: for this session, or with this request.
+    pub capabilities: Capabilities,
+    /// Whether the other side wants progress.
+    pub wants_progress: bool,
+    /// Answers of the user or the host from an earlier round.
+    pub inputs: Inputs<'a>,
+}
+
+impl Request<'_> {
+    /// The same request, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> Request<'static> {
+        Request {
+            handle: self.handle,
+            method: self.method.into_owned(),
+            params: self.params.into_owned(),
+            revision: self.revision,
+            capabilities: self.capabilities,
+            wants_progress: self.wants_progress,
+            inputs: self.inputs.into_owned(),
+        }
+    }
+}
+
+/// What earlier rounds of a request brought: the same in both eras.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs<'a> {
+    pub(crate) responses: Option<RawJson<'a>>,
+    pub(crate) state: Option<Cow<'a, str>>,
+    /// Questions that a legacy client answered with an error.
+    pub(crate) refused: Option<Box<[(String, ErrorObject<'static>)]>>,
+}
+
+impl Inputs<'_> {
+    /// The result that answers the question `key`.
+    #[must_use]
+    pub fn response(&self, key: &str) -> Option<RawJson<'_>> {
+        self.responses.as_ref()?.get(key)
+    }
+
+    /// The error that a legacy client answered the question `key` with. A modern client that
+    /// refuses does not come back at all.
+    #[must_use]
+    pub fn refusal(&self, key: &str) -> Option<&ErrorObject<'static>> {
+        let refused = self.refused.as_deref()?;
+        refused.iter().find(|(name, _)| name == key).map(|(_, error)| error)
+    }
+
+    /// The state that the server put into the earlier round, as it came back.
+    ///
+    /// From a modern client this is an attacker's input until it is verified.
+    // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-006]
+    #[must_use]
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// Whether this is the first round.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.responses.is_none() && self.state.is_none() && self.refused.is_none()
+    }
+
+    fn into_owned(self) -> Inputs<'static> {
+        Inputs {
+            responses: self.responses.map(RawJson::into_owned),
+            state: self.state.map(|state| Cow::Owned(state.into_owned())),
+            refused: self.refused,
+        }
+    }
+}
+
+/// A notification of the other side.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Notification<'a> {
+    /// The method.
+    pub method: MethodName<'a>,
+    /// The parameters, `{}` where there are none.
+    pub params: RawJson<'a>,
+    /// The revision that governs it.
+    pub revision: Revision,
+    /// The subscription of this side that it belongs to.
+    pub subscription: Option<CallHandle>,
+}
+
+impl Notification<'_> {
+    fn into_owned(self) -> Notification<'static> {
+        Notification {
+            method: self.method.into_owned(),
+            params: self.params.into_owned(),
+            revision: self.revision,
+            subscription: self.subscription,
+        }
+    }
+}
+
+/// Progress of a call; `progress` is greater with each one.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The call.
+    pub call: CallHandle,
+    /// How far it is, in units of the server's choice.
+    pub progress: f64,
+    /// How far it will go, where that is known.
+    pub total: Option<f64>,
+    /// A remark for people.
+    pub message: Option<Cow<'a, str>>,
+}
+
+impl Progress<'_> {
+    fn into_owned(self) -> Progress<'static> {
+        Progress {
+            call: self.call,
+            progress: self.progress,
+            total: self.total,
+            message: self.message.map(|message| Cow::Owned(message.into_owned())),
+        }
+    }
+}
+
+/// The end of a call.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Ended<'a> {
+    /// The call. Its handle is stale from here on.
+    pub call: CallHandle,
+    /// The result, an object; or why there is none.
+    pub outcome: Result<RawJson<'a>, Failure<'a>>,
+}
+
+impl Ended<'_> {
+    fn into_owned(self) -> Ended<'static> {
+        Ended {
+            call: self.call,
+            outcome: match self.outcome {
+                Ok(result) => Ok(result.into_owned()),
+                Err(failure) => Err(failure.into_owned()),
+            },
+        }
+    }
+}
+
+/// Why a call has no result, by whose doing.
+// MCP 2026-07-28 basic/index#error-codes [RPC-029]: local ends are never dressed up as errors of
+// the peer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure<'a> {
+    /// The other side answered with an error.
+    #[error("{0}")]
+    Refused(ErrorObject<'a>),
+    /// The other side's answer cannot be one to this call.
+    #[error("the answer is not valid: {0}")]
+    InvalidAnswer(&'static str),
+    /// No answer came in time; a cancellation was sent.
+    #[error("no answer in time")]
+    TimedOut {
+        /// The hard deadline passed, which progress does not move.
+        hard: bool,
+    },
+    /// This side cancelled it, or ended the subscription.
+    #[error("cancelled")]
+    Cancelled,
+    /// The server asked for input more often than the limit allows.
+    #[error("the server asked for input in more than {limit} rounds")]
+    TooManyRounds {
+        /// [`Limits::rounds_max`](crate::peer::Limits::rounds_max).
+        limit: u32,
+    },
+    /// The host refused to give an input that the call cannot go on without.
+    #[error("the host refused the input `{key}`: {error}")]
+    InputRefused {
+        /// The server's name for it.
+        key: String,
+        /// What the host said.
+        error: ErrorObject<'static>,
+    },
+    /// The connection ended first.
+    #[error("the connection ended before the answer")]
+    ConnectionLost,
+}
+
+impl Failure<'_> {
+    /// The same failure, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> Failure<'static> {
+        match self {
+            Self::Refused(error) => Failure::Refused(error.into_owned()),
+            Self::InvalidAnswer(why) => Failure::InvalidAnswer(why),
+            Self::TimedOut { hard } => Failure::TimedOut { hard },
+            Self::Cancelled => Failure::Cancelled,
+            Self::TooManyRounds { limit } => Failure::TooManyRounds { limit },
+            Self::InputRefused { key, error } => Failure::InputRefused { key, error },
+            Self::ConnectionLost => Failure::ConnectionLost,
+        }
+    }
+}
+
+/// A question to the host: a message of its model, an answer of its user, its roots.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Input<'a> {
+    /// What to answer it by.
+    pub handle: InputHandle,
+    /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
+    pub method: Method,
+    /// The parameters of that method, `{}` where there are none.
+    pub params: RawJson<'a>,
+    /// The revision that governs it.
+    pub revision: Revision,
+    /// The call that asks, where the revision says which one it is.
+    pub call: Option<CallHandle>,
+}
+
+impl Input<'_> {
+    fn into_owned(self) -> Input<'static> {
+        Input {
+            handle: self.handle,
+            method: self.method,
+            params: self.params.into_owned(),
+            revision: self.revision,
+            call: self.call,
+        }
+    }
+}
+
+/// The other side gave something up.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Cancelled<'a> {
+    /// What it gave up.
+    pub subject: Subject,
+    /// Why, in its words.
+    pub reason: Option<Cow<'a, str>>,
+}
+
+/// What a cancellation is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A request that was being worked on.
+    Request(RequestHandle),
+    /// A question to the host.
+    Input(InputHandle),
+}
+
+impl Cancelled<'_> {
+    fn into_owned(self) -> Cancelled<'static> {
+        Cancelled {
+            subject: self.subject,
+            reason: self.reason.map(|reason| Cow::Owned(reason.into_owned())),
+        }
+    }
+}
+
+/// A subscription is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Subscribed {
+    /// The subscription.
+    pub subscription: CallHandle,
+    /// What the server honours of what was asked for.
+    // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-005]
+    pub honoured: SubscriptionFilter,
+}
+
+/// A rule that the other side broke, for logs and for policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A frame that is no message.
+    #[error("malformed message: {0}")]
+    Malformed(Reason),
+    /// A frame longer than the decoder's limit; it was skipped.
+    #[error("a frame of more than {limit} bytes was skipped")]
+    FrameTooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The input ended inside a frame.
+    #[error("the input ended {length} bytes into a frame")]
+    FrameCutShort {
+        /// How much of it came, in bytes.
+        length: usize,
+    },
+    /// A request with the id of one in flight.
+    #[error("request id {0} is in use")]
+    DuplicateId(RequestId),
+    /// More requests at once than the limit; this one was refused.
+    #[error("more requests in flight than this side accepts")]
+    TooManyRequests,
+    /// A response to nothing.
+    #[error("a response to a request that is not in flight")]
+    UnknownResponse(Option<RequestId>),
+    /// A message that the revision, the direction or a capability forbids.
+    #[error("{0}")]
+    Forbidden(#[from] Refusal),
+    /// A message that does not belong here at this time.
+    #[error("{0}")]
+    OutOfPlace(&'static str),
+    /// Parameters that are not as the method has them.
+    #[error("`{method}`: {what}")]
+    BadParameters {
+        /// The method.
+        method: Method,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// This side closed it.
+    #[error("closed by this side")]
+    Local,
+    /// The other side closed its output.
+    #[error("the other side closed the connection")]
+    EndOfInput,
+    /// The other side broke a rule for which the policy says so.
+    #[error("closed because of a violation: {0}")]
+    Violation(Violation),
+    /// The other side left keep-alive pings without an answer.
+    // MCP 2025-11-25 basic/utilities/ping#error-handling [PING-004]
+    #[error("the other side does not answer pings")]
+    Unresponsive,
+    /// The client and the server found no way to talk.
+    #[error("could not open the connection: {0}")]
+    OpeningFailed(OpeningFailure),
+}
+
+/// Why a client could not open a connection: distinct failures, as each wants another remedy.
+// MCP 2025-11-25 basic/lifecycle#error-handling [LIFE-008]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpeningFailure {
+    /// The server answered with a revision that this client does not speak.
+    #[error("the server speaks {0}, which this client does not")]
+    UnknownRevision(Json),
+    /// The server is of the modern era and this client speaks none of its revisions.
+    #[error("the server speaks none of this client's revisions; it lists {0}")]
+    NoCommonRevision(Json),
+    /// The server is of the legacy era and this client speaks modern revisions only.
+    // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
+    #[error("the server needs the `initialize` handshake; allow a revision up to 2025-11-25")]
+    LegacyServer,
+    /// The server refused `initialize`.
+    #[error("the server refused `initialize`: {0}")]
+    Refused(ErrorObject<'static>),
+    /// The server's answer is not valid.
+    #[error("the server's answer to the opening request is not valid: {0}")]
+    InvalidAnswer(&'static str),
+    /// No answer came in time.
+    #[error("the server did not answer the opening request in time")]
+    TimedOut,
+}
+
+/// Texts of one round: what the server asks, by key.
+pub(crate) type Keyed<T> = Vec<(String, T)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_of_reasonable_size() {
+        assert!(size_of::<Event<'_>>() <= 320, "{}", size_of::<Event<'_>>());
+    }
+}

@@ -1,0 +1,122 @@
+use alloc::borrow::Cow;
+
+use crate::jsonrpc::{Members, RawJson, RequestId};
+use crate::protocol::LoggingLevel;
+
+/// Prefix of the keys that the protocol keeps for itself in `_meta`.
+pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub(super) const PROGRESS_TOKEN: &str = "progressToken";
+
+/// What the machine itself needs of a message's parameters, found in one walk over their members.
+#[derive(Debug, Default)]
+pub(super) struct Metadata<'a> {
+    pub(super) progress_token: Option<RequestId>,
+    pub(super) protocol_version: Option<Cow<'a, str>>,
+    pub(super) client_capabilities: Option<RawJson<'a>>,
+    pub(super) log_level: Option<LoggingLevel>,
+    pub(super) subscription_id: Option<RequestId>,
+    /// `name` or `uri`: what the request is about.
+    pub(super) subject: Option<Cow<'a, str>>,
+    pub(super) input_responses: Option<RawJson<'a>>,
+    pub(super) request_state: Option<Cow<'a, str>>,
+}
+
+impl<'a> Metadata<'a> {
+    /// Walks over the members of `params`, an object.
+    ///
+    /// The error says what is wrong with them.
+    // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
+    pub(super) fn read(params: &RawJson<'a>) -> Result<Self, &'static str> {
+        let mut found = Self::default();
+        for member in params.walk() {
+            match &*member.name() {
+                "_meta" => found.read_meta(&member.value)?,
+                "name" | "uri" => found.subject = text(&member.value),
+                "inputResponses" => {
+                    // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
+                    if !answers_are_objects(&member.value) {
+                        return Err("`inputResponses` is an object of result objects");
+                    }
+                    found.input_responses = Some(member.value);
+                }
+                "requestState" => {
+                    found.request_state =
+                        Some(text(&member.value).ok_or("`requestState` is a string")?);
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn read_meta(&mut self, meta: &RawJson<'a>) -> Result<(), &'static str> {
+        if !meta.is_object() {
+            return Err("`_meta` is an object");
+        }
+        for member in meta.walk() {
+            match &*member.name() {
+                // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001] [PROG-002]
+                PROGRESS_TOKEN => {
+                    let token = member.value.decode().ok();
+                    self.progress_token =
+                        Some(token.ok_or("`progressToken` is a string or an integer")?);
+                }
+                PROTOCOL_VERSION => {
+                    let version = text(&member.value);
+                    self.protocol_version = Some(version.ok_or("the protocol version is a string")?);
+                }
+                CLIENT_CAPABILITIES => self.client_capabilities = Some(member.value),
+                // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
+                LOG_LEVEL => {
+                    let level = member.value.decode().ok();
+                    self.log_level = Some(level.ok_or("no such log level")?);
+                }
+                SUBSCRIPTION_ID => self.subscription_id = member.value.decode().ok(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The string that `value` is.
+pub(super) fn text<'a>(value: &RawJson<'a>) -> Option<Cow<'a, str>> {
+    value.to_text()
+}
+
+fn answers_are_objects(value: &RawJson<'_>) -> bool {
+    value.is_object() && Members::new(value.as_str()).all(|member| member.value.is_object())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_walk_finds_what_the_machine_needs_and_ignores_the_rest() {
+        // Rule: [META-001].
+        let params = RawJson::trusted(
+            r#"{"name":"echo","arguments":{"_meta":1},"_meta":{"progressToken":"t","x/y":[1],
+            "io.modelcontextprotocol/protocolVersion":"2026-07-28"},"requestState":"s\n"}"#,
+        );
+        let found = Metadata::read(&params).unwrap();
+        assert_eq!(found.subject.as_deref(), Some("echo"));
+        assert_eq!(found.progress_token, Some(RequestId::try_from("t").unwrap()));
+        assert_eq!(found.protocol_version.as_deref(), Some("2026-07-28"));
+        assert_eq!(found.request_state.as_deref(), Some("s\n"));
+    }
+
+    #[test]
+    fn input_responses_that_are_no_results_are_named() {
+        // Rule: [MRTR-016].
+        for responses in ["null", "[]", r#"{"user_name":12345}"#] {
+            let text = alloc::format!(r#"{{"inputResponses":{responses}}}"#);
+            assert!(Metadata::read(&RawJson::trusted(&text)).is_err(), "{responses}");
+        }
+    }
+}

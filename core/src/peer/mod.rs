@@ -1,0 +1,31 @@
+//! One connection's protocol state, for either role: lifecycle, ids, deadlines, the gate, input
+//! rounds, subscriptions.
+//!
+//! [`Client`] and [`Server`] are the machines. They know nothing of threads, sockets and clocks:
+//! frames, commands and the time go in; lines of text, events and the next deadline come out.
+
+mod calls;
+pub mod client;
+mod connection;
+mod deadlines;
+mod error;
+mod event;
+mod limits;
+mod metadata;
+mod outbox;
+mod policy;
+mod requests;
+pub mod server;
+mod slab;
+
+pub use client::{Client, ClientOptions};
+pub use connection::CallOptions;
+pub use error::{AnswerError, CallError, ConnectionClosed};
+pub use event::{
+    CallHandle, Cancelled, CloseReason, Ended, Event, Failure, Input, InputHandle, Inputs,
+    MethodName, Notification, OpeningFailure, Opened, Progress, Request, RequestHandle, Subject,
+    Subscribed, Violation,
+};
+pub use limits::{Limits, Timeouts};
+pub use policy::{Policy, Reaction, UnknownMethods};
+pub use server::{Server, ServerOptions};

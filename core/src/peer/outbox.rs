@@ -1,0 +1,292 @@
+use alloc::vec::Vec;
+
+/// What waits to be sent on a byte stream: whole lines, in order within each of two lanes.
+///
+/// The control lane (cancellations, answers to pings) overtakes the bulk lane, never inside a
+/// line, so that it is not stuck behind megabytes of results.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    bulk: Queue,
+    control: Queue,
+    /// The chunk that is on its way out; the other lane waits until it has gone.
+    sending: Option<Sending>,
+    /// Bytes ever put into the bulk lane.
+    bulk_total: u64,
+}
+
+/// A place in the bulk lane: the end of the message that was queued last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark(u64);
+
+/// Which line of traffic a message belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Bulk,
+    Control,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    lane: Lane,
+    length: usize,
+    /// Given out by [`Outbox::poll`]: gone as soon as anything is asked for again.
+    given: bool,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    bytes: Vec<u8>,
+    head: usize,
+}
+
+/// The most that a bulk chunk takes at once, whole lines permitting: control traffic waits for at
+/// most this much. One write of 64 KiB fills a pipe.
+const CHUNK: usize = 64 * 1024;
+
+/// Capacity that an empty queue keeps. More would be memory that an idle connection holds for a
+/// burst long gone; less would be allocated again with every message of ordinary size.
+const RETAINED: usize = 256 * 1024;
+
+impl Outbox {
+    /// Appends one message: `write` writes its JSON, on one line.
+    // MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-001]: messages are delimited by newlines.
+    pub(crate) fn push<T>(&mut self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let bytes = &mut self.queue(lane).bytes;
+        let before = bytes.len();
+        let written = write(bytes);
+        bytes.push(b'\n');
+        let length = bytes.len() - before;
+        self.count(lane, length);
+        written
+    }
+
+    /// Appends one message, or nothing if `write` fails.
+    pub(crate) fn try_push<E>(
+        &mut self,
+        lane: Lane,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let bytes = &mut self.queue(lane).bytes;
+        let length = bytes.len();
+        match write(bytes) {
+            Ok(()) => {
+                bytes.push(b'\n');
+                let length = bytes.len() - length;
+                self.count(lane, length);
+                Ok(())
+            }
+            Err(error) => {
+                bytes.truncate(length);
+                Err(error)
+            }
+        }
+    }
+
+    /// The end of what the bulk lane holds now.
+    pub(crate) const fn mark(&self) -> Mark {
+        Mark(self.bulk_total)
+    }
+
+    /// Whether everything up to `mark` has left or is about to: what goes into the control lane
+    /// cannot overtake it any more.
+    pub(crate) fn has_departed(&self, mark: Mark) -> bool {
+        let leaving = match self.sending {
+            Some(Sending { lane: Lane::Bulk, length, .. }) => length,
+            _ => 0,
+        };
+        mark.0 + (self.bulk.len() - leaving) as u64 <= self.bulk_total
+    }
+
+    /// Bytes that wait, those on their way included.
+    pub(crate) fn len(&self) -> usize {
+        let given = match self.sending {
+            Some(Sending { length, given: true, .. }) => length,
+            _ => 0,
+        };
+        self.bulk.len() + self.control.len() - given
+    }
+
+    /// The next chunk, for a caller that writes all of it.
+    pub(crate) fn poll(&mut self) -> Option<&[u8]> {
+        self.retire();
+        self.select();
+        let sending = self.sending.as_mut()?;
+        sending.given = true;
+        let Sending { lane, length, .. } = *sending;
+        Some(self.queue(lane).chunk(length))
+    }
+
+    /// The next chunk, for a caller that may write part of it and says how much with
+    /// [`Outbox::consume`].
+    pub(crate) fn peek(&mut self) -> &[u8] {
+        self.retire();
+        self.select();
+        match self.sending {
+            Some(Sending { lane, length, .. }) => self.queue(lane).chunk(length),
+            None => &[],
+        }
+    }
+
+    /// Takes away the first `length` bytes of what [`Outbox::peek`] showed.
+    pub(crate) fn consume(&mut self, length: usize) {
+        let Some(sending) = self.sending else { return };
+        let length = length.min(sending.length);
+        self.queue(sending.lane).advance(length);
+        let rest = sending.length - length;
+        self.sending = (rest > 0).then_some(Sending { length: rest, ..sending });
+    }
+
+    fn retire(&mut self) {
+        if let Some(Sending { length, given: true, .. }) = self.sending {
+            self.consume(length);
+        }
+    }
+
+    fn select(&mut self) {
+        if self.sending.is_some() {
+            return;
+        }
+        let lane = if self.control.len() > 0 { Lane::Control } else { Lane::Bulk };
+        let length = self.queue(lane).next_chunk();
+        if length > 0 {
+            self.sending = Some(Sending { lane, length, given: false });
+        }
+    }
+
+    const fn count(&mut self, lane: Lane, length: usize) {
+        if matches!(lane, Lane::Bulk) {
+            self.bulk_total += length as u64;
+        }
+    }
+
+    const fn queue(&mut self, lane: Lane) -> &mut Queue {
+        match lane {
+            Lane::Bulk => &mut self.bulk,
+            Lane::Control => &mut self.control,
+        }
+    }
+}
+
+impl Queue {
+    const fn len(&self) -> usize {
+        self.bytes.len() - self.head
+    }
+
+    fn chunk(&self, length: usize) -> &[u8] {
+        &self.bytes[self.head..self.head + length]
+    }
+
+    /// The length of as many whole lines as fit a chunk, of the first line if it does not.
+    fn next_chunk(&self) -> usize {
+        let waiting = &self.bytes[self.head..];
+        if waiting.len() <= CHUNK {
+            return waiting.len();
+        }
+        match memchr::memrchr(b'\n', &waiting[..CHUNK]) {
+            Some(last) => last + 1,
+            None => memchr::memchr(b'\n', waiting).map_or(waiting.len(), |end| end + 1),
+        }
+    }
+
+    fn advance(&mut self, length: usize) {
+        self.head += length;
+        if self.head == self.bytes.len() {
+            self.head = 0;
+            self.bytes.clear();
+            if self.bytes.capacity() > RETAINED {
+                self.bytes.shrink_to(RETAINED);
+            }
+        } else if self.head > RETAINED && self.head >= self.bytes.len() / 2 {
+            // Moves at most as much as was sent since the last move: constant work per byte.
+            self.bytes.drain(..self.head);
+            self.head = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+    use alloc::vec;
+
+    fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
+        outbox.push(lane, |bytes| bytes.extend_from_slice(text.as_bytes()));
+    }
+
+    fn poll(outbox: &mut Outbox) -> Option<String> {
+        outbox.poll().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn queued_messages_leave_in_one_chunk_and_control_goes_first() {
+        let mut outbox = Outbox::default();
+        push(&mut outbox, Lane::Bulk, "one");
+        push(&mut outbox, Lane::Bulk, "two");
+        push(&mut outbox, Lane::Control, "urgent");
+        assert_eq!(poll(&mut outbox).unwrap(), "urgent\n");
+        assert_eq!(poll(&mut outbox).unwrap(), "one\ntwo\n");
+        assert_eq!(poll(&mut outbox), None);
+        assert_eq!(poll(&mut outbox), None);
+    }
+
+    #[test]
+    fn control_never_enters_a_chunk_that_is_half_written() {
+        let mut outbox = Outbox::default();
+        push(&mut outbox, Lane::Bulk, "bulk");
+        assert_eq!(outbox.peek(), b"bulk\n");
+        outbox.consume(2);
+        push(&mut outbox, Lane::Control, "urgent");
+        assert_eq!(outbox.peek(), b"lk\n");
+        outbox.consume(3);
+        assert_eq!(outbox.peek(), b"urgent\n");
+        assert_eq!(outbox.len(), 7);
+    }
+
+    #[test]
+    fn control_waits_for_one_chunk_of_whole_lines_at_most() {
+        let mut outbox = Outbox::default();
+        let line = "x".repeat(40_000);
+        for _ in 0..3 {
+            push(&mut outbox, Lane::Bulk, &line);
+        }
+        assert_eq!(outbox.poll().unwrap().len(), 40_001);
+        push(&mut outbox, Lane::Control, "urgent");
+        assert_eq!(poll(&mut outbox).unwrap(), "urgent\n");
+        assert_eq!(outbox.poll().unwrap().len(), 40_001);
+    }
+
+    #[test]
+    fn a_message_has_departed_once_its_chunk_is_on_its_way() {
+        let mut outbox = Outbox::default();
+        push(&mut outbox, Lane::Bulk, "first");
+        let first = outbox.mark();
+        assert!(!outbox.has_departed(first));
+        assert_eq!(outbox.peek(), b"first\n");
+        assert!(outbox.has_departed(first));
+        push(&mut outbox, Lane::Bulk, "second");
+        let second = outbox.mark();
+        assert!(outbox.has_departed(first) && !outbox.has_departed(second));
+    }
+
+    #[test]
+    fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
+        let mut outbox = Outbox::default();
+        let failed = outbox.try_push(Lane::Bulk, |bytes| {
+            bytes.extend_from_slice(b"half");
+            Err(())
+        });
+        assert_eq!(failed, Err(()));
+        assert_eq!(outbox.len(), 0);
+        assert_eq!(outbox.poll(), None);
+    }
+
+    #[test]
+    fn memory_of_a_burst_is_given_back() {
+        let mut outbox = Outbox::default();
+        outbox.push(Lane::Bulk, |bytes| bytes.extend_from_slice(&vec![b'x'; 2 * RETAINED]));
+        outbox.poll();
+        outbox.poll();
+        assert!(outbox.bulk.bytes.capacity() <= RETAINED);
+    }
+}

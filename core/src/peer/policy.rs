@@ -1,0 +1,47 @@
+/// What is done when the other side breaks a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaction {
+    /// Answer where the protocol has an answer, report a
+    /// [`Violation`](crate::peer::Event::Violation), go on.
+    Survive,
+    /// Answer, report, and close: whoever drives the machine gets an error from then on.
+    Close,
+}
+
+/// What is done about each class of violation. By default all are survived: the peers that close
+/// on a stray line or a wrong first message are the ones that people complain of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Policy {
+    /// A frame that is not JSON, not a message, too long or cut short.
+    pub malformed: Reaction,
+    /// A request whose id is in use.
+    pub duplicate_id: Reaction,
+    /// A response to a request that was never sent, or was answered before.
+    pub unknown_response: Reaction,
+    /// A message that the revision, the phase or a missing capability forbids.
+    pub forbidden: Reaction,
+    /// Methods that the protocol does not know: refused unless the application wants them.
+    pub unknown_methods: UnknownMethods,
+}
+
+/// What is done with requests and notifications whose method the protocol does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownMethods {
+    /// Requests are answered "method not found", notifications are ignored.
+    Refuse,
+    /// Both are handed to the application.
+    Deliver,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            malformed: Reaction::Survive,
+            duplicate_id: Reaction::Survive,
+            unknown_response: Reaction::Survive,
+            forbidden: Reaction::Survive,
+            unknown_methods: UnknownMethods::Refuse,
+        }
+    }
+}

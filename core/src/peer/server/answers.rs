@@ -1,0 +1,340 @@
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::jsonrpc::{
+    self, ErrorObject, Members, RawJson, RequestId, Typed, WriteError, WriteJson, write_error,
+    write_integer, write_result, write_string,
+};
+use crate::peer::connection::error_at;
+use crate::peer::error::AnswerError;
+use crate::peer::event::RequestHandle;
+use crate::peer::outbox::Lane;
+use crate::peer::requests::{InFlight, Work};
+use crate::peer::slab::Key;
+use crate::protocol::{At, CacheHints, LoggingLevel, Method, Wire};
+use crate::{Era, Instant, Revision};
+
+use super::Server;
+use super::receive::Incoming;
+
+impl Server {
+    /// Answers a request with a result, written as the request's revision has it.
+    ///
+    /// What the revision wants in every result (`resultType`, the server's identity, caching
+    /// hints) is added where it is missing.
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`]; [`AnswerError::NotDue`] is an ordinary race with a cancellation.
+    pub fn respond<R: Wire + ?Sized>(
+        &mut self,
+        request: RequestHandle,
+        result: &R,
+    ) -> Result<(), AnswerError> {
+        let revision = self.revision_of(request)?;
+        self.respond_with(request, &Typed(&At(result, revision)))
+    }
+
+    /// Answers a request with a result of the caller's own: JSON text, or
+    /// [`Typed`] around anything that serialises to an object.
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn respond_with(
+        &mut self,
+        request: RequestHandle,
+        result: &impl WriteJson,
+    ) -> Result<(), AnswerError> {
+        let entry = self.take_request(request)?;
+        let InFlight { id, method, revision, batch, .. } = entry;
+        self.finish_answer(&id, method, revision, batch, result).map_err(AnswerError::from)
+    }
+
+    /// Answers a request with an error. Codes that the request's revision does not have become
+    /// those that it has.
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn reject(
+        &mut self,
+        request: RequestHandle,
+        error: ErrorObject<'_>,
+    ) -> Result<(), AnswerError> {
+        let entry = self.take_request(request)?;
+        let error = error_at(error, entry.revision);
+        self.answer_error(&entry.id, &error, entry.batch);
+        Ok(())
+    }
+
+    /// Sends progress of a request that asked for it.
+    ///
+    /// Dropped without an error where nobody asked, where `progress` does not increase, and where
+    /// it comes more often than
+    /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max).
+    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-004] [PROG-006]
+    pub fn progress(
+        &mut self,
+        request: RequestHandle,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+        now: Instant,
+    ) {
+        let per_second = self.connection.limits.progress_per_second_max;
+        let Some(entry) = self.connection.requests.get_mut(request.0) else { return };
+        let revision = entry.revision;
+        let Some(asked) = &mut entry.progress else { return };
+        if !asked.admit(progress, per_second, now) {
+            return;
+        }
+        let token = asked.token.clone();
+        let params = |out: &mut Vec<u8>| {
+            out.extend_from_slice(br#"{"progressToken":"#);
+            write_id(out, &token);
+            out.extend_from_slice(br#","progress":"#);
+            Typed(&progress).write_json(out)?;
+            if let Some(total) = total.filter(|total| total.is_finite()) {
+                out.extend_from_slice(br#","total":"#);
+                Typed(&total).write_json(out)?;
+            }
+            // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]
+            if let Some(message) = message.filter(|_| revision >= Revision::V2025_03_26) {
+                out.extend_from_slice(br#","message":"#);
+                write_string(out, message);
+            }
+            out.push(b'}');
+            Ok(())
+        };
+        let written = self.write_notification(Method::Progress, &params);
+        debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
+    }
+
+    /// Sends a log message on behalf of `request`, or of none, if the client wants messages of
+    /// this level: of the session in the legacy era, of that request in the modern one.
+    ///
+    /// # Errors
+    ///
+    /// The caller's: `data` cannot be written.
+    // MCP 2025-11-25 server/utilities/logging#log-message-notifications [LOG-002]
+    pub fn log<D: Serialize + ?Sized>(
+        &mut self,
+        request: Option<RequestHandle>,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &D,
+    ) -> Result<(), WriteError> {
+        let entry = request.and_then(|request| self.connection.requests.get(request.0));
+        let modern = entry.filter(|entry| entry.revision.era() == Era::Modern);
+        let least = match (modern, &self.session) {
+            // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007] [LOG-008]
+            (Some(entry), _) => entry.log_level,
+            // MCP 2025-11-25 server/utilities/logging#message-flow [LOG-004]
+            (None, Some(session)) => Some(session.log_level),
+            (None, None) => None,
+        };
+        if least.is_none_or(|least| level < least) {
+            return Ok(());
+        }
+        let params = |out: &mut Vec<u8>| {
+            out.extend_from_slice(br#"{"level":"#);
+            write_string(out, level.as_str());
+            if let Some(logger) = logger {
+                out.extend_from_slice(br#","logger":"#);
+                write_string(out, logger);
+            }
+            out.extend_from_slice(br#","data":"#);
+            Typed(data).write_json(out)?;
+            out.push(b'}');
+            Ok(())
+        };
+        if modern.is_some() {
+            // MCP 2026-07-28 server/utilities/logging#capabilities [CAP-004]
+            if !self.modern.contains(crate::protocol::Capability::Logging) {
+                return Ok(());
+            }
+            self.write_notification(Method::Message, &params)
+        } else {
+            self.notify_session(Method::Message, &params)
+        }
+    }
+
+    // ------------------------------------------------------------------ shared by the parts
+
+    fn revision_of(&self, request: RequestHandle) -> Result<Revision, AnswerError> {
+        let entry = self.connection.requests.get(request.0).ok_or(AnswerError::NotDue)?;
+        match entry.work {
+            Work::Application => Ok(entry.revision),
+            Work::Input { .. } | Work::Listening(_) => Err(AnswerError::NotDue),
+        }
+    }
+
+    pub(super) fn take_request(&mut self, request: RequestHandle) -> Result<InFlight, AnswerError> {
+        self.revision_of(request)?;
+        self.connection.requests.remove(request.0).ok_or(AnswerError::NotDue)
+    }
+
+    /// Writes the answer to a request that has left the table.
+    pub(super) fn finish_answer(
+        &mut self,
+        id: &RequestId,
+        method: Option<Method>,
+        revision: Revision,
+        batch: Option<Key>,
+        result: &impl WriteJson,
+    ) -> Result<(), WriteError> {
+        let additions = (revision.era() == Era::Modern).then(|| Additions {
+            identity: &self.identity_meta,
+            cache: method.is_some_and(Method::is_cacheable).then_some(&self.cache),
+            revision,
+        });
+        let complete = |out: &mut Vec<u8>| {
+            let start = out.len();
+            result.write_json(out)?;
+            match &additions {
+                Some(additions) => additions.complete(out, start),
+                None => Ok(()),
+            }
+        };
+        let written = match batch {
+            // The common case is written straight into the queue.
+            None => self
+                .connection
+                .outbox
+                .try_push(Lane::Bulk, |out| write_result(out, id, &complete)),
+            Some(_) => {
+                let mut answer = Vec::new();
+                let written = write_result(&mut answer, id, &complete);
+                if written.is_ok() {
+                    self.write_answer(Lane::Bulk, batch, |out| out.extend_from_slice(&answer));
+                }
+                written
+            }
+        };
+        if written.is_err() {
+            // The client waits for an answer: it gets one.
+            let error = ErrorObject::internal("the result could not be written");
+            self.answer_error(id, &error, batch);
+        }
+        written
+    }
+
+    /// Answers a request that never was in the table.
+    pub(super) fn answer_by_machine(&mut self, incoming: &Incoming<'_>, result: &impl WriteJson) {
+        let method = match &incoming.method {
+            crate::peer::MethodName::Known(method) => Some(*method),
+            crate::peer::MethodName::Other(_) => None,
+        };
+        let (revision, batch) = (incoming.revision, incoming.batch);
+        // A failure has been answered with an internal error already.
+        let _answered = self.finish_answer(&incoming.id, method, revision, batch, result);
+    }
+
+    pub(super) fn answer_typed<R: Serialize>(
+        &mut self,
+        id: &RequestId,
+        result: &R,
+        batch: Option<Key>,
+    ) {
+        let revision = Revision::LATEST_LEGACY;
+        let _answered = self.finish_answer(id, None, revision, batch, &Typed(result));
+    }
+
+    /// The empty result of a legacy request.
+    pub(super) fn answer_empty(&mut self, id: &RequestId, batch: Option<Key>) {
+        self.write_answer(Lane::Bulk, batch, |out| write_empty(out, id));
+    }
+
+    // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
+    // overtakes results that wait.
+    pub(super) fn answer_ping(&mut self, id: &RequestId, batch: Option<Key>) {
+        self.write_answer(Lane::Control, batch, |out| write_empty(out, id));
+    }
+
+    pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {
+        let listed = self.catalog.list(method, &incoming.params, incoming.revision, &self.cache);
+        match listed {
+            Ok(page) => self.answer_by_machine(incoming, &page),
+            // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
+            Err(error) => self.answer_error(&incoming.id, &error, incoming.batch),
+        }
+    }
+}
+
+fn write_empty(out: &mut Vec<u8>, id: &RequestId) {
+    let written = write_result(out, id, &RawJson::EMPTY_OBJECT);
+    debug_assert!(written.is_ok(), "an empty object is JSON");
+}
+
+pub(super) fn write_id(out: &mut Vec<u8>, id: &RequestId) {
+    match id {
+        RequestId::Number(number) => write_integer(out, *number),
+        RequestId::Text(text) => write_string(out, text),
+    }
+}
+
+/// What the modern era wants in every result.
+struct Additions<'a> {
+    identity: &'a [u8],
+    cache: Option<&'a CacheHints>,
+    revision: Revision,
+}
+
+impl Additions<'_> {
+    /// Completes the result that was written from `start` on.
+    // MCP 2026-07-28 basic/index#result-responses [RPC-010] [RPC-019] [META-011] [CACHE-001]
+    fn complete(&self, out: &mut Vec<u8>, start: usize) -> Result<(), WriteError> {
+        let Ok(text) = core::str::from_utf8(&out[start..]) else { return Err(WriteError::NotAnObject) };
+        if !text.starts_with('{') || !text.ends_with('}') {
+            return Err(WriteError::NotAnObject);
+        }
+        let (mut result_type, mut interim, mut meta, mut cached) = (false, false, None, false);
+        for member in Members::new(text) {
+            match &*member.name() {
+                "resultType" => {
+                    result_type = true;
+                    interim = member.value.as_str() != r#""complete""#;
+                }
+                "_meta" => meta = Some((member.range, member.value.get(crate::peer::metadata::SERVER_INFO).is_some())),
+                "ttlMs" => cached = true,
+                _ => {}
+            }
+        }
+        let mut empty = text.bytes().filter(|b| !b.is_ascii_whitespace()).nth(1) == Some(b'}');
+        // The identity goes into the `_meta` that is there.
+        if let Some((range, named)) = &meta
+            && !named
+            && !self.identity.is_empty()
+        {
+            let at = start + range.start + 1;
+            let only = text[range.start + 1..].trim_start().starts_with('}');
+            let comma: &[u8] = if only { b"" } else { b"," };
+            out.splice(at..at, self.identity.iter().chain(comma).copied());
+        }
+        out.pop();
+        let mut add = |out: &mut Vec<u8>, part: &[u8]| {
+            if !core::mem::take(&mut empty) {
+                out.push(b',');
+            }
+            out.extend_from_slice(part);
+        };
+        if !result_type {
+            add(out, br#""resultType":"complete""#);
+        }
+        if meta.is_none() && !self.identity.is_empty() {
+            add(out, br#""_meta":{"#);
+            out.extend_from_slice(self.identity);
+            out.push(b'}');
+        }
+        if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
+            add(out, br#""ttlMs":"#);
+            jsonrpc::write_integer(out, i64::try_from(cache.ttl_ms).unwrap_or(i64::MAX));
+            out.extend_from_slice(br#","cacheScope":"#);
+            Typed(&At(&cache.scope, self.revision)).write_json(out)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}

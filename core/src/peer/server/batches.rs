@@ -1,0 +1,119 @@
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{self, ErrorObject};
+use crate::peer::connection::Flow;
+use crate::peer::outbox::Lane;
+use crate::peer::slab::Key;
+use crate::{Instant, Revision};
+
+use super::{Server, Session};
+
+/// A batch of requests whose answers leave together.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// Requests that are not answered yet, and one more while the batch is being read.
+    waiting: usize,
+    /// The answers so far, separated by commas.
+    answers: Vec<u8>,
+}
+
+impl Server {
+    /// Takes a batch: the first event is returned, the others wait in the queue of events.
+    // MCP 2025-03-26 basic/index#batching [BATCH-001] [BATCH-003]
+    // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
+    pub(super) fn receive_batch<'f>(
+        &mut self,
+        batch: jsonrpc::Batch<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let revision = self.session.as_ref().map(Session::revision);
+        if revision.is_some_and(|revision| revision != Revision::V2025_03_26)
+            || !self.revisions.contains(Revision::V2025_03_26)
+        {
+            return self.connection.malformed(&jsonrpc::Malformed::batch_refused(), revision);
+        }
+        let key = self.batches.insert(Batch { waiting: 1, answers: Vec::new() });
+        let mut first = None;
+        for message in batch {
+            let event = match message {
+                Ok(message) => {
+                    if matches!(message, jsonrpc::Message::Request(_))
+                        && let Some(batch) = self.batches.get_mut(key)
+                    {
+                        batch.waiting += 1;
+                    }
+                    self.receive(message, Some(key), now)?
+                }
+                Err(malformed) => {
+                    if let Some(error) = malformed.answer() {
+                        if let Some(batch) = self.batches.get_mut(key) {
+                            batch.waiting += 1;
+                        }
+                        self.answer_in_batch(key, |out| {
+                            jsonrpc::write_error(out, malformed.id.as_ref(), &error);
+                        });
+                    }
+                    let violation = crate::peer::Violation::Malformed(malformed.reason);
+                    self.connection.violation(self.connection.policy.malformed, violation)?
+                }
+            };
+            match event {
+                Some(event) if first.is_none() => first = Some(event),
+                Some(event) => self.connection.events.push_back(event.into_owned()),
+                None => {}
+            }
+        }
+        self.leave_batch(Some(key));
+        Ok(first)
+    }
+
+    /// Writes an answer to where it belongs: on its own, or into its batch.
+    pub(super) fn write_answer(
+        &mut self,
+        lane: Lane,
+        batch: Option<Key>,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        match batch {
+            None => self.connection.outbox.push(lane, write),
+            Some(key) => self.answer_in_batch(key, write),
+        }
+    }
+
+    fn answer_in_batch(&mut self, key: Key, write: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(batch) = self.batches.get_mut(key) {
+            if !batch.answers.is_empty() {
+                batch.answers.push(b',');
+            }
+            write(&mut batch.answers);
+        }
+        self.leave_batch(Some(key));
+    }
+
+    /// One of a batch needs no answer any more. The last one sends what there is.
+    pub(super) fn leave_batch(&mut self, batch: Option<Key>) {
+        let Some(key) = batch else { return };
+        let Some(batch) = self.batches.get_mut(key) else { return };
+        batch.waiting -= 1;
+        if batch.waiting > 0 {
+            return;
+        }
+        let Some(batch) = self.batches.remove(key) else { return };
+        if !batch.answers.is_empty() {
+            self.connection.outbox.push(Lane::Bulk, |out| {
+                out.push(b'[');
+                out.extend_from_slice(&batch.answers);
+                out.push(b']');
+            });
+        }
+    }
+
+    pub(super) fn answer_error(
+        &mut self,
+        id: &jsonrpc::RequestId,
+        error: &ErrorObject<'_>,
+        batch: Option<Key>,
+    ) {
+        self.write_answer(Lane::Bulk, batch, |out| jsonrpc::write_error(out, Some(id), error));
+    }
+}

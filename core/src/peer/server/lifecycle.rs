@@ -1,0 +1,153 @@
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed};
+use crate::peer::connection::Flow;
+use crate::peer::event::Violation;
+use crate::peer::metadata::{SERVER_INFO, text};
+use crate::protocol::{
+    At, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel, Wire,
+};
+use crate::{Era, Revision, Revisions};
+
+use super::receive::Incoming;
+use super::{Server, Session};
+
+/// The level from which log messages go to a client that has not set one: the server's decision.
+// MCP 2025-11-25 server/utilities/logging#message-flow [LOG-004]
+const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
+
+impl Server {
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [LIFE-002]
+    pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
+        let legacy = self.revisions.intersection(Revisions::LEGACY);
+        let Some(newest) = legacy.latest() else {
+            self.answer_error(&incoming.id, &self.no_handshake(), incoming.batch);
+            return Ok(None);
+        };
+        let out_of_place = if self.session.is_some() {
+            Some("the session is initialized already")
+        } else if incoming.batch.is_some() {
+            // MCP 2025-03-26 basic/lifecycle#initialization [BATCH-004]
+            Some("`initialize` cannot be part of a batch")
+        } else {
+            None
+        };
+        if let Some(what) = out_of_place {
+            let error = ErrorObject::invalid_request(what);
+            self.answer_error(&incoming.id, &error, incoming.batch);
+            let violation = Violation::OutOfPlace(what);
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        let (mut version, mut capabilities, mut client_info) = (None, None, None);
+        for member in incoming.params.walk() {
+            match &*member.name() {
+                "protocolVersion" => version = text(&member.value),
+                "capabilities" => capabilities = Some(member.value),
+                "clientInfo" => client_info = Some(member.value),
+                _ => {}
+            }
+        }
+        let bad = |what| ErrorObject::invalid_params(what);
+        let Some(version) = version else {
+            return self.refuse_initialize(incoming, &bad("`protocolVersion` is a string"));
+        };
+        // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-003] [VER-004] [VER-005] [VER-007]
+        let revision =
+            Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
+        // Absent capabilities are read as none: nothing is lost by serving such a client.
+        let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
+        let Ok(client) = Capabilities::of_client(declared, revision) else {
+            return self.refuse_initialize(incoming, &bad("`capabilities` is not valid"));
+        };
+        let declared = self.declared(revision);
+        let server = declared
+            .to_json_at(revision)
+            .and_then(|text| Capabilities::of_server(text.as_str(), revision))
+            .unwrap_or_default();
+        let mut result = InitializeResult::new(revision.as_str(), declared, self.identity.clone());
+        result.instructions = self.instructions.clone();
+        self.session = Some(Session {
+            revision,
+            initialized: false,
+            client,
+            server,
+            client_info: client_info.unwrap_or(RawJson::NULL).into(),
+            log_level: LOG_LEVEL_UNASKED,
+            subscribed: BTreeSet::new(),
+        });
+        self.answer_typed(&incoming.id, &At(&result, revision), incoming.batch);
+        Ok(None)
+    }
+
+    fn refuse_initialize<'f>(
+        &mut self,
+        incoming: &Incoming<'f>,
+        error: &ErrorObject<'_>,
+    ) -> Flow<'f> {
+        self.answer_error(&incoming.id, error, incoming.batch);
+        self.bad_parameters(crate::protocol::Method::Initialize, "not a valid `initialize`")
+    }
+
+    /// What a server without the handshake says to a client that needs it. The client has no way
+    /// forward, so the message is for people.
+    // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+    // [VER-017] [LIFE-020]
+    fn no_handshake(&self) -> ErrorObject<'static> {
+        let supported = spelled(self.revisions);
+        ErrorObject::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("this server has no `initialize`; it speaks {supported}"),
+        )
+        .with_data(RawJson::trusted_shared(format!(r#"{{"supported":{supported}}}"#).into()))
+    }
+
+    pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
+        let requested = Json::from_serialize(requested).expect("a string is JSON");
+        let supported = spelled(self.revisions);
+        let data = format!(
+            r#"{{"supported":{supported},"requested":{}}}"#,
+            requested.as_str()
+        );
+        ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
+            .with_data(RawJson::trusted_shared(data.into()))
+    }
+
+    // MCP 2026-07-28 server/discover#response [DISC-001] [DISC-002] [DISC-004]
+    pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_>) {
+        let versions: Vec<String> =
+            self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
+        let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
+        result.instructions = self.instructions.clone();
+        result.cache = self.cache.clone();
+        self.answer_by_machine(incoming, &Typed(&At(&result, incoming.revision)));
+    }
+
+    /// Whether any of the revisions in force needs a session.
+    pub(super) fn speaks_legacy(&self) -> bool {
+        self.revisions.iter().any(|revision| revision.era() == Era::Legacy)
+    }
+}
+
+/// The set as a JSON array, newest first.
+fn spelled(revisions: Revisions) -> String {
+    let mut text = String::from("[");
+    for revision in revisions.iter().rev() {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push('"');
+        text.push_str(revision.as_str());
+        text.push('"');
+    }
+    text.push(']');
+    text
+}
+
+// MCP 2026-07-28 basic/index#_meta [META-011]
+pub(super) fn identity_meta(identity: &Implementation) -> Vec<u8> {
+    let identity = identity.to_json_at(Revision::LATEST).expect("an identity is JSON");
+    format!(r#""{SERVER_INFO}":{}"#, identity.as_str()).into_bytes()
+}

@@ -1,0 +1,379 @@
+//! The server's side of a connection.
+
+mod answers;
+mod batches;
+mod lifecycle;
+mod options;
+mod receive;
+mod rounds;
+mod subscriptions;
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::catalog::Catalog;
+use crate::framing::FrameError;
+use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
+use crate::protocol::{
+    Capabilities, Implementation, LoggingLevel, Method, Role, ServerCapabilities, Wire,
+};
+use crate::{Instant, Revision};
+
+use super::calls::Purpose;
+use super::connection::{CallOptions, Connection, Flow, MetaParts};
+use super::error::{CallError, ConnectionClosed};
+use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
+use super::slab::Slab;
+
+pub use options::ServerOptions;
+
+/// The server's side of one connection over a byte stream, as a state machine.
+///
+/// It speaks every revision that its options allow: a legacy session after `initialize` and modern
+/// requests, each with its own metadata, at once on the same stream.
+///
+/// # Driving it
+///
+/// * Push what comes in: [`handle_message`](Self::handle_message) for each frame,
+///   [`handle_frame_error`](Self::handle_frame_error) for one that is none,
+///   [`handle_eof`](Self::handle_eof) once at the end, [`handle_timeout`](Self::handle_timeout)
+///   when the deadline has come. Spurious calls of the latter do nothing.
+/// * Push what the application wants: [`respond`](Self::respond), [`reject`](Self::reject),
+///   [`require_input`](Self::require_input), [`progress`](Self::progress), [`log`](Self::log) and
+///   the like.
+/// * After any of these, pull until dry: [`poll_event`](Self::poll_event) before the next input,
+///   so that events keep the order of their causes; [`poll_transmit`](Self::poll_transmit) as soon
+///   as the stream takes bytes; [`poll_timeout`](Self::poll_timeout) to know when to come back.
+/// * `now` is the time it is, not the deadline that fired.
+///
+/// Nothing here blocks, panics because of the client, or does work out of proportion to its input.
+#[derive(Debug)]
+pub struct Server {
+    connection: Connection,
+    identity: Implementation,
+    instructions: Option<String>,
+    revisions: crate::Revisions,
+    capabilities: ServerCapabilities,
+    catalog: Catalog,
+    cache: crate::protocol::CacheHints,
+    /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
+    identity_meta: Vec<u8>,
+    /// What the server declares to modern clients.
+    modern: Capabilities,
+    session: Option<Session>,
+    rounds: Slab<rounds::Round>,
+    batches: Slab<batches::Batch>,
+}
+
+/// What a legacy client and this server agreed on.
+#[derive(Debug)]
+pub struct Session {
+    revision: Revision,
+    initialized: bool,
+    client: Capabilities,
+    server: Capabilities,
+    client_info: Json,
+    log_level: LoggingLevel,
+    subscribed: BTreeSet<String>,
+}
+
+impl Session {
+    /// The negotiated revision.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// What the client declared.
+    #[must_use]
+    pub const fn client_capabilities(&self) -> Capabilities {
+        self.client
+    }
+
+    /// What the client says that it is: for display and logs, not to be relied on.
+    // MCP 2026-07-28 basic/index#_meta [SEC-013]
+    #[must_use]
+    pub const fn client_info(&self) -> &Json {
+        &self.client_info
+    }
+
+    /// Whether the client subscribed to updates of `uri`.
+    #[must_use]
+    pub fn is_subscribed(&self, uri: &str) -> bool {
+        self.subscribed.contains(uri)
+    }
+}
+
+impl Server {
+    /// A server at the start of a connection.
+    ///
+    /// `seed` keys the hash tables of what the client names: draw it at random, so that a client
+    /// cannot aim at collisions. It has no influence on any output.
+    #[must_use]
+    pub fn new(options: ServerOptions, seed: u64) -> Self {
+        let ServerOptions {
+            identity,
+            instructions,
+            revisions,
+            capabilities,
+            catalog,
+            cache,
+            anonymous,
+            limits,
+            timeouts,
+            policy,
+        } = options;
+        let identity_meta =
+            if anonymous { Vec::new() } else { lifecycle::identity_meta(&identity) };
+        let mut server = Self {
+            connection: Connection::new(Role::Server, limits, timeouts, policy, seed),
+            identity,
+            instructions,
+            revisions,
+            capabilities,
+            catalog,
+            cache,
+            identity_meta,
+            modern: Capabilities::NONE,
+            session: None,
+            rounds: Slab::new(),
+            batches: Slab::new(),
+        };
+        server.modern = server.declared_set(Revision::LATEST);
+        server
+    }
+
+    // ------------------------------------------------------------------ from the client
+
+    /// Takes one frame, and returns what the application must know of it.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over, before or because of this frame. Rules that the client broke are
+    /// answered and reported as [`Event::Violation`], unless the policy says to close.
+    pub fn handle_message<'f>(
+        &mut self,
+        frame: &'f [u8],
+        now: Instant,
+    ) -> Result<Option<Event<'f>>, ConnectionClosed> {
+        self.connection.check_open()?;
+        match parse(frame, self.connection.parse_limits()) {
+            Ok(Frame::Single(message)) => self.receive(message, None, now),
+            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
+            Err(malformed) => {
+                let revision = self.session.as_ref().map(Session::revision);
+                self.connection.malformed(&malformed, revision)
+            }
+        }
+    }
+
+    /// Takes the news that the decoder found something that is no frame.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over.
+    pub fn handle_frame_error(&mut self, error: FrameError) -> Result<Option<Event<'static>>, ConnectionClosed> {
+        self.connection.check_open()?;
+        let revision = self.session.as_ref().map(Session::revision);
+        self.connection.frame_error(error, revision)
+    }
+
+    /// Takes the end of the input.
+    ///
+    /// Calls to the client end, as their answers cannot come any more. Requests that wait for an
+    /// answer may still get it: a client may close its output and read on. See
+    /// [`is_drained`](Self::is_drained).
+    // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
+    pub fn handle_eof(&mut self) {
+        self.connection.close(CloseReason::EndOfInput);
+        self.fail_rounds();
+        self.end_listening();
+    }
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((key, call)) = self.connection.take_expired(now) {
+            match call.purpose {
+                Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
+                Purpose::Input { round, index } => {
+                    self.connection.give_up(&call, "timed out", now);
+                    self.input_failed(round, index, "the client did not answer in time");
+                }
+                _ => {
+                    // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-002]
+                    self.connection.give_up(&call, "timed out", now);
+                    let hard = now >= call.timing.hard;
+                    self.connection.end_call(key, Failure::TimedOut { hard });
+                }
+            }
+        }
+        self.connection.keep_alive(now);
+    }
+
+    // ------------------------------------------------------------------ from the application
+
+    /// Sends a request to a legacy client, such as a `ping`.
+    ///
+    /// To ask the user or the host on behalf of a request, use
+    /// [`require_input`](Self::require_input), which serves both eras.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    pub fn call(
+        &mut self,
+        method: Method,
+        params: &impl WriteJson,
+        options: &CallOptions<'_>,
+        now: Instant,
+    ) -> Result<CallHandle, CallError> {
+        self.connection.check_open()?;
+        let Some(session) = &self.session else { return Err(CallError::NotOpen) };
+        // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
+        if !session.initialized && method != Method::Ping {
+            return Err(CallError::NotOpen);
+        }
+        method.row().check(Role::Server, session.revision, session.client, session.server)?;
+        let method = MethodName::Known(method);
+        let parts = MetaParts::default();
+        let purpose = Purpose::Application;
+        self.connection
+            .start_call(&method, purpose, params, options, parts, false, now)
+            .map(CallHandle)
+    }
+
+    /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].
+    pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
+        if let Some(entry) = self.connection.calls.remove(call.0) {
+            self.connection.give_up(&entry, reason, now);
+            self.connection.end_call(call.0, Failure::Cancelled);
+        }
+    }
+
+    /// Ends the connection from this side: listen streams and calls end, requests without an
+    /// answer get none.
+    pub fn close(&mut self) {
+        self.end_listening();
+        self.connection.close(CloseReason::Local);
+        self.fail_rounds();
+    }
+
+    /// Changes what the server offers. Clients that asked for it are told which lists changed.
+    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
+        let edited = edit(&mut self.catalog);
+        let changes = self.catalog.take_changes();
+        self.announce(changes);
+        edited
+    }
+
+    // ------------------------------------------------------------------ outputs
+
+    /// The next bytes for the stream, whole lines; `None` when there are none. Whoever takes them
+    /// writes all of them; the next call considers them gone.
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<&[u8]> {
+        self.connection.outbox.poll()
+    }
+
+    /// The next bytes for the stream, for a driver that may write only part of them and tells how
+    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none.
+    #[must_use]
+    pub fn peek_transmit(&mut self) -> &[u8] {
+        self.connection.outbox.peek()
+    }
+
+    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    pub fn consume_transmit(&mut self, length: usize) {
+        self.connection.outbox.consume(length);
+    }
+
+    /// The next event that the machine made by itself.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        self.connection.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// May change with every call of another method.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.next_deadline()
+    }
+
+    /// Whether more waits to be sent than
+    /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max): stop reading until the
+    /// client has taken some of it.
+    #[must_use]
+    pub fn is_congested(&self) -> bool {
+        self.connection.outbox.len() > self.connection.limits.transmit_bytes_max
+    }
+
+    /// Whether the connection is closed, no request waits for its answer and no byte waits to be
+    /// sent: nothing is lost by dropping the machine.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.connection.closed.is_some()
+            && self.connection.requests.len() == 0
+            && self.connection.outbox.len() == 0
+    }
+
+    /// The legacy session, once a client opened one.
+    #[must_use]
+    pub const fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// What the server offers.
+    #[must_use]
+    pub const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    // ------------------------------------------------------------------ shared by the parts
+
+    /// What the server declares at `revision`: what its options say and what its catalog has.
+    fn declared(&self, revision: Revision) -> ServerCapabilities {
+        self.catalog.complete(self.capabilities.clone(), revision)
+    }
+
+    fn declared_set(&self, revision: Revision) -> Capabilities {
+        let declared = self.declared(revision).to_json_at(revision);
+        declared
+            .and_then(|text| Capabilities::of_server(text.as_str(), revision))
+            .unwrap_or_default()
+    }
+
+    /// Sends a notification in the legacy session, if the gate lets it through.
+    fn notify_session(
+        &mut self,
+        method: Method,
+        params: &impl WriteJson,
+    ) -> Result<(), WriteError> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let open =
+            method.row().check(Role::Server, session.revision, session.client, session.server);
+        if open.is_err() || self.connection.closed.is_some() {
+            return Ok(());
+        }
+        self.write_notification(method, params)
+    }
+
+    fn write_notification(
+        &mut self,
+        method: Method,
+        params: &impl WriteJson,
+    ) -> Result<(), WriteError> {
+        self.connection.outbox.try_push(super::outbox::Lane::Bulk, |out| {
+            crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
+        })
+    }
+
+    fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
+        let violation = Violation::BadParameters { method, what };
+        self.connection.violation(self.connection.policy.malformed, violation)
+    }
+}
+
+/// Parameters of a message that has none.
+const NO_PARAMS: RawJson<'static> = RawJson::EMPTY_OBJECT;

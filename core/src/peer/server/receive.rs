@@ -1,0 +1,445 @@
+use crate::jsonrpc::{
+    ErrorCode, ErrorObject, Message, NotificationMessage, RawJson, RequestId, RequestMessage,
+    ResponseMessage,
+};
+use crate::peer::calls::Purpose;
+use crate::peer::connection::Flow;
+use crate::peer::event::{
+    CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened, Request,
+    RequestHandle, Subject, Violation,
+};
+use crate::peer::metadata::{Metadata, text};
+use crate::peer::policy::UnknownMethods;
+use crate::peer::requests::{InFlight, ProgressOut, Work};
+use crate::peer::slab::Key;
+use crate::protocol::{Capabilities, LoggingLevel, Method, Phase, Refusal, Role};
+use crate::{Era, Instant, Revision};
+
+use super::{NO_PARAMS, Server, Session};
+
+/// A request on its way to whoever answers it.
+pub(super) struct Incoming<'f> {
+    pub(super) id: RequestId,
+    pub(super) method: MethodName<'f>,
+    pub(super) params: RawJson<'f>,
+    pub(super) metadata: Metadata<'f>,
+    pub(super) revision: Revision,
+    pub(super) client: Capabilities,
+    pub(super) batch: Option<Key>,
+}
+
+impl Server {
+    pub(super) fn receive<'f>(
+        &mut self,
+        message: Message<'f>,
+        batch: Option<Key>,
+        now: Instant,
+    ) -> Flow<'f> {
+        match message {
+            Message::Request(request) => self.receive_request(request, batch, now),
+            Message::Notification(notification) => self.receive_notification(notification, now),
+            Message::Response(response) => self.receive_response(response, now),
+        }
+    }
+
+    // ------------------------------------------------------------------ requests
+
+    fn receive_request<'f>(
+        &mut self,
+        message: RequestMessage<'f>,
+        batch: Option<Key>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let RequestMessage { id, method, params } = message;
+        // The answers could not be told apart.
+        if self.connection.requests.contains(&id) {
+            let error = ErrorObject::invalid_request("a request with this id is in flight");
+            self.answer_error(&id, &error, batch);
+            let violation = Violation::DuplicateId(id);
+            return self.connection.violation(self.connection.policy.duplicate_id, violation);
+        }
+        let known = Method::parse(&method);
+        // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
+        // before initialization is complete. Nothing else of the message matters.
+        if known == Some(Method::Ping)
+            && self.speaks_legacy()
+            && !mentions_modern(params.as_ref()) {
+            self.answer_ping(&id, batch);
+            return Ok(None);
+        }
+        let params = params.unwrap_or(NO_PARAMS);
+        let metadata = match Metadata::read(&params) {
+            Ok(metadata) => metadata,
+            Err(what) => {
+                self.answer_error(&id, &ErrorObject::invalid_params(what), batch);
+                return match known {
+                    Some(method) => self.bad_parameters(method, what),
+                    None => Ok(None),
+                };
+            }
+        };
+        let method = known.map_or(MethodName::Other(method), MethodName::Known);
+        let modern = metadata.protocol_version.is_some();
+        let incoming = Incoming {
+            id,
+            method,
+            params,
+            metadata,
+            revision: Revision::LATEST,
+            client: Capabilities::NONE,
+            batch,
+        };
+        // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+        // [VER-016]: the request says which era it is of.
+        if modern {
+            self.receive_modern(incoming, now)
+        } else {
+            self.receive_legacy(incoming, now)
+        }
+    }
+
+    fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+        if incoming.method == Method::Initialize {
+            return self.initialize(&incoming);
+        }
+        let Some(session) = &self.session else {
+            return self.refuse_before_initialize(&incoming);
+        };
+        incoming.revision = session.revision;
+        incoming.client = session.client;
+        let server = session.server;
+        if let MethodName::Known(method) = incoming.method {
+            // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [RPC-018]
+            let checked =
+                method.row().check(Role::Client, incoming.revision, incoming.client, server);
+            if let Err(refusal) = checked {
+                return self.refuse(&incoming, refusal);
+            }
+        }
+        self.dispatch(incoming, now)
+    }
+
+    /// A request without metadata and without a session.
+    fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
+        let served = |method: Method| {
+            self.revisions.iter().any(|revision| method.row().client.revisions.contains(revision))
+        };
+        let error = match incoming.method {
+            MethodName::Known(method) if served(method) => {
+                // MCP 2026-07-28 basic/index#_meta [META-009]: without the metadata a request is
+                // malformed; for a legacy client the same answer says what to do instead.
+                ErrorObject::invalid_params(if self.revisions.iter().any(|r| r.era() == Era::Modern) {
+                    "send `initialize` first, or the protocol version and client capabilities in `_meta`"
+                } else {
+                    "send `initialize` first"
+                })
+            }
+            _ => ErrorObject::method_not_found(incoming.method.as_str()),
+        };
+        self.answer_error(&incoming.id, &error, incoming.batch);
+        let violation = Violation::OutOfPlace("a request before `initialize`");
+        self.connection.violation(self.connection.policy.forbidden, violation)
+    }
+
+    /// A request that carries its own metadata, judged by nothing else.
+    // MCP 2026-07-28 basic/index#statelessness [LIFE-009] [CAP-020]
+    fn receive_modern<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+        let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
+        let revision = Revision::parse(&requested)
+            .filter(|revision| revision.era() == Era::Modern && self.revisions.contains(*revision));
+        let Some(revision) = revision else {
+            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
+            let error = self.unsupported_version(&requested);
+            self.answer_error(&incoming.id, &error, incoming.batch);
+            return Ok(None);
+        };
+        incoming.revision = revision;
+        // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
+        let declared = match &incoming.metadata.client_capabilities {
+            None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
+            Some(declared) => Capabilities::of_client(declared.as_str(), revision)
+                .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
+        };
+        incoming.client = match declared {
+            Ok(declared) => declared,
+            Err(what) => {
+                self.answer_error(&incoming.id, &ErrorObject::invalid_params(what), incoming.batch);
+                return match incoming.method {
+                    MethodName::Known(method) => self.bad_parameters(method, what),
+                    MethodName::Other(_) => Ok(None),
+                };
+            }
+        };
+        if let MethodName::Known(method) = incoming.method {
+            let checked = method.row().check(Role::Client, revision, incoming.client, self.modern);
+            if let Err(refusal) = checked {
+                return self.refuse(&incoming, refusal);
+            }
+        }
+        self.dispatch(incoming, now)
+    }
+
+    /// Answers what the gate does not let through.
+    fn refuse<'f>(&mut self, incoming: &Incoming<'f>, refusal: Refusal) -> Flow<'f> {
+        let error = match refusal {
+            // MCP 2026-07-28 basic/index#_meta [CAP-022]
+            Refusal::NotDeclared { declared_by: Role::Client, capability, .. }
+                if incoming.revision.era() == Era::Modern =>
+            {
+                missing_capability(capability)
+            }
+            _ => ErrorObject::method_not_found(incoming.method.as_str()),
+        };
+        self.answer_error(&incoming.id, &error, incoming.batch);
+        let violation = Violation::Forbidden(refusal);
+        self.connection.violation(self.connection.policy.forbidden, violation)
+    }
+
+    /// A request that is in order: the machine answers what it can by itself.
+    fn dispatch<'f>(&mut self, incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+        let method = match &incoming.method {
+            MethodName::Known(method) => *method,
+            MethodName::Other(name) => {
+                if self.connection.policy.unknown_methods == UnknownMethods::Deliver {
+                    return self.deliver(incoming, now);
+                }
+                // MCP 2026-07-28 basic/index#error-codes [RPC-018]
+                let error = ErrorObject::method_not_found(name);
+                self.answer_error(&incoming.id, &error, incoming.batch);
+                return Ok(None);
+            }
+        };
+        match method {
+            Method::Discover => {
+                self.answer_discover(&incoming);
+                Ok(None)
+            }
+            Method::ToolsList
+            | Method::PromptsList
+            | Method::ResourcesList
+            | Method::ResourcesTemplatesList => {
+                self.answer_list(method, &incoming);
+                Ok(None)
+            }
+            Method::LoggingSetLevel => {
+                self.set_log_level(&incoming);
+                Ok(None)
+            }
+            Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
+                self.change_subscription(method, &incoming);
+                Ok(None)
+            }
+            Method::SubscriptionsListen => self.listen(incoming),
+            _ => {
+                let subject = incoming.metadata.subject.as_deref();
+                let checked =
+                    self.catalog.check(method, subject, &incoming.params, incoming.revision);
+                match checked {
+                    Ok(()) => self.deliver(incoming, now),
+                    Err(error) => {
+                        self.answer_error(&incoming.id, &error, incoming.batch);
+                        Ok(None)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands a request to the application.
+    fn deliver<'f>(&mut self, incoming: Incoming<'f>, _now: Instant) -> Flow<'f> {
+        let Incoming { id, method, params, metadata, revision, client, batch } = incoming;
+        if self.connection.requests.len() >= self.connection.limits.requests_in_flight_max {
+            let error = ErrorObject::internal("too many requests in flight; try again later");
+            self.answer_error(&id, &error, batch);
+            return Ok(Some(Event::Violation(Violation::TooManyRequests)));
+        }
+        let known = match &method {
+            MethodName::Known(method) => Some(*method),
+            MethodName::Other(_) => None,
+        };
+        let inputs = if known.is_some_and(Method::allows_input_rounds)
+            && revision.era() == Era::Modern
+        {
+            Inputs {
+                responses: metadata.input_responses,
+                state: metadata.request_state,
+                refused: None,
+            }
+        } else {
+            Inputs::default()
+        };
+        let wants_progress = metadata.progress_token.is_some();
+        let key = self.connection.requests.insert(InFlight {
+            id,
+            method: known,
+            revision,
+            capabilities: client,
+            progress: metadata.progress_token.map(ProgressOut::new),
+            log_level: metadata.log_level,
+            batch,
+            work: Work::Application,
+            rounds: 0,
+        });
+        Ok(Some(Event::Request(Request {
+            handle: RequestHandle(key),
+            method,
+            params,
+            revision,
+            capabilities: client,
+            wants_progress,
+            inputs,
+        })))
+    }
+
+    // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003] [LOG-005]
+    fn set_log_level(&mut self, incoming: &Incoming<'_>) {
+        let level = incoming
+            .params
+            .get("level")
+            .and_then(|level| level.decode::<LoggingLevel>().ok());
+        match (level, &mut self.session) {
+            (Some(level), Some(session)) => {
+                session.log_level = level;
+                self.answer_empty(&incoming.id, incoming.batch);
+            }
+            _ => {
+                let error = ErrorObject::invalid_params("`level` is not a log level");
+                self.answer_error(&incoming.id, &error, incoming.batch);
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ notifications
+
+    // MCP 2025-11-25 basic/index#notifications [RPC-013]: never answered, whatever is wrong.
+    fn receive_notification<'f>(
+        &mut self,
+        message: NotificationMessage<'f>,
+        now: Instant,
+    ) -> Flow<'f> {
+        let params = message.params.unwrap_or(NO_PARAMS);
+        let Some(method) = Method::parse(&message.method) else {
+            if self.connection.policy.unknown_methods == UnknownMethods::Refuse {
+                return Ok(None);
+            }
+            let revision = self.session.as_ref().map_or(Revision::LATEST, Session::revision);
+            return Ok(Some(Event::Notification(Notification {
+                method: MethodName::Other(message.method),
+                params,
+                revision,
+                subscription: None,
+            })));
+        };
+        match method {
+            Method::Cancelled => return self.cancelled(&params, now),
+            Method::Initialized => return self.initialized(now),
+            _ => {}
+        }
+        let Some(session) = &self.session else {
+            let violation = Violation::OutOfPlace("a notification before `initialize`");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        };
+        let revision = session.revision;
+        let checked = method.row().check(Role::Client, revision, session.client, session.server);
+        if let Err(refusal) = checked {
+            let violation = Violation::Forbidden(refusal);
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        debug_assert!(method.row().client.phase != Phase::Opening, "`initialize` is a request");
+        match method {
+            Method::Progress => self.connection.on_progress(&params, now),
+            _ => Ok(Some(Event::Notification(Notification {
+                method: MethodName::Known(method),
+                params,
+                revision,
+                subscription: None,
+            }))),
+        }
+    }
+
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
+    fn initialized<'f>(&mut self, now: Instant) -> Flow<'f> {
+        match &mut self.session {
+            Some(session) if !session.initialized => {
+                session.initialized = true;
+                let revision = session.revision;
+                self.connection.start_keep_alive(revision, now);
+                Ok(Some(Event::Opened(Opened { revision })))
+            }
+            _ => {
+                let violation =
+                    Violation::OutOfPlace("`notifications/initialized` without `initialize`");
+                self.connection.violation(self.connection.policy.forbidden, violation)
+            }
+        }
+    }
+
+    /// The client gives up one of its requests.
+    // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-004] [CANC-006] [CANC-007]:
+    // unknown, finished and malformed ones are ignored.
+    fn cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
+        let (mut id, mut reason) = (None, None);
+        for member in params.walk() {
+            match &*member.name() {
+                "requestId" => id = member.value.decode::<RequestId>().ok(),
+                "reason" => reason = text(&member.value),
+                _ => {}
+            }
+        }
+        // Only the client's own requests are looked at: each direction has its own ids.
+        let Some(key) = id.and_then(|id| self.connection.requests.by_id(&id)) else {
+            return Ok(None);
+        };
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003] [CANC-016]:
+        // no response from here on.
+        let Some(request) = self.connection.requests.remove(key) else { return Ok(None) };
+        self.leave_batch(request.batch);
+        match request.work {
+            // MCP 2026-07-28 basic/patterns/subscriptions#cancellation [SUBS-010]
+            Work::Listening(_) => return Ok(None),
+            Work::Input { round } => self.abandon_round(round, now),
+            Work::Application => {}
+        }
+        let subject = Subject::Request(RequestHandle(key));
+        Ok(Some(Event::Cancelled(Cancelled { subject, reason })))
+    }
+
+    // ------------------------------------------------------------------ responses
+
+    fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
+        let key = match self.connection.answered(message.id, now) {
+            Ok(key) => key,
+            Err(flow) => return flow,
+        };
+        let Some(call) = self.connection.calls.remove(key) else { return Ok(None) };
+        match call.purpose {
+            Purpose::KeepAlive => {
+                self.connection.keep_alive_answered(now);
+                Ok(None)
+            }
+            Purpose::Input { round, index } => {
+                self.input_answered(round, index, message.outcome);
+                Ok(None)
+            }
+            _ => Ok(Some(Event::Ended(Ended {
+                call: CallHandle(key),
+                outcome: message.outcome.map_err(Failure::Refused),
+            }))),
+        }
+    }
+}
+
+/// Whether the parameters of a `ping` have modern metadata, which no `ping` should.
+fn mentions_modern(params: Option<&RawJson<'_>>) -> bool {
+    params.is_some_and(|params| {
+        params.as_str().contains(crate::peer::metadata::PROTOCOL_VERSION)
+    })
+}
+
+/// The error that says which capability a request would have needed.
+pub(super) fn missing_capability(capability: crate::protocol::Capability) -> ErrorObject<'static> {
+    let data = alloc::format!(r#"{{"requiredCapabilities":{}}}"#, capability.as_required());
+    let message = alloc::format!("the request needs the client capability `{capability}`");
+    ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)
+        .with_data(RawJson::trusted_shared(data.into()))
+}

@@ -1,0 +1,243 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::catalog::Changes;
+use crate::jsonrpc::{ErrorObject, RequestId, Typed, WriteJson, write_string};
+use crate::peer::connection::Flow;
+use crate::peer::metadata::{SUBSCRIPTION_ID, text};
+use crate::peer::outbox::Lane;
+use crate::peer::requests::{InFlight, Work};
+use crate::protocol::{At, Capability, Method, SubscriptionFilter};
+use crate::{Era, Revision};
+
+use super::Server;
+use super::answers::write_id;
+use super::receive::Incoming;
+
+impl Server {
+    /// Tells whoever subscribed to `uri` that the resource changed.
+    // MCP 2025-11-25 server/resources#subscriptions [RSRC-005] [RSRC-007]
+    pub fn resource_updated(&mut self, uri: &str) {
+        let params = |out: &mut Vec<u8>| {
+            out.extend_from_slice(br#"{"uri":"#);
+            write_string(out, uri);
+            out.push(b'}');
+            Ok(())
+        };
+        if self.session.as_ref().is_some_and(|session| session.is_subscribed(uri)) {
+            let written = self.notify_session(Method::ResourcesUpdated, &params);
+            debug_assert!(written.is_ok(), "a string is JSON");
+        }
+        let wanted = |filter: &SubscriptionFilter| {
+            filter.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
+        };
+        self.notify_listeners(Method::ResourcesUpdated, &params, wanted);
+    }
+
+    /// Tells clients that a list changed which the catalog does not hold.
+    // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005] [PRMT-010] [RSRC-006]
+    // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [TOOL-006] [PRMT-011]
+    // [RSRC-008] [SUBS-002]
+    pub fn announce(&mut self, changes: Changes) {
+        self.modern = self.declared_set(Revision::LATEST);
+        type Wanted = fn(&SubscriptionFilter) -> bool;
+        let lists: [(bool, Method, Wanted); 3] = [
+            (changes.tools, Method::ToolsListChanged, |f| f.tools_list_changed == Some(true)),
+            (changes.prompts, Method::PromptsListChanged, |f| f.prompts_list_changed == Some(true)),
+            (changes.resources, Method::ResourcesListChanged, |f| {
+                f.resources_list_changed == Some(true)
+            }),
+        ];
+        for (_, method, wanted) in lists.into_iter().filter(|(changed, ..)| *changed) {
+            let initialized = self.session.as_ref().is_some_and(|session| session.initialized);
+            if initialized {
+                let written = self.notify_session(method, &super::NO_PARAMS);
+                debug_assert!(written.is_ok(), "an empty object is JSON");
+            }
+            self.notify_listeners(method, &super::NO_PARAMS, wanted);
+        }
+    }
+
+    /// Sends a notification on every listen stream that wants it.
+    // MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006] [META-012]
+    fn notify_listeners(
+        &mut self,
+        method: Method,
+        params: &impl WriteJson,
+        wanted: impl Fn(&SubscriptionFilter) -> bool,
+    ) {
+        if self.connection.closed.is_some() {
+            return;
+        }
+        let mut slot = 0;
+        while let Some(key) = self.connection.requests.find_from(
+            slot,
+            |entry| matches!(&entry.work, Work::Listening(filter) if wanted(filter)),
+        ) {
+            slot = key.slot + 1;
+            let Some(entry) = self.connection.requests.get(key) else { continue };
+            let id = entry.id.clone();
+            let written = self.write_notification(method, &OnStream { id: &id, params });
+            debug_assert!(written.is_ok(), "the parameters are JSON");
+        }
+    }
+
+    /// Opens a listen stream. It needs no answer until it ends.
+    // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007]
+    pub(super) fn listen<'f>(&mut self, incoming: Incoming<'f>) -> Flow<'f> {
+        let asked = incoming
+            .params
+            .get("notifications")
+            .and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
+        let Some(asked) = asked else {
+            let error = ErrorObject::invalid_params("`notifications` is a subscription filter");
+            self.answer_error(&incoming.id, &error, incoming.batch);
+            return self.bad_parameters(Method::SubscriptionsListen, "no subscription filter");
+        };
+        let open = self
+            .connection
+            .requests
+            .iter()
+            .filter(|(_, entry)| matches!(entry.work, Work::Listening(_)))
+            .count();
+        let limits = &self.connection.limits;
+        let uris = asked.resource_subscriptions.as_deref().unwrap_or_default();
+        let too_much = if open >= limits.listen_streams_max {
+            Some("too many listen streams are open")
+        } else if uris.len() > limits.subscribed_resources_max {
+            Some("too many resources in one subscription")
+        } else if uris.iter().any(|uri| uri.len() > limits.uri_length_max) {
+            Some("a resource URI is too long")
+        } else {
+            None
+        };
+        if let Some(what) = too_much {
+            self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.batch);
+            return Ok(None);
+        }
+        let honoured = self.honour(asked);
+        let acknowledgement = Typed(&At(&honoured, incoming.revision)).to_owned_json();
+        let id = incoming.id.clone();
+        // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-004]
+        if let Ok(filter) = acknowledgement {
+            let params = |out: &mut Vec<u8>| {
+                out.extend_from_slice(br#"{"notifications":"#);
+                filter.write_json(out)?;
+                out.push(b'}');
+                Ok(())
+            };
+            let on_stream = OnStream { id: &id, params: &params };
+            let written = self.write_notification(Method::SubscriptionsAcknowledged, &on_stream);
+            debug_assert!(written.is_ok(), "a filter is JSON");
+        }
+        self.connection.requests.insert(InFlight {
+            id,
+            method: Some(Method::SubscriptionsListen),
+            revision: incoming.revision,
+            capabilities: incoming.client,
+            progress: None,
+            log_level: None,
+            batch: incoming.batch,
+            work: Work::Listening(honoured),
+            rounds: 0,
+        });
+        Ok(None)
+    }
+
+    /// What of a filter the server's capabilities cover.
+    fn honour(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
+        let has = |capability| self.modern.contains(capability);
+        let mut honoured = SubscriptionFilter::default();
+        let flag = |asked: Option<bool>, capability| {
+            (asked == Some(true) && has(capability)).then_some(true)
+        };
+        honoured.tools_list_changed = flag(asked.tools_list_changed, Capability::ToolsListChanged);
+        honoured.prompts_list_changed =
+            flag(asked.prompts_list_changed, Capability::PromptsListChanged);
+        honoured.resources_list_changed =
+            flag(asked.resources_list_changed, Capability::ResourcesListChanged);
+        honoured.resource_subscriptions =
+            asked.resource_subscriptions.filter(|_| has(Capability::ResourcesSubscribe));
+        honoured
+    }
+
+    /// `resources/subscribe` and `resources/unsubscribe` of a legacy session.
+    // MCP 2025-11-25 server/resources#subscriptions [RSRC-004]
+    pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_>) {
+        let uri = incoming.params.get("uri").and_then(|uri| text(&uri).map(String::from));
+        let limits = &self.connection.limits;
+        let (subscribed_max, length_max) = (limits.subscribed_resources_max, limits.uri_length_max);
+        let outcome = match (uri, &mut self.session) {
+            (Some(uri), Some(session)) => {
+                if method == Method::ResourcesUnsubscribe {
+                    session.subscribed.remove(&uri);
+                    Ok(())
+                } else if uri.len() > length_max {
+                    Err(ErrorObject::invalid_params("the URI is too long"))
+                } else if session.subscribed.len() >= subscribed_max {
+                    Err(ErrorObject::internal("too many subscriptions"))
+                } else {
+                    self.catalog
+                        .check(Method::ResourcesRead, Some(&uri), &incoming.params, incoming.revision)
+                        .map(|()| {
+                            session.subscribed.insert(uri);
+                        })
+                }
+            }
+            _ => Err(ErrorObject::invalid_params("`uri` is a string")),
+        };
+        match outcome {
+            Ok(()) => self.answer_empty(&incoming.id, incoming.batch),
+            Err(error) => self.answer_error(&incoming.id, &error, incoming.batch),
+        }
+    }
+
+    /// Ends every listen stream from this side, so that clients know it was meant.
+    // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
+    // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019] [CANC-020]
+    pub(super) fn end_listening(&mut self) {
+        while let Some(key) = self
+            .connection
+            .requests
+            .find_from(0, |entry| matches!(entry.work, Work::Listening(_)))
+        {
+            let Some(entry) = self.connection.requests.remove(key) else { return };
+            debug_assert_eq!(entry.revision.era(), Era::Modern, "a legacy session has no streams");
+            let id = entry.id;
+            // In the bulk lane, behind what the stream still has to deliver.
+            let reason = "the server ends the stream";
+            self.connection.write_cancelled(Lane::Bulk, |out| write_id(out, &id), reason);
+            let result = |out: &mut Vec<u8>| {
+                write_subscription_meta(out, &id);
+                out.push(b'}');
+                Ok(())
+            };
+            let method = Some(Method::SubscriptionsListen);
+            let answered = self.finish_answer(&id, method, entry.revision, entry.batch, &result);
+            debug_assert!(answered.is_ok(), "an id is JSON");
+        }
+    }
+}
+
+/// Parameters of a notification on a listen stream: `_meta` names the stream.
+struct OnStream<'a, P> {
+    id: &'a RequestId,
+    params: &'a P,
+}
+
+impl<P: WriteJson> WriteJson for OnStream<'_, P> {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), crate::jsonrpc::WriteError> {
+        write_subscription_meta(out, self.id);
+        crate::jsonrpc::close_object_with(out, self.params)
+    }
+}
+
+/// An object that is still open, with the `_meta` that names a listen stream.
+fn write_subscription_meta(out: &mut Vec<u8>, id: &RequestId) {
+    out.extend_from_slice(br#"{"_meta":{""#);
+    out.extend_from_slice(SUBSCRIPTION_ID.as_bytes());
+    out.extend_from_slice(br#"":"#);
+    write_id(out, id);
+    out.push(b'}');
+}
+
