@@ -3,6 +3,7 @@
 //! Code cites with `MCP <revision> <page>#<section> [ID]` in a line comment; several ids may
 //! follow, and the text may go on in the next lines. A test needs the ids only.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,11 +31,13 @@ pub(super) struct Found {
     pub(super) errors: Vec<String>,
 }
 
-/// Reads the sources of the workspace. This crate is not among them, nor are benchmarks.
+/// Reads the sources of the workspace. This crate is not among them, nor are benchmarks and fuzz
+/// targets.
 pub(super) fn find(root: &Path) -> io::Result<Found> {
     let mut sources = Vec::new();
     for path in files::with_extension(root, "rs")? {
-        if !path.starts_with("xtask") && !path.components().any(|it| it.as_os_str() == "benches") {
+        let aside = |part: &OsStr| part == "xtask" || part == "benches" || part == "fuzz";
+        if !path.iter().any(aside) {
             let text = std::fs::read_to_string(root.join(&path))?;
             sources.push((path, Source::new(&text)));
         }
