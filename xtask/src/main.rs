@@ -1,3 +1,85 @@
 //! The chores of this project: `cargo run -p xtask -- help`.
 
-fn main() {}
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool answers on the standard streams"
+)]
+
+mod files;
+mod ledger;
+mod no_std;
+mod source;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The chores of this project.
+
+cargo run -p xtask -- COMMAND
+
+  ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
+      Counts the rules of the protocol that code and tests cite, and reports false citations.
+      FILE defaults to $MCP_LEDGER, then to ../shared/spec/requirements.tsv beside the workspace.
+      --area     only this area of the ledger
+      --missing  also lists the rules without code and those without a test
+      --check    fails unless GAPS lists exactly the gaps that there are; each line of GAPS is
+                 ID, `code` or `test` or `both`, and the reason; MAY rules need no line
+  no-std [TARGET...]
+      Builds the core for targets without a standard library, by default for all of these:
+      thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
+  tidy
+      Checks the house rules that the compiler does not: length and names of files, reasons of
+      `allow`, ignored tests, Markdown.
+  help
+      Prints this.
+
+Exit status: 0 all is well, 1 the check failed, 2 it could not be made.
+";
+
+/// Why a command did not end well.
+#[derive(Debug)]
+enum Failure {
+    /// The check was made and failed; what it found is printed already. The text sums up.
+    Failed(String),
+    /// The check could not be made.
+    Unable(String),
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Unable(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(text)) => {
+            eprintln!("xtask: {text}");
+            ExitCode::from(1)
+        }
+        Err(Failure::Unable(text)) => {
+            eprintln!("xtask: {text}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<(), Failure> {
+    match arguments {
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["ledger", rest @ ..] => ledger::run(rest),
+        ["no-std", rest @ ..] => no_std::run(rest),
+        ["tidy"] => tidy::run(),
+        [] => Err(Failure::Unable(format!("no command given\n\n{HELP}"))),
+        _ => Err(Failure::Unable(format!("cannot read `{}`\n\n{HELP}", arguments.join(" ")))),
+    }
+}

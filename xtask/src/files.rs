@@ -1,0 +1,37 @@
+//! The files of the workspace.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Folders that hold nothing written by hand.
+const SKIPPED: [&str; 3] = ["target", "node_modules", "corpus"];
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// All files under `root` whose names end in `.extension`, in order, as paths relative to `root`.
+/// Hidden folders, build results and packages are left out.
+pub(crate) fn with_extension(root: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let path = folder.join(&name);
+            let name = name.to_string_lossy();
+            if entry.file_type()?.is_dir() {
+                if !name.starts_with('.') && !SKIPPED.contains(&&*name) {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,264 @@
+//! Which rules of the protocol the code obeys and the tests hold, by what they cite.
+
+mod citations;
+mod rules;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::{Failure, files};
+use citations::{Citation, Found};
+use rules::{Ledger, Level, Rule};
+
+/// What the arguments ask for.
+#[derive(Default)]
+struct Options<'a> {
+    ledger: Option<&'a str>,
+    area: Option<&'a str>,
+    missing: bool,
+    gaps: Option<&'a str>,
+}
+
+/// The rules that are cited.
+#[derive(Default)]
+struct Cited {
+    code: BTreeSet<String>,
+    test: BTreeSet<String>,
+}
+
+/// How many rules, and how many of them are cited where.
+#[derive(Default)]
+struct Count {
+    rules: usize,
+    code: usize,
+    test: usize,
+    both: usize,
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
+    let options = options(arguments)?;
+    let root = files::root();
+    let path = options
+        .ledger
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("MCP_LEDGER").map(PathBuf::from))
+        .unwrap_or_else(|| root.join("../shared/spec/requirements.tsv"));
+    let text = read(&path, "the ledger of rules")?;
+    let ledger = Ledger::parse(&text)
+        .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))?;
+    let rules: Vec<&Rule> =
+        ledger.rules().filter(|rule| options.area.is_none_or(|area| area == rule.area)).collect();
+    if rules.is_empty() {
+        return Err(Failure::Unable(format!("the ledger has no area `{}`", or_none(options.area))));
+    }
+
+    let found = citations::find(&root)?;
+    let mut errors = found.errors.clone();
+    errors.extend(found.citations.iter().filter_map(|citation| wrong(citation, &ledger)));
+    let cited = cited(&found);
+    report(&rules, &cited);
+    if options.missing {
+        missing(&rules, &cited);
+    }
+    if let Some(path) = options.gaps {
+        errors.extend(check_gaps(&read(Path::new(path), "the list of gaps")?, &rules, &cited));
+    }
+
+    for error in &errors {
+        eprintln!("error: {error}");
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!("{} errors in the citations", errors.len())))
+}
+
+fn options<'a>(arguments: &[&'a str]) -> Result<Options<'a>, Failure> {
+    let mut options = Options::default();
+    let mut arguments = arguments.iter();
+    while let Some(name) = arguments.next() {
+        let value = match *name {
+            "--missing" => {
+                options.missing = true;
+                continue;
+            }
+            "--ledger" => &mut options.ledger,
+            "--area" => &mut options.area,
+            "--check" => &mut options.gaps,
+            _ => return Err(Failure::Unable(format!("ledger: unknown argument `{name}`"))),
+        };
+        *value = Some(
+            arguments
+                .next()
+                .ok_or_else(|| Failure::Unable(format!("ledger: {name} needs a value")))?,
+        );
+    }
+    Ok(options)
+}
+
+fn read(path: &Path, what: &str) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::Unable(format!("{what} {} is absent: {error}", path.display())))
+}
+
+fn or_none(text: Option<&str>) -> &str {
+    text.unwrap_or("(any)")
+}
+
+/// What is wrong with a citation, if anything is.
+fn wrong(citation: &Citation, ledger: &Ledger) -> Option<String> {
+    let Citation { place, id, revision, .. } = citation;
+    let Some(rule) = ledger.get(id) else {
+        return Some(format!("{place}: the ledger has no rule {id}"));
+    };
+    let revision = revision.as_deref()?;
+    (!rule.revisions.contains(&revision)).then(|| {
+        format!("{place}: {id} is not a rule of {revision} but of {}", rule.revisions.join(", "))
+    })
+}
+
+fn cited(found: &Found) -> Cited {
+    let mut cited = Cited::default();
+    for citation in &found.citations {
+        let set = if citation.test { &mut cited.test } else { &mut cited.code };
+        set.insert(citation.id.clone());
+    }
+    cited
+}
+
+fn report(rules: &[&Rule], cited: &Cited) {
+    let mut areas = BTreeMap::<&str, Count>::new();
+    let mut levels = BTreeMap::<Level, Count>::new();
+    let mut total = Count::default();
+    for rule in rules {
+        let code = cited.code.contains(&rule.id);
+        let test = cited.test.contains(&rule.id);
+        for count in [
+            areas.entry(&rule.area).or_default(),
+            levels.entry(rule.level).or_default(),
+            &mut total,
+        ] {
+            count.rules += 1;
+            count.code += usize::from(code);
+            count.test += usize::from(test);
+            count.both += usize::from(code && test);
+        }
+    }
+    println!("{:<16} {:>6} {:>6} {:>6} {:>6}", "area", "rules", "code", "test", "both");
+    for (area, count) in &areas {
+        line(area, count);
+    }
+    println!();
+    for (level, count) in &levels {
+        line(level.as_str(), count);
+    }
+    println!();
+    line("total", &total);
+}
+
+fn line(name: &str, count: &Count) {
+    let Count { rules, code, test, both } = count;
+    println!("{name:<16} {rules:>6} {code:>6} {test:>6} {both:>6}");
+}
+
+fn missing(rules: &[&Rule], cited: &Cited) {
+    for (what, set) in [("code", &cited.code), ("a test", &cited.test)] {
+        println!("\nwithout {what}:");
+        for rule in rules.iter().filter(|rule| !set.contains(&rule.id)) {
+            println!("{} {} ({}): {}", rule.id, rule.level.as_str(), rule.role, rule.text);
+        }
+    }
+}
+
+/// The differences between the gaps that `text` lists and those that there are.
+fn check_gaps(text: &str, rules: &[&Rule], cited: &Cited) -> Vec<String> {
+    let mut errors = Vec::new();
+    let mut listed = BTreeMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let mut words = line.split_whitespace();
+        match (words.next(), words.next(), words.next()) {
+            (Some(id), Some(gap @ ("code" | "test" | "both")), Some(_)) => {
+                listed.insert(id, gap);
+            }
+            _ => errors.push(format!(
+                "gaps, line {number}: expected an id, `code`, `test` or `both`, and a reason"
+            )),
+        }
+    }
+    for rule in rules {
+        let gap = match (cited.code.contains(&rule.id), cited.test.contains(&rule.id)) {
+            (true, true) => None,
+            (true, false) => Some("test"),
+            (false, true) => Some("code"),
+            (false, false) => Some("both"),
+        };
+        match (gap, listed.get(rule.id.as_str()).copied()) {
+            (None, None) => {}
+            (Some(gap), Some(listed)) if gap == listed => {}
+            (Some(_), None) if rule.level == Level::May => {}
+            (Some("both"), _) => errors.push(format!("{} has neither code nor test", rule.id)),
+            (Some(gap), _) => errors.push(format!("{} has no {gap}", rule.id)),
+            (None, Some(_)) => {
+                errors.push(format!("{} has code and test: take it off the list", rule.id));
+            }
+        }
+    }
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEDGER: &str = "\
+id\tarea\trole\tlevel\trevisions\ttext\tsource
+AAA-001\tone\tboth\tMUST\t2024-11-05..2025-06-18\tFirst.\tx
+AAA-002\tone\tboth\tSHOULD NOT\t2026-07-28\tSecond.\tx
+BBB-001\ttwo\tboth\tMAY\t2025-11-25\tThird.\tx
+";
+
+    fn citation(id: &str, revision: Option<&str>) -> Citation {
+        Citation {
+            place: "a.rs:1".to_owned(),
+            id: id.to_owned(),
+            revision: revision.map(str::to_owned),
+            test: false,
+        }
+    }
+
+    #[test]
+    fn a_citation_names_a_rule_at_one_of_its_revisions() {
+        let ledger = Ledger::parse(LEDGER).expect("well formed");
+        let wrong = |id, revision| wrong(&citation(id, revision), &ledger);
+        assert_eq!(wrong("AAA-001", Some("2025-03-26")), None);
+        assert_eq!(wrong("AAA-001", None), None);
+        assert!(wrong("AAA-001", Some("2025-11-25")).is_some());
+        assert!(wrong("AAA-009", None).is_some());
+    }
+
+    #[test]
+    fn the_list_of_gaps_is_exact() {
+        let ledger = Ledger::parse(LEDGER).expect("well formed");
+        let rules: Vec<_> = ledger.rules().collect();
+        let set = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+        let cited = Cited { code: set(&["AAA-001", "AAA-002"]), test: set(&["AAA-001"]) };
+        let check = |text| check_gaps(text, &rules, &cited);
+        assert_eq!(check("# gaps\n\nAAA-002 test no peer does it\n"), [""; 0]);
+        assert_eq!(check("AAA-002 test\n").len(), 2, "a reason is missing");
+        assert_eq!(check("AAA-002 code why\n"), ["AAA-002 has no test"]);
+        assert_eq!(check(""), ["AAA-002 has no test"]);
+        let closed = check("AAA-001 both why\nAAA-002 test why\n");
+        assert_eq!(closed, ["AAA-001 has code and test: take it off the list"]);
+    }
+
+    #[test]
+    fn arguments_that_are_not_known_are_refused() {
+        assert!(options(&["--area", "one", "--missing"]).is_ok_and(|it| it.missing));
+        assert!(options(&["--area"]).is_err());
+        assert!(options(&["--aera", "one"]).is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! The ledger: one rule of the protocol per line.
+
+use std::collections::BTreeMap;
+
+/// The revisions of the protocol, oldest first.
+pub(super) const REVISIONS: [&str; 5] =
+    ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// How binding a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Must,
+    MustNot,
+    Should,
+    ShouldNot,
+    May,
+}
+
+impl Level {
+    const ALL: [Self; 5] = [Self::Must, Self::MustNot, Self::Should, Self::ShouldNot, Self::May];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Must => "MUST",
+            Self::MustNot => "MUST NOT",
+            Self::Should => "SHOULD",
+            Self::ShouldNot => "SHOULD NOT",
+            Self::May => "MAY",
+        }
+    }
+}
+
+/// A line of the ledger.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) area: String,
+    pub(super) role: String,
+    pub(super) level: Level,
+    pub(super) revisions: Vec<&'static str>,
+    pub(super) text: String,
+}
+
+/// All rules, in the order of their ids.
+#[derive(Debug)]
+pub(super) struct Ledger(BTreeMap<String, Rule>);
+
+impl Ledger {
+    /// Reads `id area role level revisions text source`, separated by tabs, below one header line.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut rules = BTreeMap::new();
+        for (number, line) in (1..).zip(text.lines()).skip(1) {
+            let rule = rule(line).map_err(|error| format!("line {number}: {error}"))?;
+            if let Some(rule) = rules.insert(rule.id.clone(), rule) {
+                return Err(format!("line {number}: {} is there twice", rule.id));
+            }
+        }
+        Ok(Self(rules))
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Rule> {
+        self.0.get(id)
+    }
+
+    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.0.values()
+    }
+}
+
+fn rule(line: &str) -> Result<Rule, String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [id, area, role, level, revisions, text, _source] = fields[..] else {
+        return Err(format!("{} fields where 7 belong", fields.len()));
+    };
+    Ok(Rule {
+        id: id.to_owned(),
+        area: area.to_owned(),
+        role: role.to_owned(),
+        level: Level::ALL
+            .into_iter()
+            .find(|it| it.as_str() == level)
+            .ok_or_else(|| format!("no level `{level}`"))?,
+        revisions: parse_revisions(revisions)?,
+        text: text.to_owned(),
+    })
+}
+
+/// Reads a revision, a range `a..b` that includes both ends, or several of these with commas.
+fn parse_revisions(text: &str) -> Result<Vec<&'static str>, String> {
+    let place = |name: &str| {
+        let place = REVISIONS.iter().position(|revision| *revision == name.trim());
+        place.ok_or_else(|| format!("no revision `{name}`"))
+    };
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once("..").unwrap_or((part, part));
+        let range = REVISIONS.get(place(first)?..=place(last)?);
+        found.extend(range.ok_or_else(|| format!("`{part}` runs backwards"))?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_are_one_a_range_or_a_list() {
+        assert_eq!(parse_revisions("2025-03-26"), Ok(vec!["2025-03-26"]));
+        assert_eq!(parse_revisions("2025-06-18..2026-07-28"), Ok(REVISIONS[2..].to_vec()));
+        assert_eq!(
+            parse_revisions("2024-11-05, 2025-11-25..2026-07-28"),
+            Ok(vec!["2024-11-05", "2025-11-25", "2026-07-28"])
+        );
+        assert!(parse_revisions("2025-01-01").is_err());
+        assert!(parse_revisions("2026-07-28..2024-11-05").is_err());
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let line = "A-001\tone\tboth\tMUST\t2025-03-26\tText.\tsource\n";
+        let ledger = |lines: &[&str]| Ledger::parse(&format!("header\n{}", lines.concat()));
+        assert_eq!(ledger(&[line]).map(|it| it.rules().count()), Ok(1));
+        let error = |lines: &[&str]| ledger(lines).map(|_| ()).expect_err("broken");
+        assert_eq!(error(&[line, "A-002\tone\n"]), "line 3: 2 fields where 7 belong");
+        assert_eq!(error(&[line, line]), "line 3: A-001 is there twice");
+        assert_eq!(error(&[&line.replace("MUST", "WILL")]), "line 2: no level `WILL`");
+    }
+}

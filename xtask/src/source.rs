@@ -1,0 +1,352 @@
+//! Enough of Rust's lexical rules to tell code, comments and test code apart.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A line comment, `//`, `///` or `//!`.
+#[derive(Debug)]
+pub(crate) struct Comment {
+    /// Where it starts, in characters from the start of the file.
+    pub(crate) at: usize,
+    /// Its line, from 1.
+    pub(crate) line: usize,
+    /// The text behind the slashes.
+    pub(crate) text: String,
+    /// Whether nothing but blanks stands before it on its line.
+    pub(crate) alone: bool,
+}
+
+/// An attribute, `#[..]` or `#![..]`.
+#[derive(Debug)]
+pub(crate) struct Attribute {
+    /// Its line, from 1.
+    pub(crate) line: usize,
+    /// The text between the brackets, without blanks and without the contents of strings.
+    pub(crate) text: String,
+    inner: bool,
+    range: Range<usize>,
+}
+
+/// A source file, taken apart.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// The text with the contents of comments, strings and characters replaced by blanks.
+    code: Vec<char>,
+    pub(crate) comments: Vec<Comment>,
+    pub(crate) attributes: Vec<Attribute>,
+    tests: Vec<Range<usize>>,
+    test_modules: Vec<String>,
+}
+
+impl Source {
+    pub(crate) fn new(text: &str) -> Self {
+        let (code, comments) = blank(text);
+        let attributes = attributes(&code);
+        let mut source =
+            Self { code, comments, attributes, tests: Vec::new(), test_modules: Vec::new() };
+        source.find_tests();
+        source
+    }
+
+    /// Whether the character at `at` belongs to an item under `#[cfg(test)]`.
+    pub(crate) fn is_test(&self, at: usize) -> bool {
+        self.tests.iter().any(|range| range.contains(&at))
+    }
+
+    /// The lines, from 1, on which the code has `needle`.
+    pub(crate) fn lines_with(&self, needle: &str) -> Vec<usize> {
+        let code: String = self.code.iter().collect();
+        (1..).zip(code.lines()).filter(|(_, line)| line.contains(needle)).map(|it| it.0).collect()
+    }
+
+    /// The files and folders, without the `.rs`, of modules that `path` declares as `#[cfg(test)]
+    /// mod name;`.
+    pub(crate) fn test_files<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+        let folder = match path.file_name().and_then(|name| name.to_str()) {
+            Some("lib.rs" | "main.rs" | "mod.rs") => path.with_file_name(""),
+            _ => path.with_extension(""),
+        };
+        self.test_modules.iter().map(move |module| folder.join(module))
+    }
+
+    fn find_tests(&mut self) {
+        for attribute in &self.attributes {
+            if !(attribute.text == "cfg(test)" || attribute.text.starts_with("cfg(all(test,")) {
+                continue;
+            }
+            if attribute.inner {
+                self.tests.push(0..self.code.len());
+                continue;
+            }
+            let Some(end) = item_end(&self.code, attribute.range.end) else { continue };
+            let item: String = self.code[attribute.range.end..end].iter().collect();
+            if let Some(name) = item.trim().strip_suffix(';').and_then(module_name) {
+                self.test_modules.push(name.to_owned());
+            }
+            self.tests.push(attribute.range.start..end);
+        }
+    }
+}
+
+/// The name in `mod name`, which other attributes and a visibility may precede.
+fn module_name(item: &str) -> Option<&str> {
+    let mut words = item.split_whitespace().rev();
+    let name = words.next()?;
+    (words.next()? == "mod").then_some(name)
+}
+
+/// Where the item ends whose attributes end at `from`; `None` where no item follows.
+fn item_end(code: &[char], from: usize) -> Option<usize> {
+    const ITEMS: [&str; 16] = [
+        "async",
+        "const",
+        "enum",
+        "extern",
+        "fn",
+        "impl",
+        "macro_rules",
+        "mod",
+        "pub",
+        "static",
+        "struct",
+        "trait",
+        "type",
+        "union",
+        "unsafe",
+        "use",
+    ];
+    let mut at = from;
+    // Further attributes, then the word that says what it is.
+    loop {
+        at += code.get(at..)?.iter().position(|c| !c.is_whitespace())?;
+        if code[at] != '#' {
+            break;
+        }
+        let open = at + code[at..].iter().position(|c| *c == '[')?;
+        at = closing(code, open)? + 1;
+    }
+    let word: String = code[at..].iter().take_while(|c| is_word(**c)).collect();
+    if !ITEMS.contains(&word.as_str()) {
+        return None;
+    }
+    while let Some(c) = code.get(at) {
+        match c {
+            ';' => return Some(at + 1),
+            '{' => return Some(closing(code, at)? + 1),
+            '(' | '[' => at = closing(code, at)? + 1,
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Where the bracket closes that opens at `open`.
+fn closing(code: &[char], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in code.iter().enumerate().skip(open) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn attributes(code: &[char]) -> Vec<Attribute> {
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut at = 0;
+    while at < code.len() {
+        if code[at] == '\n' {
+            line += 1;
+        }
+        let inner = code[at] == '#' && code.get(at + 1) == Some(&'!');
+        let open = at + 1 + usize::from(inner);
+        if code[at] == '#'
+            && code.get(open) == Some(&'[')
+            && let Some(close) = closing(code, open)
+        {
+            let text = code[open + 1..close].iter().filter(|c| !c.is_whitespace()).collect();
+            found.push(Attribute { line, text, inner, range: at..close + 1 });
+            line += code[at..=close].iter().filter(|c| **c == '\n').count();
+            at = close;
+        }
+        at += 1;
+    }
+    found
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Replaces what is not code by blanks, keeping lines and lengths, and collects line comments.
+fn blank(text: &str) -> (Vec<char>, Vec<Comment>) {
+    let mut code: Vec<char> = text.chars().collect();
+    let mut comments = Vec::new();
+    let mut at = 0;
+    let mut line = 1;
+    let mut line_start = 0;
+    while at < code.len() {
+        let rest = &code[at..];
+        let end = match rest {
+            ['/', '/', ..] => {
+                let end = at + rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());
+                let text: String = code[at + 2..end].iter().collect();
+                let text = text.strip_prefix(['/', '!']).unwrap_or(&text).trim().to_owned();
+                let alone = code[line_start..at].iter().all(|c| c.is_whitespace());
+                comments.push(Comment { at, line, text, alone });
+                end
+            }
+            ['/', '*', ..] => at + block_comment(rest),
+            ['"', ..] => at + string(rest),
+            ['r', ..] if starts_raw(&code, at) => at + raw_string(rest),
+            ['\'', ..] => at + character(rest),
+            _ => at,
+        };
+        for c in &mut code[at..end] {
+            if *c == '\n' {
+                line += 1;
+            } else {
+                *c = ' ';
+            }
+        }
+        if end == at {
+            if code[at] == '\n' {
+                line += 1;
+                line_start = at + 1;
+            }
+            at += 1;
+        } else {
+            at = end;
+        }
+    }
+    (code, comments)
+}
+
+fn block_comment(rest: &[char]) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < rest.len() {
+        match &rest[at..] {
+            ['/', '*', ..] => {
+                depth += 1;
+                at += 2;
+            }
+            ['*', '/', ..] => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+fn string(rest: &[char]) -> usize {
+    let mut at = 1;
+    while at < rest.len() {
+        match rest[at] {
+            '\\' => at += 2,
+            '"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// Whether a raw string starts with the `r` at `at`, and not a name that has an `r`.
+fn starts_raw(code: &[char], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).map(|at| code[at]);
+    let starts_word = match before(1) {
+        Some('b' | 'c') => !before(2).is_some_and(is_word),
+        Some(c) => !is_word(c),
+        None => true,
+    };
+    starts_word && code[at + 1..].iter().find(|c| **c != '#') == Some(&'"')
+}
+
+fn raw_string(rest: &[char]) -> usize {
+    let hashes = rest[1..].iter().take_while(|c| **c == '#').count();
+    let mut at = hashes + 2;
+    while at < rest.len() {
+        if rest[at] == '"' && rest[at + 1..].iter().take_while(|c| **c == '#').count() >= hashes {
+            return at + 1 + hashes;
+        }
+        at += 1;
+    }
+    rest.len()
+}
+
+/// The length of a character literal; 0 for a lifetime.
+fn character(rest: &[char]) -> usize {
+    match rest {
+        ['\'', '\\', _, tail @ ..] => {
+            tail.iter().position(|c| *c == '\'').map_or(rest.len(), |end| end + 4)
+        }
+        ['\'', _, '\'', ..] => 3,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> String {
+        blank(text).0.iter().collect()
+    }
+
+    #[test]
+    fn strings_characters_and_comments_are_no_code() {
+        let blank = |count| " ".repeat(count);
+        assert_eq!(code("a \"{\\\"//\" b"), format!("a{}b", blank(9)));
+        assert_eq!(code("r#\"\"{\"# br\"\\\" x"), format!("{}b{}x", blank(8), blank(5)));
+        assert_eq!(code("'{' '\\'' '\\u{7f}' 'a: x"), format!("{}'a: x", blank(18)));
+        assert_eq!(code("a /* { /* } */ { */ b"), format!("a{}b", blank(19)));
+        assert_eq!(code("var r#mod"), "var r#mod");
+    }
+
+    #[test]
+    fn comments_know_their_lines() {
+        let (_, comments) = blank("let a = \"\n//\";\n/// one\nb // two\n//! three");
+        let found: Vec<_> =
+            comments.iter().map(|it| (it.line, it.text.as_str(), it.alone)).collect();
+        assert_eq!(found, [(3, "one", true), (4, "two", false), (5, "three", true)]);
+    }
+
+    #[test]
+    fn a_test_module_reaches_to_its_brace() {
+        let text = "// a\n#[cfg(test)]\n#[allow(x)]\nmod tests {\n fn f() { '}' }\n // b\n}\n// c";
+        let source = Source::new(text);
+        let found: Vec<_> = source.comments.iter().map(|it| source.is_test(it.at)).collect();
+        assert_eq!(found, [false, true, false]);
+    }
+
+    #[test]
+    fn a_test_module_may_be_another_file() {
+        let source =
+            Source::new("#[cfg(test)]\nmod tests;\n#[cfg(all(test, x))] pub(crate) mod a;");
+        let files: Vec<_> = source.test_files(Path::new("core/src/peer/mod.rs")).collect();
+        assert_eq!(files, [Path::new("core/src/peer/tests"), Path::new("core/src/peer/a")]);
+        let files: Vec<_> = source.test_files(Path::new("core/src/peer.rs")).collect();
+        assert_eq!(files[0], Path::new("core/src/peer/tests"));
+    }
+
+    #[test]
+    fn a_test_field_is_no_item_and_an_inner_attribute_is_the_file() {
+        let source = Source::new("struct A {\n #[cfg(test)]\n a: u8,\n b: u8, // b\n}");
+        assert!(!source.is_test(source.comments[0].at));
+        let source = Source::new("#![cfg(test)]\n// a");
+        assert!(source.is_test(source.comments[0].at));
+    }
+}

@@ -1,0 +1,101 @@
+//! Markdown: blanks at the ends of lines, tabs, links that lead nowhere.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Adds what is wrong with the file `path` to `errors`; `exists` tells whether a file of the
+/// project is there.
+pub(super) fn check(
+    path: &Path,
+    text: &str,
+    exists: impl Fn(&Path) -> bool,
+    errors: &mut Vec<String>,
+) {
+    let name = path.display();
+    let mut fence = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.contains('\t') {
+            errors.push(format!("{name}:{number}: a tab"));
+        }
+        if line.ends_with(' ') {
+            errors.push(format!("{name}:{number}: blanks at the end"));
+        }
+        if line.trim_start().starts_with("```") {
+            fence = !fence;
+        } else if !fence {
+            for link in links(line) {
+                let target = resolve(path, link);
+                if !target.is_some_and(|target| exists(&target)) {
+                    errors.push(format!("{name}:{number}: `{link}` leads nowhere"));
+                }
+            }
+        }
+    }
+}
+
+/// The links of a line that lead into the project, without their fragments: `[text](path#part)`
+/// and `[name]: path`.
+fn links(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    if let Some(definition) = line.strip_prefix('[').and_then(|it| it.split_once("]: ")) {
+        found.extend(definition.1.split_whitespace().next());
+    }
+    while let Some(start) = rest.find(['`', ']']) {
+        let tail = &rest[start + 1..];
+        if rest[start..].starts_with('`') {
+            rest = tail.find('`').map_or("", |end| &tail[end + 1..]);
+        } else if let Some((link, _)) = tail.strip_prefix('(').and_then(|it| it.split_once(')')) {
+            found.extend(link.split_whitespace().next());
+            rest = tail;
+        } else {
+            rest = tail;
+        }
+    }
+    found.retain(|link| !link.contains("://") && !link.starts_with("mailto:"));
+    let found = found.into_iter().map(|link| link.split('#').next().unwrap_or(link));
+    found.filter(|link| !link.is_empty()).collect()
+}
+
+/// The file that `link` in `file` names; `None` if it leaves the project.
+fn resolve(file: &Path, link: &str) -> Option<PathBuf> {
+    let mut path = match link.strip_prefix('/') {
+        Some(_) => PathBuf::new(),
+        None => file.parent()?.to_path_buf(),
+    };
+    for part in Path::new(link).components() {
+        match part {
+            Component::ParentDir => {
+                path.pop().then_some(())?;
+            }
+            Component::Normal(part) => path.push(part),
+            _ => {}
+        }
+    }
+    Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(text: &str) -> Vec<String> {
+        let mut errors = Vec::new();
+        let exists = |path: &Path| path == "docs/a.md" || path == "README.md";
+        check(Path::new("docs/b.md"), text, exists, &mut errors);
+        errors
+    }
+
+    #[test]
+    fn blanks_and_tabs() {
+        assert_eq!(errors("a \n\tb\n"), ["docs/b.md:1: blanks at the end", "docs/b.md:2: a tab"]);
+    }
+
+    #[test]
+    fn links_lead_to_files() {
+        assert_eq!(errors("[a](a.md#x) [r](../README.md) [w](https://x.y) [h](#z)"), [""; 0]);
+        assert_eq!(errors("![a](c.md \"t\")"), ["docs/b.md:1: `c.md` leads nowhere"]);
+        assert_eq!(errors("[a]: c.md"), ["docs/b.md:1: `c.md` leads nowhere"]);
+        assert_eq!(errors("[a](../../README.md)").len(), 1);
+        assert_eq!(errors("`[a](c.md)` [`a`](a.md)\n```\n[a](c.md)\n```"), [""; 0]);
+    }
+}
