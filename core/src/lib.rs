@@ -11,6 +11,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod framing;
 mod instant;
 pub mod jsonrpc;
 pub mod protocol;
