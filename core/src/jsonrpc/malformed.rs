@@ -57,6 +57,13 @@ impl Malformed {
     }
 }
 
+impl From<Reason> for Malformed {
+    /// A frame of which nothing else is known.
+    fn from(reason: Reason) -> Self {
+        Self { reason, id: None, shape: Shape::Unknown }
+    }
+}
+
 /// Why a frame is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]

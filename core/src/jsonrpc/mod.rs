@@ -8,10 +8,12 @@ mod malformed;
 mod members;
 mod message;
 mod raw;
+mod scan;
+mod text;
 mod writer;
 
 pub use code::ErrorCode;
-pub use envelope::{Batch, Frame, ParseLimits, parse};
+pub use envelope::{Batch, Frame, ParseLimits, parse, parse_text};
 pub use error::ErrorObject;
 pub use id::{ID_LENGTH_MAX, IdTooLong, RequestId};
 pub use malformed::{Malformed, Reason, Shape};
