@@ -34,7 +34,6 @@ impl Default for ParseLimits {
 
 /// What one frame holds.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a frame lives on the stack of one call")]
 pub enum Frame<'a> {
     /// One message.
     Single(Message<'a>),
