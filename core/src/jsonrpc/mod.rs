@@ -9,6 +9,7 @@ mod members;
 mod message;
 mod raw;
 mod scan;
+mod serializer;
 mod text;
 mod writer;
 
@@ -20,7 +21,8 @@ pub use malformed::{Malformed, Reason, Shape};
 pub use members::{Member, Members};
 pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
+pub use text::{write_integer, write_string};
 pub use writer::{
-    NO_PARAMS, Typed, WriteError, WriteJson, close_object_with, write_error, write_integer,
-    write_notification, write_request, write_result, write_string,
+    NO_PARAMS, Typed, WriteError, WriteJson, close_object_with, write_error, write_id,
+    write_notification, write_request, write_result,
 };
