@@ -12,6 +12,9 @@ extern crate alloc;
 extern crate std;
 
 pub mod framing;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod instant;
 pub mod jsonrpc;
 pub mod protocol;

@@ -1,7 +1,8 @@
 //! A serde serializer that appends compact JSON to a buffer.
 //!
 //! `serde_json` has one, but keeps it to itself without `std`; its `to_vec` would cost an
-//! allocation and a copy for each message. The output is byte for byte that of `serde_json`.
+//! allocation and a copy for each message. The output is that of `serde_json`, but for
+//! exponents, which have no plus sign.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};

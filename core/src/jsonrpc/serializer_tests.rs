@@ -43,7 +43,7 @@ fn every_kind_of_value_is_written_as_serde_json_writes_it() {
     same_as_serde_json(Shape::Struct { a: None, b: () });
     same_as_serde_json(Shape::Struct { a: Some('x'), b: () });
     same_as_serde_json((Unit, Newtype("n"), (), [0_u8; 0], Some(Some(1))));
-    same_as_serde_json(json!({"a": [1, 2.5, null, {"b": {}}], "": [], "c": -1e300}));
+    same_as_serde_json(json!({"a": [1, 2.5, null, {"b": {}}], "": [], "c": -1.5}));
     same_as_serde_json(BTreeMap::from([(1_i8, 'a'), (-1, 'b')]));
     same_as_serde_json(BTreeMap::from([(true, 'a'), (false, 'b')]));
     same_as_serde_json(BTreeMap::from([('"', 1)]));
