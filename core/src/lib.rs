@@ -13,6 +13,9 @@ extern crate std;
 
 pub mod catalog;
 pub mod framing;
+#[cfg(feature = "_fuzz")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod instant;
 pub mod jsonrpc;
 pub mod peer;

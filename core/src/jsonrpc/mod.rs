@@ -1,7 +1,28 @@
 //! JSON-RPC 2.0 as MCP uses it: ids, errors, envelopes, batches; nested values stay text.
 
+mod code;
+mod envelope;
+mod error;
 mod id;
+mod malformed;
+mod members;
+mod message;
 mod raw;
+mod scan;
+mod serializer;
+mod text;
+mod writer;
 
+pub use code::ErrorCode;
+pub use envelope::{Batch, Frame, ParseLimits, parse, parse_text};
+pub use error::ErrorObject;
 pub use id::{ID_LENGTH_MAX, IdTooLong, RequestId};
+pub use malformed::{Malformed, Reason, Shape};
+pub use members::{Member, Members};
+pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
+pub use text::{write_integer, write_string};
+pub use writer::{
+    NO_PARAMS, Typed, WriteError, WriteJson, close_object_with, write_error, write_id,
+    write_notification, write_request, write_result,
+};

@@ -1,0 +1,51 @@
+//! Bytes per second of finding the envelope of a message, beside the floor: `serde_json` reading
+//! the same text into a struct of borrowed raw values.
+
+use std::borrow::Cow;
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use mcp_sansio::jsonrpc::{ParseLimits, parse};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "reading is what is measured")]
+struct Floor<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+fn envelope(criterion: &mut Criterion) {
+    let messages = [
+        ("ping", benches::ping()),
+        ("echo_64", benches::echo(64)),
+        ("echo_64k", benches::echo(64 * 1024)),
+        ("tool_list_20", benches::tool_list(20)),
+    ];
+    let mut group = criterion.benchmark_group("envelope");
+    for (name, message) in &messages {
+        let bytes = message.as_bytes();
+        group.throughput(Throughput::Bytes(bytes.len() as u64));
+        group.bench_with_input(BenchmarkId::new("parse", name), bytes, |bencher, bytes| {
+            bencher.iter(|| parse(black_box(bytes), ParseLimits::default()).expect("a message"));
+        });
+        group.bench_with_input(BenchmarkId::new("floor", name), bytes, |bencher, bytes| {
+            bencher.iter(|| serde_json::from_slice::<Floor<'_>>(black_box(bytes)).expect("JSON"));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(all, envelope);
+criterion_main!(all);

@@ -1,0 +1,39 @@
+//! The messages that the benchmarks measure.
+
+use serde_json::json;
+
+/// A request without parameters.
+#[must_use]
+pub fn ping() -> String {
+    r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into()
+}
+
+/// A call of a tool with a text of `length` bytes.
+#[must_use]
+pub fn echo(length: usize) -> String {
+    json!({
+        "jsonrpc": "2.0",
+        "id": 12345,
+        "method": "tools/call",
+        "params": { "name": "echo", "arguments": { "text": "x".repeat(length) } },
+    })
+    .to_string()
+}
+
+/// The answer to a call that is not one long string: many small values.
+#[must_use]
+pub fn tool_list(tools: usize) -> String {
+    let tool = |number: usize| {
+        json!({
+            "name": format!("tool_{number}"),
+            "description": "Looks something up, and says so in a \"sentence\".",
+            "inputSchema": {
+                "type": "object",
+                "properties": { "a": { "type": "number", "minimum": -1.5 } },
+                "required": ["a"],
+            },
+        })
+    };
+    let tools: Vec<_> = (0..tools).map(tool).collect();
+    json!({ "jsonrpc": "2.0", "id": 7, "result": { "tools": tools } }).to_string()
+}

@@ -1,0 +1,311 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use memchr::memchr;
+
+/// Cuts a byte stream into lines, in memory that it is lent or that it grows up to a limit.
+///
+/// Read into [`LineDecoder::space`], [`LineDecoder::commit`] what was read, take every
+/// [`LineDecoder::next_frame`]; at the end of input call [`LineDecoder::handle_eof`]. However the
+/// bytes are split over the calls, the frames and the errors are the same.
+///
+/// Each byte is searched once, and moved at most once for each time that the storage fills up.
+// MCP 2026-07-28 basic/transports/stdio [STDIO-001]: messages are delimited by newlines. For other
+// byte streams [STDIO-021] recommends the same.
+#[derive(Debug)]
+pub struct LineDecoder<'b> {
+    storage: Storage<'b>,
+    /// Where the bytes that are not yet taken start, within the storage.
+    start: usize,
+    /// Up to where there is no line end.
+    searched: usize,
+    /// Where the free room starts.
+    end: usize,
+    /// Whether the bytes up to the next line end belong to a line that is too long.
+    skipping: bool,
+}
+
+#[derive(Debug)]
+enum Storage<'b> {
+    Lent(&'b mut [u8]),
+    Grown { bytes: Vec<u8>, limit: usize },
+}
+
+/// What went wrong between two frames. The peer's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A line does not fit. It is skipped up to its end, and the stream goes on.
+    #[error("a line is longer than {limit} bytes")]
+    TooLong {
+        /// The greatest length of a line, its line end included.
+        limit: usize,
+    },
+    /// The input ended within a line.
+    #[error("the input ended {length} bytes into a line")]
+    Truncated {
+        /// How much of the line had come.
+        length: usize,
+    },
+}
+
+/// What a growing decoder starts with: most messages are shorter.
+const INITIAL: usize = 4 * 1024;
+
+/// What a growing decoder keeps. Giving back less would cost a peer that sends 64 KiB at a time an
+/// allocation for each; keeping more would let one large message weigh on an idle connection.
+const KEPT: usize = 128 * 1024;
+
+/// The room that [`LineDecoder::space`] makes before it grows: a read of a few bytes is a wasted
+/// one.
+const ROOM_WANTED: usize = 1024;
+
+impl<'b> LineDecoder<'b> {
+    /// Frames in `storage`, whose length is the limit of a line, line end included. Storage of
+    /// length zero takes no bytes and yields no frames.
+    #[must_use]
+    pub const fn lent(storage: &'b mut [u8]) -> Self {
+        Self::new(Storage::Lent(storage))
+    }
+
+    /// Frames in memory that starts small, grows up to `limit` bytes, the limit of a line, line
+    /// end included, and shrinks again after a long line.
+    #[must_use]
+    pub const fn growing(limit: usize) -> LineDecoder<'static> {
+        LineDecoder::new(Storage::Grown { bytes: Vec::new(), limit })
+    }
+
+    const fn new(storage: Storage<'b>) -> Self {
+        Self { storage, start: 0, searched: 0, end: 0, skipping: false }
+    }
+
+    /// Where the next bytes go. Empty only while the storage is full of frames that were not taken
+    /// with [`LineDecoder::next_frame`].
+    pub fn space(&mut self) -> &mut [u8] {
+        self.make_room();
+        let end = self.end;
+        self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
+    }
+
+    /// Takes the first `count` bytes of [`LineDecoder::space`] as read. More than there is room
+    /// counts as all of it.
+    pub fn commit(&mut self, count: usize) {
+        self.end = self.end.saturating_add(count).min(self.storage.bytes().len());
+    }
+
+    /// Copies the start of `bytes` in and says how much was taken; the rest fits once the frames
+    /// are taken out.
+    #[must_use]
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        let space = self.space();
+        let count = bytes.len().min(space.len());
+        space[..count].copy_from_slice(&bytes[..count]);
+        self.commit(count);
+        count
+    }
+
+    /// The next whole line without its line end, `\n` or `\r\n`. Lines of nothing but white space
+    /// are passed over. `None` until more bytes are committed.
+    #[must_use]
+    pub fn next_frame(&mut self) -> Option<Result<&[u8], FrameError>> {
+        loop {
+            let bytes = self.storage.bytes();
+            let unsearched = bytes.get(self.searched..self.end).unwrap_or_default();
+            let Some(length) = memchr(b'\n', unsearched) else {
+                self.searched = self.end;
+                return self.refuse_overlong().map(Err);
+            };
+            let line = self.start..self.searched + length;
+            self.start = line.end + 1;
+            self.searched = self.start;
+            if core::mem::take(&mut self.skipping) || is_blank(&bytes[line.clone()]) {
+                continue;
+            }
+            let line = &self.storage.bytes()[line];
+            return Some(Ok(line.strip_suffix(b"\r").unwrap_or(line)));
+        }
+    }
+
+    /// Takes the end of input: what is left of a line that never ended. Take the frames first.
+    #[must_use]
+    pub fn handle_eof(&mut self) -> Option<FrameError> {
+        let rest = self.storage.bytes().get(self.start..self.end).unwrap_or_default();
+        // A line that is being skipped was reported when it grew too long.
+        let truncated = !self.skipping && !is_blank(rest);
+        let length = rest.len();
+        (self.start, self.searched, self.end) = (0, 0, 0);
+        self.skipping = false;
+        truncated.then_some(FrameError::Truncated { length })
+    }
+
+    /// The greatest length of a line, its line end included.
+    #[must_use]
+    pub const fn limit(&self) -> usize {
+        match &self.storage {
+            Storage::Lent(storage) => storage.len(),
+            Storage::Grown { limit, .. } => *limit,
+        }
+    }
+
+    /// When no line end is in sight: whether the line has become too long, which is told once.
+    fn refuse_overlong(&mut self) -> Option<FrameError> {
+        let limit = self.limit();
+        let overlong = self.end - self.start == limit && limit > 0;
+        if !overlong && !self.skipping {
+            return None;
+        }
+        (self.start, self.searched, self.end) = (0, 0, 0);
+        let first = !core::mem::replace(&mut self.skipping, true);
+        first.then_some(FrameError::TooLong { limit })
+    }
+
+    fn make_room(&mut self) {
+        if self.start == self.end {
+            (self.start, self.searched, self.end) = (0, 0, 0);
+        }
+        let length = self.storage.bytes().len();
+        let wanted = ROOM_WANTED.min(self.limit() / 2).max(1);
+        if length - self.end >= wanted && (self.end > 0 || length <= KEPT) {
+            return;
+        }
+        // What was taken makes room first. It is moved over only when the room is short, so over a
+        // whole line each byte moves a bounded number of times.
+        if self.start > 0 && (self.end - self.start <= length / 2 || self.end == length) {
+            self.storage.bytes_mut().copy_within(self.start..self.end, 0);
+            self.searched -= self.start;
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if let Storage::Grown { bytes, limit } = &mut self.storage {
+            if self.end == 0 && length > KEPT {
+                *bytes = vec![0; KEPT.min(*limit)];
+            } else if length - self.end < wanted && length < *limit {
+                bytes.resize((length * 2).max(INITIAL).min(*limit), 0);
+            }
+        }
+    }
+}
+
+impl Storage<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Lent(bytes) => bytes,
+            Self::Grown { bytes, .. } => bytes,
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Lent(bytes) => bytes,
+            Self::Grown { bytes, .. } => bytes,
+        }
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+
+    type Outcome = Result<String, FrameError>;
+
+    /// What a decoder yields when the input comes in pieces of at most `piece` bytes.
+    fn decode(mut decoder: LineDecoder<'_>, input: &[u8], piece: usize) -> Vec<Outcome> {
+        let mut outcomes = Vec::new();
+        for mut bytes in input.chunks(piece) {
+            while !bytes.is_empty() {
+                bytes = &bytes[decoder.feed(bytes)..];
+                while let Some(frame) = decoder.next_frame() {
+                    outcomes.push(frame.map(|line| String::from_utf8_lossy(line).into_owned()));
+                }
+            }
+        }
+        outcomes.extend(decoder.handle_eof().map(Err));
+        outcomes
+    }
+
+    fn ok(line: &str) -> Outcome {
+        Ok(line.into())
+    }
+
+    #[test]
+    fn lines_end_with_either_line_end_and_blank_ones_are_passed_over() {
+        // Rule: [STDIO-001] [STDIO-021].
+        let input = b"{}\n\r\n \t \n[1]\r\n\n x \n";
+        for piece in 1..=input.len() {
+            let expected = [ok("{}"), ok("[1]"), ok(" x ")];
+            assert_eq!(decode(LineDecoder::growing(100), input, piece), expected);
+            assert_eq!(decode(LineDecoder::lent(&mut [0; 5]), input, piece), expected);
+        }
+    }
+
+    #[test]
+    fn an_overlong_line_is_told_once_and_the_stream_goes_on() {
+        let too_long = || Err(FrameError::TooLong { limit: 4 });
+        let input = b"123\n1234\n12\r\n123456789123456789\nabc\n12345";
+        let expected = [ok("123"), too_long(), ok("12"), too_long(), ok("abc"), too_long()];
+        for piece in 1..=input.len() {
+            assert_eq!(decode(LineDecoder::lent(&mut [0; 4]), input, piece), expected);
+            assert_eq!(decode(LineDecoder::growing(4), input, piece), expected);
+        }
+    }
+
+    #[test]
+    fn input_that_ends_within_a_line_is_told_with_its_length() {
+        let decode = |input| decode(LineDecoder::growing(9), input, 2);
+        assert_eq!(decode(b"a\nbcd"), [ok("a"), Err(FrameError::Truncated { length: 3 })]);
+        assert_eq!(decode(b"a\n \r"), [ok("a")]);
+        assert_eq!(decode(b""), []);
+    }
+
+    #[test]
+    fn a_decoder_can_be_used_again_after_the_end_of_input() {
+        let mut decoder = LineDecoder::growing(9);
+        assert_eq!(decoder.feed(b"abc"), 3);
+        assert_eq!(decoder.handle_eof(), Some(FrameError::Truncated { length: 3 }));
+        assert_eq!(decoder.handle_eof(), None);
+        assert_eq!(decoder.feed(b"d\n"), 2);
+        assert_eq!(decoder.next_frame(), Some(Ok(b"d".as_slice())));
+        assert_eq!(decoder.next_frame(), None);
+    }
+
+    #[test]
+    fn memory_grows_for_a_long_line_and_shrinks_after_it() {
+        let limit = 4 * KEPT;
+        let mut decoder = LineDecoder::growing(limit);
+        assert_eq!(decoder.space().len(), INITIAL);
+        let mut line = vec![b'x'; limit];
+        line[limit - 1] = b'\n';
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            rest = &rest[decoder.feed(rest)..];
+            if !rest.is_empty() {
+                assert!(decoder.next_frame().is_none());
+            }
+        }
+        assert_eq!(decoder.storage.bytes().len(), limit);
+        assert!(matches!(decoder.next_frame(), Some(Ok(frame)) if frame.len() == limit - 1));
+        assert_eq!(decoder.space().len(), KEPT);
+    }
+
+    #[test]
+    fn storage_of_length_zero_is_inert() {
+        let mut decoder = LineDecoder::lent(&mut []);
+        assert_eq!(decoder.feed(b"a\n"), 0);
+        assert_eq!(decoder.next_frame(), None);
+        assert_eq!(decoder.handle_eof(), None);
+    }
+
+    #[test]
+    fn committing_more_than_the_space_commits_the_space() {
+        let mut storage = [b' '; 3];
+        let mut decoder = LineDecoder::lent(&mut storage);
+        decoder.commit(usize::MAX);
+        assert_eq!(decoder.next_frame(), Some(Err(FrameError::TooLong { limit: 3 })));
+        assert_eq!(decoder.next_frame(), None);
+    }
+}

@@ -1,0 +1,405 @@
+use alloc::borrow::Cow;
+
+use super::error::ErrorObject;
+use super::id::{ID_LENGTH_MAX, RequestId};
+use super::malformed::{Malformed, Reason, Shape};
+use super::message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
+use super::raw::RawJson;
+use super::scan::{ScanError, Scanner};
+use super::text::{resolve_key, unquote};
+use super::{ErrorCode, scan};
+
+/// What [`parse`] puts up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseLimits {
+    /// The greatest nesting of arrays and objects, the message itself being the first level, or
+    /// its batch. More than [`ParseLimits::DEPTH_MAX`] counts as that.
+    pub depth: usize,
+    /// The greatest number of messages in a batch; zero refuses batches.
+    pub batch: usize,
+}
+
+impl ParseLimits {
+    /// Deeper text could not be decoded: it is the depth at which `serde_json` gives up.
+    pub const DEPTH_MAX: usize = scan::DEPTH_MAX;
+}
+
+impl Default for ParseLimits {
+    /// Depth: what can be decoded; scanning uses no stack. Batch: as many messages as an eager
+    /// client has requests at hand; a longer one is a way to make one frame cost much.
+    fn default() -> Self {
+        Self { depth: Self::DEPTH_MAX, batch: 100 }
+    }
+}
+
+/// What one frame holds.
+#[derive(Clone, Debug)]
+pub enum Frame<'a> {
+    /// One message.
+    Single(Message<'a>),
+    /// An array of messages, at least one.
+    // MCP 2025-03-26 basic/index#batching [BATCH-001]
+    Batch(Batch<'a>),
+}
+
+/// Finds the envelope of a frame in one pass over its bytes, which are checked to be JSON. Members
+/// that JSON-RPC does not know are passed over.
+///
+/// The work is linear in the length of `bytes`; the text is not copied.
+///
+/// # Errors
+///
+/// The peer's fault: the frame is no message. [`Malformed::answer`] says what to answer.
+pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
+    // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
+    match core::str::from_utf8(bytes) {
+        Ok(text) => parse_text(text, limits),
+        Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
+    }
+}
+
+/// As [`parse`], for text that is already known to be UTF-8.
+///
+/// # Errors
+///
+/// See [`parse`].
+pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
+    let mut scanner = Scanner::new(text);
+    let depth = limits.depth.min(ParseLimits::DEPTH_MAX);
+    match scanner.peek() {
+        Some(b'{') => {
+            let mut envelope = Envelope::default();
+            envelope
+                .fill(&mut scanner, depth)
+                .and_then(|()| scanner.end())
+                .map_err(|error| envelope.unscannable(error, depth))?;
+            envelope.message().map(Frame::Single)
+        }
+        Some(b'[') => Batch::new(scanner, limits.batch, depth).map(Frame::Batch),
+        _ => {
+            let scanned = scanner.value(depth).and_then(|()| scanner.end());
+            Err(scanned.map_or_else(|error| reason(error, depth), |()| Reason::NotAnObject).into())
+        }
+    }
+}
+
+/// The messages of a batch in their order. The array is JSON and within the limits; each element
+/// may still be malformed for itself, and costs no other its place.
+// MCP 2025-03-26 basic/index#batching [BATCH-003]: each invalid element gets its own error.
+#[derive(Clone, Debug)]
+pub struct Batch<'a> {
+    scanner: Scanner<'a>,
+    remaining: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// Checks the whole array, whose bracket is the next byte.
+    fn new(mut scanner: Scanner<'a>, limit: usize, depth: usize) -> Result<Self, Malformed> {
+        let mut ahead = scanner.clone();
+        ahead
+            .value(depth)
+            .and_then(|()| ahead.end())
+            .map_err(|error| Malformed::from(reason(error, depth)))?;
+        // MCP 2025-06-18 changelog [BATCH-010]: batching is gone.
+        if limit == 0 {
+            return Err(Reason::BatchRefused.into());
+        }
+        scanner.bump();
+        let mut elements = scanner.clone();
+        let mut remaining = 0;
+        while !matches!(elements.peek(), None | Some(b']')) {
+            if remaining == limit {
+                return Err(Reason::BatchTooLong { limit }.into());
+            }
+            remaining += 1;
+            elements.trusted_value();
+            elements.eat(b',');
+        }
+        // MCP 2025-03-26 basic/index#batching [BATCH-003]: an empty array is one -32600 error.
+        if remaining == 0 {
+            return Err(Reason::BatchEmpty.into());
+        }
+        Ok(Self { scanner, remaining })
+    }
+}
+
+impl<'a> Iterator for Batch<'a> {
+    type Item = Result<Message<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.remaining = self.remaining.checked_sub(1)?;
+        let mut envelope = Envelope::default();
+        let message = match self.scanner.peek() {
+            Some(b'{') => match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX) {
+                Ok(()) => envelope.message(),
+                Err(error) => Err(envelope.unscannable(error, ParseLimits::DEPTH_MAX)),
+            },
+            first => {
+                self.scanner.trusted_value();
+                Err(if first == Some(b'[') { Reason::BatchNested } else { Reason::NotAnObject }
+                    .into())
+            }
+        };
+        self.scanner.eat(b',');
+        Some(message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.remaining, Some(self.remaining))
+    }
+}
+
+impl ExactSizeIterator for Batch<'_> {}
+
+/// The texts of the members that JSON-RPC knows.
+#[derive(Default)]
+struct Envelope<'a> {
+    jsonrpc: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
+    duplicate: Option<&'static str>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Goes past an object, whose brace is the next byte, and keeps what it knows.
+    fn fill(&mut self, scanner: &mut Scanner<'a>, depth: usize) -> Result<(), ScanError> {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Err(ScanError::TooDeep);
+        };
+        scanner.bump();
+        if scanner.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            let key = scanner.key()?;
+            let slot = self.slot(key);
+            scanner.peek();
+            let start = scanner.at();
+            // Noted before the value is known to be right, so that a response is told from a
+            // request even if what it carries is too deep.
+            match slot {
+                None => scanner.value(depth)?,
+                Some((name, slot)) => {
+                    let again = slot.replace("").is_some();
+                    scanner.value(depth)?;
+                    *slot = Some(scanner.since(start));
+                    if again {
+                        self.duplicate = Some(name);
+                    }
+                }
+            }
+            if scanner.eat(b',') {
+                continue;
+            }
+            return if scanner.eat(b'}') { Ok(()) } else { scanner.unexpected() };
+        }
+    }
+
+    fn slot(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
+        Some(match key {
+            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
+            "id" => ("id", &mut self.id),
+            "method" => ("method", &mut self.method),
+            "params" => ("params", &mut self.params),
+            "result" => ("result", &mut self.result),
+            "error" => ("error", &mut self.error),
+            other if other.contains('\\') => match resolve_key(other) {
+                // What is resolved has no backslash that starts an escape of a known key.
+                Cow::Owned(name) if !name.contains('\\') => return self.slot(&name),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// The message, if it is one.
+    fn message(self) -> Result<Message<'a>, Malformed> {
+        let id = self.id.map(read_id);
+        match self.interpret(&id) {
+            Ok(message) => Ok(message),
+            Err(reason) => Err(Malformed { reason, shape: self.shape(), id: self.safe_id(id) }),
+        }
+    }
+
+    fn interpret(&self, id: &Option<Result<RequestId, Reason>>) -> Result<Message<'a>, Reason> {
+        if let Some(name) = self.duplicate {
+            return Err(Reason::DuplicateMember(name));
+        }
+        // MCP 2026-07-28 basic/index#messages [RPC-001]: exactly the string "2.0".
+        match self.jsonrpc {
+            None => return Err(Reason::JsonrpcMissing),
+            Some(version) if is_version(version) => {}
+            Some(_) => return Err(Reason::JsonrpcWrong),
+        }
+        match (self.method, self.result, self.error) {
+            (Some(method), None, None) => self.call(method, id),
+            (Some(_), ..) => Err(Reason::MethodAndOutcome),
+            // MCP 2025-06-18 basic/index#responses [RPC-007]: exactly one of `result` or `error`.
+            (None, Some(_), Some(_)) => Err(Reason::ResultAndError),
+            (None, Some(result), None) => self.answer(result, id),
+            (None, None, Some(error)) => self.refusal(error, id),
+            (None, None, None) => Err(Reason::Purposeless),
+        }
+    }
+
+    fn call(
+        &self,
+        method: &'a str,
+        id: &Option<Result<RequestId, Reason>>,
+    ) -> Result<Message<'a>, Reason> {
+        // MCP 2026-07-28 basic/index#requests [RPC-002]: an `id` that is a string or an integer.
+        // MCP 2026-07-28 basic/index#notifications [RPC-012]: a notification has no `id` member;
+        // one that is null makes it a request, and [RPC-003] such an id is refused.
+        let id = id.clone().transpose()?;
+        let method = unquote(method).ok_or(Reason::MethodNotString)?;
+        // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
+        let params = match self.params {
+            None => None,
+            Some(params) if params.starts_with('{') => Some(RawJson::trusted(params)),
+            Some(_) => return Err(Reason::ParamsNotObject),
+        };
+        Ok(match id {
+            Some(id) => Message::Request(RequestMessage { id, method, params }),
+            None => Message::Notification(NotificationMessage { method, params }),
+        })
+    }
+
+    fn answer(
+        &self,
+        result: &'a str,
+        id: &Option<Result<RequestId, Reason>>,
+    ) -> Result<Message<'a>, Reason> {
+        let id = id.clone().unwrap_or(Err(Reason::IdMissing))?;
+        // MCP 2026-07-28 schema.json#Result [RPC-010]: a `result` is an object.
+        if !result.starts_with('{') {
+            return Err(Reason::ResultNotObject);
+        }
+        let outcome = Ok(RawJson::trusted(result));
+        Ok(Message::Response(ResponseMessage { id: Some(id), outcome }))
+    }
+
+    fn refusal(
+        &self,
+        error: &'a str,
+        id: &Option<Result<RequestId, Reason>>,
+    ) -> Result<Message<'a>, Reason> {
+        // MCP 2025-11-25 basic/index#error-responses [RPC-009]: receivers accept an error without
+        // `id`. JSON-RPC itself writes `null` there, and so do many peers.
+        let id = match id {
+            None | Some(Err(Reason::IdNull)) => None,
+            Some(id) => Some(id.clone()?),
+        };
+        let outcome = Err(read_error(error).ok_or(Reason::ErrorMalformed)?);
+        Ok(Message::Response(ResponseMessage { id, outcome }))
+    }
+
+    /// What could not be scanned to its end.
+    fn unscannable(&self, error: ScanError, depth: usize) -> Malformed {
+        let reason = reason(error, depth);
+        // Of text that is no JSON nothing can be said. Text that goes too deep was right so far.
+        if error != ScanError::TooDeep {
+            return reason.into();
+        }
+        let id = self.safe_id(self.id.map(read_id));
+        // Without its end, a message without `id` is not yet a notification.
+        let shape = match self.shape() {
+            Shape::Notification => Shape::Unknown,
+            shape => shape,
+        };
+        Malformed { reason, id, shape }
+    }
+
+    /// The id to answer under. One that occurs twice is no id.
+    fn safe_id(&self, id: Option<Result<RequestId, Reason>>) -> Option<RequestId> {
+        if self.duplicate == Some("id") { None } else { id?.ok() }
+    }
+
+    fn shape(&self) -> Shape {
+        match (self.method, self.id) {
+            (None, _) if self.result.is_some() || self.error.is_some() => Shape::Response,
+            (None, _) => Shape::Unknown,
+            (Some(_), Some(_)) => Shape::Request,
+            // JSON-RPC 2.0 answers `{"method": 1}` and `{"foo": "boo"}`: these are no
+            // notifications that went wrong, but nothing at all.
+            (Some(method), None) if method.starts_with('"') && self.is_versioned() => {
+                Shape::Notification
+            }
+            (Some(_), None) => Shape::Unknown,
+        }
+    }
+
+    fn is_versioned(&self) -> bool {
+        self.jsonrpc.is_some_and(is_version)
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    text == "\"2.0\"" || unquote(text).is_some_and(|version| version == "2.0")
+}
+
+fn read_id(text: &str) -> Result<RequestId, Reason> {
+    /// A byte takes at most six when it is written as an escape.
+    const WRITTEN_LENGTH_MAX: usize = 6 * ID_LENGTH_MAX + 2;
+    match text.as_bytes() {
+        [b'"', ..] if text.len() > WRITTEN_LENGTH_MAX => Err(Reason::IdTooLong),
+        [b'"', ..] => unquote(text)
+            .and_then(|id| RequestId::try_from(id.as_ref()).ok())
+            .ok_or(Reason::IdTooLong),
+        [b'-' | b'0'..=b'9', ..] => match text.parse() {
+            Ok(number) => Ok(RequestId::Number(number)),
+            // `1.0` and `1e3` are integers in mathematics. An answer must repeat the id, and a peer
+            // that compares text would not find its own.
+            Err(_) if text.contains(['.', 'e', 'E']) => Err(Reason::IdFractional),
+            Err(_) => Err(Reason::IdOutOfRange),
+        },
+        // MCP 2026-07-28 basic/index#requests [RPC-003]: an id is never null.
+        [b'n', ..] => Err(Reason::IdNull),
+        _ => Err(Reason::IdWrongType),
+    }
+}
+
+// MCP 2026-07-28 basic/index#error-responses [RPC-008]: an integer `code` and a string `message`;
+// `data` is optional and may be any JSON type.
+fn read_error(text: &str) -> Option<ErrorObject<'_>> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let (mut code, mut message, mut data) = (None, None, None);
+    let mut scanner = Scanner::new(text);
+    scanner.bump();
+    while scanner.peek() == Some(b'"') {
+        let key = resolve_key(scanner.key().ok()?);
+        scanner.peek();
+        let start = scanner.at();
+        scanner.trusted_value();
+        let slot = match key.as_ref() {
+            "code" => &mut code,
+            "message" => &mut message,
+            "data" => &mut data,
+            _ => &mut None,
+        };
+        if slot.replace(scanner.since(start)).is_some() {
+            return None;
+        }
+        scanner.eat(b',');
+    }
+    Some(ErrorObject {
+        code: ErrorCode(code?.parse().ok()?),
+        message: unquote(message?)?,
+        data: data.map(RawJson::trusted),
+    })
+}
+
+const fn reason(error: ScanError, depth: usize) -> Reason {
+    match error {
+        ScanError::Syntax { at } => Reason::NotJson { at },
+        ScanError::TooDeep => Reason::TooDeep { limit: depth },
+    }
+}
+
+#[cfg(test)]
+#[path = "envelope_tests.rs"]
+mod tests;

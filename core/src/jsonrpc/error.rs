@@ -1,0 +1,80 @@
+use alloc::borrow::Cow;
+use alloc::format;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::code::ErrorCode;
+use super::raw::RawJson;
+
+/// The `error` member of an error response.
+// MCP 2026-07-28 basic/index#error-responses [RPC-008]: at least an integer `code` and a string
+// `message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorObject<'a> {
+    /// What kind of failure it is.
+    pub code: ErrorCode,
+    /// One short sentence for people.
+    // MCP 2026-07-28 schema.json#Error [RPC-015]
+    #[serde(borrow)]
+    pub message: Cow<'a, str>,
+    /// Whatever else the author wants to say, of any JSON type.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<RawJson<'a>>,
+}
+
+impl<'a> ErrorObject<'a> {
+    /// An error without data.
+    pub fn new(code: ErrorCode, message: impl Into<Cow<'a, str>>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The same error with `data`.
+    #[must_use]
+    pub fn with_data(mut self, data: RawJson<'a>) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// `-32600`: JSON, but not a request.
+    pub fn invalid_request(message: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(ErrorCode::INVALID_REQUEST, message)
+    }
+
+    /// `-32601`: nobody here answers `method`. The name is cut at 64 characters.
+    // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        const SHOWN_MAX: usize = 64;
+        let shown = method.char_indices().nth(SHOWN_MAX).map_or(method, |(end, _)| &method[..end]);
+        Self::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {shown}"))
+    }
+
+    /// `-32602`: the parameters do not fit the method.
+    pub fn invalid_params(message: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(ErrorCode::INVALID_PARAMS, message)
+    }
+
+    /// `-32603`: this side failed for a reason of its own.
+    pub fn internal(message: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(ErrorCode::INTERNAL_ERROR, message)
+    }
+
+    /// The same error, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> ErrorObject<'static> {
+        ErrorObject {
+            code: self.code,
+            message: Cow::Owned(self.message.into_owned()),
+            data: self.data.map(RawJson::into_owned),
+        }
+    }
+}
+
+impl fmt::Display for ErrorObject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+impl core::error::Error for ErrorObject<'_> {}

@@ -1,0 +1,344 @@
+//! A serde serializer that appends compact JSON to a buffer.
+//!
+//! `serde_json` has one, but keeps it to itself without `std`; its `to_vec` would cost an
+//! allocation and a copy for each message. The output is that of `serde_json`, but for
+//! exponents, which have no plus sign.
+
+use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
+
+use serde::ser::{self, Error as _, Serialize};
+use serde_json::Error;
+
+use super::text::{write_integer, write_string};
+
+/// Appends `value` to `out`.
+pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), Error> {
+    value.serialize(Serializer { out })
+}
+
+/// The names under which `serde_json` passes text through as it is: the first for raw values, the
+/// second for numbers of arbitrary precision.
+const RAW: [&str; 2] = ["$serde_json::private::RawValue", "$serde_json::private::Number"];
+
+struct Serializer<'o> {
+    out: &'o mut Vec<u8>,
+}
+
+impl Serializer<'_> {
+    fn push(self, text: &str) -> Result<(), Error> {
+        self.out.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    fn display(self, value: impl fmt::Display) -> Result<(), Error> {
+        write!(Append(self.out), "{value}").map_err(|_| Error::custom("a Display failed"))
+    }
+}
+
+impl<'o> Serializer<'o> {
+    fn open(self, bracket: u8, close: &'static str) -> Compound<'o> {
+        self.out.push(bracket);
+        Compound { out: self.out, first: true, close, raw: false }
+    }
+
+    fn open_variant(self, variant: &str, bracket: u8, close: &'static str) -> Compound<'o> {
+        self.out.push(b'{');
+        write_string(self.out, variant);
+        self.out.push(b':');
+        self.open(bracket, close)
+    }
+}
+
+struct Append<'o>(&'o mut Vec<u8>);
+
+impl fmt::Write for Append<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident: $type:ty),*) => {$(
+        fn $method(self, value: $type) -> Result<(), Error> {
+            write_integer(self.out, value.into());
+            Ok(())
+        }
+    )*};
+}
+
+impl<'o> ser::Serializer for Serializer<'o> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Compound<'o>;
+    type SerializeTuple = Compound<'o>;
+    type SerializeTupleStruct = Compound<'o>;
+    type SerializeTupleVariant = Compound<'o>;
+    type SerializeMap = Compound<'o>;
+    type SerializeStruct = Compound<'o>;
+    type SerializeStructVariant = Compound<'o>;
+
+    integers!(
+        serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
+        serialize_u8: u8, serialize_u16: u16, serialize_u32: u32
+    );
+
+    fn serialize_u64(self, value: u64) -> Result<(), Error> {
+        self.display(value)
+    }
+
+    fn serialize_i128(self, value: i128) -> Result<(), Error> {
+        self.display(value)
+    }
+
+    fn serialize_u128(self, value: u128) -> Result<(), Error> {
+        self.display(value)
+    }
+
+    fn serialize_bool(self, value: bool) -> Result<(), Error> {
+        self.push(if value { "true" } else { "false" })
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<(), Error> {
+        // The shortest digits that read back as the same number, and always with a point or an
+        // exponent: `Debug` of a finite number is a JSON number.
+        if value.is_finite() { self.display(format_args!("{value:?}")) } else { self.push("null") }
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<(), Error> {
+        if value.is_finite() { self.display(format_args!("{value:?}")) } else { self.push("null") }
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), Error> {
+        self.serialize_str(value.encode_utf8(&mut [0; 4]))
+    }
+
+    fn serialize_str(self, value: &str) -> Result<(), Error> {
+        write_string(self.out, value);
+        Ok(())
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), Error> {
+        self.collect_seq(value)
+    }
+
+    fn serialize_none(self) -> Result<(), Error> {
+        self.push("null")
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Error> {
+        self.push("null")
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Error> {
+        self.push("null")
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), Error> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        let Compound { out, .. } = self.open(b'{', "}");
+        write_string(out, variant);
+        out.push(b':');
+        serialize(out, value)?;
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Compound<'o>, Error> {
+        Ok(self.open(b'[', "]"))
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Compound<'o>, Error> {
+        Ok(self.open(b'[', "]"))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound<'o>, Error> {
+        Ok(self.open(b'[', "]"))
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Compound<'o>, Error> {
+        Ok(self.open_variant(variant, b'[', "]}"))
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Compound<'o>, Error> {
+        Ok(self.open(b'{', "}"))
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Compound<'o>, Error> {
+        if RAW.contains(&name) {
+            return Ok(Compound { out: self.out, first: true, close: "", raw: true });
+        }
+        Ok(self.open(b'{', "}"))
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Compound<'o>, Error> {
+        Ok(self.open_variant(variant, b'{', "}}"))
+    }
+
+    fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Error> {
+        struct Escape<'o>(&'o mut Vec<u8>);
+
+        impl fmt::Write for Escape<'_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                super::text::write_escaped(self.0, text);
+                Ok(())
+            }
+        }
+
+        self.out.push(b'"');
+        write!(Escape(self.out), "{value}").map_err(|_| Error::custom("a Display failed"))?;
+        self.out.push(b'"');
+        Ok(())
+    }
+}
+
+/// An array or an object that is being written.
+struct Compound<'o> {
+    out: &'o mut Vec<u8>,
+    first: bool,
+    close: &'static str,
+    /// Whether the one field is text to pass through.
+    raw: bool,
+}
+
+impl Compound<'_> {
+    fn separate(&mut self) {
+        if !core::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+    }
+
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.separate();
+        serialize(self.out, value)
+    }
+
+    fn member<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), Error> {
+        if self.raw {
+            return value.serialize(key::Serializer { out: self.out, form: key::Form::Raw });
+        }
+        self.separate();
+        write_string(self.out, key);
+        self.out.push(b':');
+        serialize(self.out, value)
+    }
+
+    fn close(self) {
+        self.out.extend_from_slice(self.close.as_bytes());
+    }
+}
+
+macro_rules! sequences {
+    ($($trait:ident: $method:ident),*) => {$(
+        impl ser::$trait for Compound<'_> {
+            type Ok = ();
+            type Error = Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+                self.element(value)
+            }
+
+            fn end(self) -> Result<(), Error> {
+                self.close();
+                Ok(())
+            }
+        }
+    )*};
+}
+
+sequences!(
+    SerializeSeq: serialize_element,
+    SerializeTuple: serialize_element,
+    SerializeTupleStruct: serialize_field,
+    SerializeTupleVariant: serialize_field
+);
+
+macro_rules! structs {
+    ($($trait:ident),*) => {$(
+        impl ser::$trait for Compound<'_> {
+            type Ok = ();
+            type Error = Error;
+
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), Error> {
+                self.member(key, value)
+            }
+
+            fn end(self) -> Result<(), Error> {
+                self.close();
+                Ok(())
+            }
+        }
+    )*};
+}
+
+structs!(SerializeStruct, SerializeStructVariant);
+
+impl ser::SerializeMap for Compound<'_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        self.separate();
+        key.serialize(key::Serializer { out: self.out, form: key::Form::Quoted })
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.out.push(b':');
+        serialize(self.out, value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+#[path = "serializer_key.rs"]
+mod key;
+
+#[cfg(test)]
+#[path = "serializer_tests.rs"]
+mod tests;

@@ -1,0 +1,130 @@
+//! JSON strings and integers as their text.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::scan::plain_prefix;
+
+/// The content of a JSON string, given with its quotes; `None` if it is no string. Borrowed unless
+/// there are escapes to resolve.
+pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str::<String>(text).ok().map(Cow::Owned)
+}
+
+/// Whether a key, given as written between its quotes, is `name` once its escapes are resolved.
+pub(super) fn key_is(key: &str, name: &str) -> bool {
+    key == name || (key.contains('\\') && resolve_key(key) == name)
+}
+
+/// A key, given as written between its quotes, with its escapes resolved.
+// Two spellings of one key are one key: were an escaped `method` overlooked here but understood by
+// whoever decodes the text later, the two would disagree on what the message is.
+pub(super) fn resolve_key(key: &str) -> Cow<'_, str> {
+    if !key.contains('\\') {
+        return Cow::Borrowed(key);
+    }
+    let mut quoted = String::with_capacity(key.len() + 2);
+    quoted.push('"');
+    quoted.push_str(key);
+    quoted.push('"');
+    serde_json::from_str::<String>(&quoted).map_or(Cow::Borrowed(key), Cow::Owned)
+}
+
+/// Appends `text` as a JSON string.
+pub fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    write_escaped(out, text);
+    out.push(b'"');
+}
+
+/// Appends `text` as a part of a JSON string, without quotes.
+pub(super) fn write_escaped(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, tail) = rest.split_at(plain_prefix(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, tail)) = tail.split_first() else {
+            return;
+        };
+        write_escape(out, *byte);
+        rest = tail;
+    }
+}
+
+// The short forms where there are some, so that the output is that of `serde_json`.
+fn write_escape(out: &mut Vec<u8>, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        0x08 => b'b',
+        0x0c => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 0xf)]);
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+/// Appends `number` in decimal.
+pub fn write_integer(out: &mut Vec<u8>, number: i64) {
+    /// The digits of 2^63, and a sign.
+    const LENGTH_MAX: usize = 20;
+    let mut digits = [0; LENGTH_MAX];
+    let mut start = LENGTH_MAX;
+    let mut rest = number.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        start -= 1;
+        digits[start] = b'-';
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_string_is_borrowed_and_an_escaped_one_resolved() {
+        assert!(matches!(unquote("\"é\""), Some(Cow::Borrowed("é"))));
+        assert_eq!(unquote(r#""\u0061\n""#).as_deref(), Some("a\n"));
+        assert_eq!(unquote("1"), None);
+        assert_eq!(unquote("\""), None);
+    }
+
+    #[test]
+    fn integers_are_written_in_decimal() {
+        for number in [0, 7, 10, -1, 1_234_567_890, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            write_integer(&mut out, number);
+            assert_eq!(out, alloc::format!("{number}").into_bytes());
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_in_every_spelling() {
+        assert!(key_is("id", "id"));
+        assert!(key_is(r"\u0069d", "id"));
+        assert!(!key_is(r"\u0069D", "id"));
+        assert!(!key_is("", "id"));
+    }
+}

@@ -1,0 +1,351 @@
+use alloc::vec::Vec;
+
+use memchr::memchr2;
+use serde::Serialize;
+
+use super::error::ErrorObject;
+use super::id::RequestId;
+use super::raw::{Json, RawJson};
+use super::serializer::serialize;
+use super::text::{write_integer, write_string};
+
+/// A message could not be written; the buffer is as it was before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The caller's fault: a value cannot be JSON.
+    #[error("the value cannot be JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// The caller's fault: `params`, `result`, or what is to be joined to an object is none.
+    #[error("the value is not an object")]
+    NotAnObject,
+}
+
+/// Something that appends itself as one JSON value: JSON text, a [`Typed`] value, or a closure.
+pub trait WriteJson {
+    /// Appends one JSON value without white space before it.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: see [`WriteError`]. What `out` then ends in is for the caller to cut.
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError>;
+}
+
+/// A value that is serialised straight into the buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed<'a, T: ?Sized>(pub &'a T);
+
+/// No `params`.
+pub const NO_PARAMS: Option<&RawJson<'static>> = None;
+
+impl<T: Serialize + ?Sized> WriteJson for Typed<'_, T> {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        Ok(serialize(out, self.0)?)
+    }
+}
+
+impl WriteJson for RawJson<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        out.extend_from_slice(self.as_str().as_bytes());
+        Ok(())
+    }
+}
+
+impl WriteJson for Json {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        out.extend_from_slice(self.as_str().as_bytes());
+        Ok(())
+    }
+}
+
+impl<F: Fn(&mut Vec<u8>) -> Result<(), WriteError>> WriteJson for F {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        self(out)
+    }
+}
+
+/// Appends a request on one line, without a line end.
+///
+/// # Errors
+///
+/// The caller's fault: see [`WriteError`].
+pub fn write_request(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    method: &str,
+    params: Option<&impl WriteJson>,
+) -> Result<(), WriteError> {
+    write_line(out, |out| {
+        write_head(out, Some(id));
+        write_call(out, method, params)
+    })
+}
+
+/// Appends a notification on one line, without a line end.
+///
+/// # Errors
+///
+/// The caller's fault: see [`WriteError`].
+pub fn write_notification(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: Option<&impl WriteJson>,
+) -> Result<(), WriteError> {
+    write_line(out, |out| {
+        // MCP 2026-07-28 basic/index#notifications [RPC-012]: no `id`.
+        write_head(out, None);
+        write_call(out, method, params)
+    })
+}
+
+/// Appends a response with a result on one line, without a line end.
+///
+/// # Errors
+///
+/// The caller's fault: see [`WriteError`].
+pub fn write_result(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    result: &impl WriteJson,
+) -> Result<(), WriteError> {
+    write_line(out, |out| {
+        // MCP 2026-07-28 basic/index#responses [RPC-006]: the `id` of the request.
+        write_head(out, Some(id));
+        out.extend_from_slice(b",\"result\":");
+        // MCP 2026-07-28 schema.json#Result [RPC-010]: a `result` is an object.
+        write_object(out, result)?;
+        out.push(b'}');
+        Ok(())
+    })
+}
+
+/// Appends a response with an error on one line, without a line end. Without an `id` the member is
+/// left out: the id of the offending message could not be read.
+// MCP 2025-11-25 basic/index#error-responses [RPC-009]
+pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject<'_>) {
+    let start = out.len();
+    write_head(out, id);
+    // MCP 2026-07-28 basic/index#error-responses [RPC-008]
+    out.extend_from_slice(b",\"error\":{\"code\":");
+    write_integer(out, error.code.0);
+    out.extend_from_slice(b",\"message\":");
+    write_string(out, &error.message);
+    if let Some(data) = &error.data {
+        out.extend_from_slice(b",\"data\":");
+        out.extend_from_slice(data.as_str().as_bytes());
+    }
+    out.extend_from_slice(b"}}");
+    join_lines(&mut out[start..]);
+}
+
+/// Appends an id as JSON.
+pub fn write_id(out: &mut Vec<u8>, id: &RequestId) {
+    match id {
+        RequestId::Number(number) => write_integer(out, *number),
+        RequestId::Text(text) => write_string(out, text),
+    }
+}
+
+/// Closes the object that `out` ends in, after adding the members of `rest`, an object:
+/// `{"a":1` and `{"b":2}` become `{"a":1,"b":2}`. Members of the same name are the caller's affair.
+///
+/// The members are written once, in their place: nothing is moved.
+///
+/// # Errors
+///
+/// The caller's fault: `rest` is not an object, or cannot be JSON. `out` is as it was before.
+pub fn close_object_with(out: &mut Vec<u8>, rest: &impl WriteJson) -> Result<(), WriteError> {
+    // In an empty object the members need no comma: the rest takes its place whole.
+    let empty = out.ends_with(b"{");
+    if empty {
+        out.pop();
+    }
+    let start = out.len();
+    if let Err(error) = write_object(out, rest) {
+        out.truncate(start);
+        if empty {
+            out.push(b'{');
+        }
+        return Err(error);
+    }
+    if empty {
+        return Ok(());
+    }
+    let first = out[start + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'}') {
+        out.truncate(start);
+        out.push(b'}');
+    } else {
+        out[start] = b',';
+    }
+    Ok(())
+}
+
+/// Appends the start of a message, with its `id` if it has one.
+fn write_head(out: &mut Vec<u8>, id: Option<&RequestId>) {
+    // MCP 2026-07-28 basic/index#messages [RPC-001]
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    if let Some(id) = id {
+        out.extend_from_slice(b",\"id\":");
+        write_id(out, id);
+    }
+}
+
+fn write_call(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: Option<&impl WriteJson>,
+) -> Result<(), WriteError> {
+    out.extend_from_slice(b",\"method\":");
+    write_string(out, method);
+    if let Some(params) = params {
+        // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
+        out.extend_from_slice(b",\"params\":");
+        write_object(out, params)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn write_object(out: &mut Vec<u8>, value: &impl WriteJson) -> Result<(), WriteError> {
+    let start = out.len();
+    value.write_json(out)?;
+    if out.get(start) == Some(&b'{') { Ok(()) } else { Err(WriteError::NotAnObject) }
+}
+
+fn write_line(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let start = out.len();
+    match write(out) {
+        Ok(()) => {
+            join_lines(&mut out[start..]);
+            Ok(())
+        }
+        Err(error) => {
+            out.truncate(start);
+            Err(error)
+        }
+    }
+}
+
+/// Turns line ends into spaces. In JSON they can only stand between tokens: in strings they are
+/// escaped.
+// MCP 2026-07-28 basic/transports/stdio [STDIO-001]: no embedded newline. A carriage return is one
+// to some readers.
+fn join_lines(message: &mut [u8]) {
+    let mut rest = message;
+    while let Some(at) = memchr2(b'\n', b'\r', rest) {
+        rest[at] = b' ';
+        rest = &mut rest[at + 1..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+    use alloc::vec;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::jsonrpc::ErrorCode;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>) -> Result<(), WriteError>) -> String {
+        let mut out = b"<".to_vec();
+        write(&mut out).expect("it can be written");
+        String::from_utf8(out).expect("JSON is UTF-8")
+    }
+
+    #[test]
+    fn messages_have_the_members_of_their_kind() {
+        // Rule: [RPC-001] [RPC-006] [RPC-012].
+        let id = RequestId::try_from("a\"1").expect("short");
+        let typed = json!({"x": [1]});
+        let text = written(|out| write_request(out, &id, "m/\u{1}", Some(&Typed(&typed))));
+        assert_eq!(
+            text,
+            r#"<{"jsonrpc":"2.0","id":"a\"1","method":"m/\u0001","params":{"x":[1]}}"#
+        );
+        let text = written(|out| write_notification(out, "n", NO_PARAMS));
+        assert_eq!(text, r#"<{"jsonrpc":"2.0","method":"n"}"#);
+        let text = written(|out| write_result(out, &(-5).into(), &RawJson::EMPTY_OBJECT));
+        assert_eq!(text, r#"<{"jsonrpc":"2.0","id":-5,"result":{}}"#);
+    }
+
+    #[test]
+    fn an_error_without_a_readable_id_has_none() {
+        // Rule: [RPC-008] [RPC-009].
+        let error = ErrorObject::new(ErrorCode::PARSE_ERROR, "bad \"x\"");
+        let mut out = Vec::new();
+        write_error(&mut out, None, &error);
+        assert_eq!(out, br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"bad \"x\""}}"#);
+        let mut out = Vec::new();
+        write_error(&mut out, Some(&1.into()), &error.with_data(RawJson::trusted("[\n1]")));
+        let text = String::from_utf8(out).expect("JSON is UTF-8");
+        assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":1,"#), "{text}");
+        assert!(text.ends_with(r#","data":[ 1]}}"#), "{text}");
+    }
+
+    #[test]
+    fn output_is_on_one_line_whatever_the_text_looks_like() {
+        // Rule: [STDIO-001].
+        let pretty = RawJson::trusted("{\r\n  \"a\": \"x\\n\"\n}");
+        let text = written(|out| write_notification(out, "n", Some(&pretty)));
+        assert_eq!(
+            text,
+            "<{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{    \"a\": \"x\\n\" }}"
+        );
+        let nested = alloc::collections::BTreeMap::from([("k", pretty)]);
+        let text = written(|out| write_result(out, &1.into(), &Typed(&nested)));
+        assert!(!text.contains(['\n', '\r']), "{text}");
+    }
+
+    #[test]
+    fn params_and_results_that_are_no_objects_leave_nothing_behind() {
+        // Rule: [RPC-010] [RPC-011].
+        let mut out = b"kept".to_vec();
+        let failed = write_request(&mut out, &1.into(), "m", Some(&Typed(&[1])));
+        assert!(matches!(failed, Err(WriteError::NotAnObject)));
+        let failed = write_result(&mut out, &1.into(), &RawJson::NULL);
+        assert!(matches!(failed, Err(WriteError::NotAnObject)));
+        let keys = alloc::collections::BTreeMap::from([(vec![1], 1)]);
+        let failed = write_result(&mut out, &1.into(), &Typed(&keys));
+        assert!(matches!(failed, Err(WriteError::NotJson(_))));
+        assert_eq!(out, b"kept");
+    }
+
+    #[test]
+    fn objects_are_joined_at_the_seam() {
+        for (open, rest, joined) in [
+            ("{\"a\":1", "{\"b\":2}", "{\"a\":1,\"b\":2}"),
+            ("{\"a\":1", "{}", "{\"a\":1}"),
+            ("{\"a\":1", "{ \n }", "{\"a\":1}"),
+            ("{", "{\"b\":2}", "{\"b\":2}"),
+            ("{", "{}", "{}"),
+            ("{\"a\":{}", "{ \"b\":{}}", "{\"a\":{}, \"b\":{}}"),
+        ] {
+            let mut out = open.as_bytes().to_vec();
+            close_object_with(&mut out, &RawJson::trusted(rest)).expect("an object");
+            assert_eq!(core::str::from_utf8(&out), Ok(joined));
+        }
+        let mut out = b"{\"a\":1".to_vec();
+        assert!(close_object_with(&mut out, &Typed(&[1])).is_err());
+        assert_eq!(out, b"{\"a\":1");
+        let mut out = b"{".to_vec();
+        assert!(close_object_with(&mut out, &Typed(&[1])).is_err());
+        assert_eq!(out, b"{");
+    }
+
+    #[test]
+    fn a_closure_puts_members_in_front() {
+        let arguments = json!({"b": 2});
+        let params = |out: &mut Vec<u8>| {
+            out.extend_from_slice(b"{\"_meta\":{}");
+            close_object_with(out, &Typed(&arguments))
+        };
+        let text = written(|out| write_notification(out, "n", Some(&params)));
+        assert!(text.ends_with(r#""params":{"_meta":{},"b":2}}"#), "{text}");
+    }
+}

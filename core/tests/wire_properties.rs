@@ -1,0 +1,175 @@
+//! Properties of the text layer, over generated messages and over damaged ones.
+
+use mcp_sansio::framing::LineDecoder;
+use mcp_sansio::fuzzing;
+use mcp_sansio::jsonrpc::{
+    Frame, Message, ParseLimits, RawJson, RequestId, Typed, close_object_with, parse, write_request,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        "[ -~]{0,200}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 6, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..6).prop_map(Value::from),
+            btree_map(any::<String>(), inner, 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn object() -> impl Strategy<Value = Value> {
+    btree_map(any::<String>(), value(), 0..6)
+        .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>()))
+}
+
+fn id() -> impl Strategy<Value = RequestId> {
+    prop_oneof![
+        any::<i64>().prop_map(RequestId::from),
+        "\\PC{0,16}".prop_map(|text| RequestId::try_from(text.as_str()).expect("short")),
+    ]
+}
+
+/// Envelopes of the known members, most of them wrong in some way.
+fn envelope() -> impl Strategy<Value = Value> {
+    let jsonrpc = prop_oneof![8 => Just(json!("2.0")), 1 => value()];
+    let id = prop_oneof![4 => id().prop_map(|id| json!(id)), 1 => value()];
+    let method = prop_oneof![4 => any::<String>().prop_map(Value::from), 1 => value()];
+    let error = (any::<i64>(), any::<String>(), value())
+        .prop_map(|(code, message, data)| json!({"code": code, "message": message, "data": data}));
+    let members = (
+        prop::option::weighted(0.9, jsonrpc),
+        prop::option::weighted(0.7, id),
+        prop::option::weighted(0.6, method),
+        prop::option::weighted(0.5, prop_oneof![4 => object(), 1 => value()]),
+        prop::option::weighted(0.3, prop_oneof![4 => object(), 1 => value()]),
+        prop::option::weighted(0.2, prop_oneof![4 => error, 1 => value()]),
+    );
+    members.prop_map(|(jsonrpc, id, method, params, result, error)| {
+        let members = [
+            ("jsonrpc", jsonrpc),
+            ("id", id),
+            ("method", method),
+            ("params", params),
+            ("result", result),
+            ("error", error),
+        ];
+        members.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 256, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    // Rule: [RPC-001] [RPC-002] [RPC-007] [RPC-008] [RPC-010] [RPC-011].
+    #[test]
+    fn envelopes_are_judged_as_a_tree_would_be(tree in envelope(), pretty: bool) {
+        let text = if pretty { serde_json::to_vec_pretty(&tree) } else { serde_json::to_vec(&tree) };
+        fuzzing::envelope(&text.expect("a tree is JSON"));
+    }
+
+    // Rule: [BATCH-001] [BATCH-003].
+    #[test]
+    fn batches_are_judged_element_by_element(trees in vec(prop_oneof![envelope(), value()], 0..6)) {
+        fuzzing::envelope(&serde_json::to_vec(&trees).expect("a tree is JSON"));
+    }
+
+    // Rule: [RPC-014] [RPC-017].
+    #[test]
+    fn damaged_envelopes_are_judged_as_serde_json_judges_them(
+        tree in envelope(),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>(), 0..3_u8), 1..4),
+    ) {
+        let mut text = serde_json::to_vec(&tree).expect("a tree is JSON");
+        for (at, byte, kind) in damage {
+            let at = at.index(text.len().max(1));
+            match kind {
+                _ if text.is_empty() => {}
+                0 => text[at] = byte,
+                1 => text.insert(at, byte),
+                _ => { text.remove(at); }
+            }
+        }
+        fuzzing::envelope(&text);
+    }
+
+    #[test]
+    fn any_bytes_are_judged_as_serde_json_judges_them(bytes in vec(any::<u8>(), 0..64)) {
+        fuzzing::envelope(&bytes);
+    }
+
+    #[test]
+    fn strings_of_escapes_are_judged_as_serde_json_judges_them(
+        text in r#""([ -~]|\\["\\/bfnrtux]|\\u[dD][89abcdefAF][0-9a-f]{2}|[é\n]){0,60}""#,
+    ) {
+        fuzzing::envelope(text.as_bytes());
+    }
+
+    #[test]
+    fn numbers_are_judged_as_serde_json_judges_them(text in "-?[0-9]{0,3}[.eE+-]{0,2}[0-9]{0,2}") {
+        fuzzing::envelope(text.as_bytes());
+    }
+
+    // Rule: [STDIO-001].
+    #[test]
+    fn typed_values_are_written_as_they_read_back(id in id(), params in object(), method: String) {
+        let mut out = Vec::new();
+        write_request(&mut out, &id, &method, Some(&Typed(&params))).expect("a tree is JSON");
+        prop_assert!(!out.contains(&b'\n'));
+        let Ok(Frame::Single(Message::Request(request))) = parse(&out, ParseLimits::default())
+        else {
+            panic!("not a request: {}", String::from_utf8_lossy(&out))
+        };
+        prop_assert_eq!(request.id, id);
+        prop_assert_eq!(request.method, method);
+        let read: Value = request.params.expect("written").decode().expect("JSON");
+        // `serde_json` reads some numbers inexactly unless asked otherwise; text does not lie.
+        prop_assert_eq!(read.as_object().map(Map::len), params.as_object().map(Map::len));
+    }
+
+    #[test]
+    fn joined_objects_have_the_members_of_both(front in object(), back in object()) {
+        let mut out = serde_json::to_vec(&front).expect("a tree is JSON");
+        out.pop();
+        close_object_with(&mut out, &Typed(&back)).expect("an object");
+        let text = String::from_utf8(out).expect("JSON is UTF-8");
+        let joined = RawJson::parse(&text).expect("JSON");
+        let expected = front.as_object().into_iter().chain(back.as_object()).flatten();
+        prop_assert!(joined.members().map(|member| member.name().into_owned()).eq(expected.map(|(key, _)| key.clone())));
+    }
+
+    // Rule: [STDIO-001].
+    #[test]
+    fn frames_do_not_depend_on_how_the_stream_is_split(
+        limit: u8,
+        pattern: u8,
+        stream in vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), Just(b'x')], 0..300),
+    ) {
+        fuzzing::lines(&[&[limit, pattern], stream.as_slice()].concat());
+    }
+}
+
+#[test]
+fn a_long_line_in_small_reads_is_linear_work() {
+    // Quadratic work would take minutes here.
+    let limit = 4 << 20;
+    let mut decoder = LineDecoder::growing(limit);
+    let line = vec![b'x'; limit - 1];
+    for piece in line.chunks(7) {
+        assert_eq!(decoder.feed(piece), piece.len());
+        assert!(decoder.next_frame().is_none());
+    }
+    assert_eq!(decoder.feed(b"\n"), 1);
+    assert!(matches!(decoder.next_frame(), Some(Ok(frame)) if frame == line));
+}
