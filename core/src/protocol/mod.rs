@@ -1,8 +1,76 @@
 //! The vocabulary of the protocol as data: revisions, methods, capabilities, typed messages.
+//!
+//! A message type is one for all revisions that have it. It reads what any of them writes, and is
+//! written at one of them:
+//!
+//! ```
+//! use mcp_sansio::Revision;
+//! use mcp_sansio::protocol::{Icon, Implementation, Wire};
+//!
+//! let me = Implementation::new("weather", "1.0.0")
+//!     .title("Weather")
+//!     .icons([Icon::new("https://example.com/sun.png")]);
+//! let text = me.to_json_at(Revision::V2025_06_18).unwrap();
+//! assert_eq!(text.as_str(), r#"{"name":"weather","version":"1.0.0","title":"Weather"}"#);
+//! ```
 
+pub mod annotations;
+pub mod cache;
+pub mod capabilities;
 pub mod capability;
+pub mod completion;
+pub mod content;
+pub mod discover;
+pub mod elicitation;
+pub mod elicitation_schema;
+pub mod error_data;
+pub mod implementation;
+pub mod initialize;
+pub mod input;
+pub mod logging;
+pub mod map;
+pub mod meta;
 pub mod method;
+pub mod page;
+pub mod progress;
+pub mod prompt;
+pub mod resource;
 pub mod revision;
+pub mod root;
+pub mod sampling;
+pub mod subscription;
+pub mod task;
+pub mod tool;
+pub mod wire;
 
+pub use annotations::*;
+pub use cache::{CacheHints, CacheScope, Ttl};
+pub use capabilities::*;
 pub use capability::{Capabilities, Capability, Role};
+pub use completion::*;
+pub use content::*;
+pub use discover::*;
+pub use elicitation::*;
+pub use elicitation_schema::*;
+pub use error_data::*;
+pub use implementation::*;
+pub use initialize::*;
+pub use input::*;
+pub use logging::*;
+pub use map::*;
+pub use meta::*;
+pub use page::*;
+pub use progress::*;
+pub use prompt::*;
+pub use resource::*;
+pub use revision::*;
+pub use root::*;
+pub use sampling::*;
+pub use subscription::*;
+pub use task::*;
+pub use tool::{
+    CallToolParams, CallToolResult, InvalidToolName, ListToolsResult, TOOL_NAME_LENGTH_MAX,
+    TaskSupport, Tool, ToolAnnotations, ToolExecution, check_tool_name,
+};
+pub use wire::{At, NotExpressible, OneOrMany, Wire};
 pub use method::{Gate, Kind, Method, Phase, Refusal, Row, Side, TABLE};

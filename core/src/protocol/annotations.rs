@@ -1,0 +1,84 @@
+//! Hints on content: for whom, how important, how fresh.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::ser::Serializer;
+
+use super::revision::Revision;
+use super::wire::{Wire, message, word};
+
+message! {
+    /// Hints for whoever shows or uses a piece of content; none of them binds.
+    // MCP 2026-07-28 server/resources#annotations [RSRC-020]
+    #[derive(Default)]
+    pub struct Annotations {
+        required {}
+        defaulted {}
+        optional {
+            /// Who it is meant for.
+            audience: Vec<Role> = "audience" in ALL;
+            /// How important it is.
+            priority: Priority = "priority" in ALL;
+            /// When it last changed, as an ISO 8601 date and time; since 2025-06-18.
+            last_modified: String = "lastModified" in SINCE_2025_06_18;
+        }
+    }
+}
+
+word! {
+    /// Who says something, or is meant to hear it.
+    pub enum Role {
+        /// The person.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+    }
+}
+
+/// A weight from 0 (can be left out) to 1 (is required).
+///
+/// A value outside is kept when read and written as the nearer bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub f64);
+
+impl From<f64> for Priority {
+    fn from(weight: f64) -> Self {
+        Self(weight)
+    }
+}
+
+impl Wire for Priority {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        self.0.clamp(0.0, 1.0).serialize_at(revision, serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_out_of_range_is_written_as_the_nearer_bound() {
+        // Rule: [RSRC-020].
+        for (weight, text) in [(7.5, "1"), (-1.0, "0"), (0.25, "0.25")] {
+            assert_eq!(Priority(weight).to_json_at(Revision::LATEST).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn an_unknown_role_survives() {
+        let annotations: Annotations =
+            serde_json::from_str(r#"{"audience":["user","auditor"],"priority":null}"#).unwrap();
+        assert_eq!(annotations.priority, None);
+        assert_eq!(
+            annotations.to_json_at(Revision::LATEST).unwrap().as_str(),
+            r#"{"audience":["user","auditor"]}"#
+        );
+    }
+}

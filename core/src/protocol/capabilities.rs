@@ -1,0 +1,304 @@
+//! What a client or a server says that it can do, exactly as each revision spells it.
+
+use super::map::Map;
+use super::revision::Revision;
+use super::wire::message;
+use crate::jsonrpc::Json;
+
+/// An open object of settings. Being there, though empty, is what declares the capability.
+// MCP 2026-07-28 schema.json#ServerCapabilities [CAP-017]: capability objects are open.
+pub type Settings = Map<Json>;
+
+message! {
+    /// What a client can do for a server.
+    #[derive(Default)]
+    pub struct ClientCapabilities {
+        required {}
+        defaulted {}
+        optional {
+            /// Capabilities outside the protocol, by name.
+            experimental: Settings = "experimental" in ALL;
+            /// It can list the places that the server may work in.
+            roots: RootsCapability = "roots" in ALL;
+            /// It can ask a model.
+            sampling: SamplingCapability = "sampling" in ALL;
+            /// It can ask the user; since 2025-06-18.
+            elicitation: ElicitationCapability = "elicitation" in SINCE_2025_06_18,
+                when elicitation_is_expressible;
+            /// It accepts requests as tasks; 2025-11-25 only.
+            tasks: ClientTasksCapability = "tasks" in ONLY_2025_11_25;
+            /// Extensions by identifier, with their settings; since 2026-07-28.
+            extensions: Settings = "extensions" in MODERN;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ClientCapabilities::roots`].
+    #[derive(Default)]
+    pub struct RootsCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It tells when the list changes; until 2025-11-25.
+            // MCP 2026-07-28 client/roots#capabilities [CAP-008]: an empty object.
+            list_changed: bool = "listChanged" in LEGACY;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ClientCapabilities::sampling`]; since 2025-11-25.
+    #[derive(Default)]
+    pub struct SamplingCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It can add context from servers to the prompt.
+            // MCP 2025-11-25 client/sampling#capabilities [CAP-015]
+            context: Settings = "context" in SINCE_2025_11_25;
+            /// It accepts tools in a request.
+            // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
+            tools: Settings = "tools" in SINCE_2025_11_25;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ClientCapabilities::elicitation`]; since 2025-11-25. Empty means forms only.
+    #[derive(Default)]
+    pub struct ElicitationCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It can show a form.
+            form: Settings = "form" in SINCE_2025_11_25;
+            /// It can send the user to an address.
+            url: Settings = "url" in SINCE_2025_11_25;
+        }
+    }
+}
+
+impl ElicitationCapability {
+    /// Whether forms can be shown.
+    // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: empty means form only.
+    #[must_use]
+    pub const fn has_form(&self) -> bool {
+        self.form.is_some() || self.url.is_none()
+    }
+
+    /// Whether the user can be sent to an address.
+    #[must_use]
+    pub const fn has_url(&self) -> bool {
+        self.url.is_some()
+    }
+}
+
+/// In 2025-06-18 the bare capability promises forms, which a client of addresses alone must not.
+fn elicitation_is_expressible(elicitation: &ElicitationCapability, revision: Revision) -> bool {
+    revision != Revision::V2025_06_18 || elicitation.has_form()
+}
+
+message! {
+    /// Details of [`ClientCapabilities::tasks`]; 2025-11-25 only.
+    // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
+    #[derive(Default)]
+    pub struct ClientTasksCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It lists its tasks.
+            list: Settings = "list" in ALL;
+            /// It cancels its tasks.
+            cancel: Settings = "cancel" in ALL;
+            /// The requests that it accepts as tasks.
+            requests: ClientTaskRequests = "requests" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The requests that a client accepts as tasks.
+    #[derive(Default)]
+    pub struct ClientTaskRequests {
+        required {}
+        defaulted {}
+        optional {
+            /// Sampling requests.
+            sampling: SamplingTaskRequests = "sampling" in ALL;
+            /// Elicitation requests.
+            elicitation: ElicitationTaskRequests = "elicitation" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The sampling requests that a client accepts as tasks.
+    #[derive(Default)]
+    pub struct SamplingTaskRequests {
+        required {}
+        defaulted {}
+        optional {
+            /// `sampling/createMessage`.
+            create_message: Settings = "createMessage" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The elicitation requests that a client accepts as tasks.
+    #[derive(Default)]
+    pub struct ElicitationTaskRequests {
+        required {}
+        defaulted {}
+        optional {
+            /// `elicitation/create`.
+            create: Settings = "create" in ALL;
+        }
+    }
+}
+
+message! {
+    /// What a server offers.
+    #[derive(Default)]
+    pub struct ServerCapabilities {
+        required {}
+        defaulted {}
+        optional {
+            /// Capabilities outside the protocol, by name.
+            experimental: Settings = "experimental" in ALL;
+            /// It sends log messages.
+            logging: Settings = "logging" in ALL;
+            /// It completes arguments; declared since 2025-03-26.
+            completions: Settings = "completions" in SINCE_2025_03_26;
+            /// It has prompts.
+            prompts: PromptsCapability = "prompts" in ALL;
+            /// It has resources.
+            resources: ResourcesCapability = "resources" in ALL;
+            /// It has tools.
+            tools: ToolsCapability = "tools" in ALL;
+            /// It accepts requests as tasks; 2025-11-25 only.
+            tasks: ServerTasksCapability = "tasks" in ONLY_2025_11_25;
+            /// Extensions by identifier, with their settings; since 2026-07-28.
+            extensions: Settings = "extensions" in MODERN;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ServerCapabilities::prompts`].
+    // MCP 2026-07-28 server/prompts#capabilities [CAP-003]
+    #[derive(Default)]
+    pub struct PromptsCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It tells when the list changes.
+            list_changed: bool = "listChanged" in ALL;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ServerCapabilities::resources`].
+    // MCP 2026-07-28 server/resources#capabilities [CAP-002]
+    #[derive(Default)]
+    pub struct ResourcesCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It tells when a resource changes.
+            subscribe: bool = "subscribe" in ALL;
+            /// It tells when the list changes.
+            list_changed: bool = "listChanged" in ALL;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ServerCapabilities::tools`].
+    // MCP 2026-07-28 server/tools#capabilities [CAP-001]
+    #[derive(Default)]
+    pub struct ToolsCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It tells when the list changes.
+            list_changed: bool = "listChanged" in ALL;
+        }
+    }
+}
+
+message! {
+    /// Details of [`ServerCapabilities::tasks`]; 2025-11-25 only.
+    // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
+    #[derive(Default)]
+    pub struct ServerTasksCapability {
+        required {}
+        defaulted {}
+        optional {
+            /// It lists its tasks.
+            list: Settings = "list" in ALL;
+            /// It cancels its tasks.
+            cancel: Settings = "cancel" in ALL;
+            /// The requests that it accepts as tasks.
+            requests: ServerTaskRequests = "requests" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The requests that a server accepts as tasks.
+    #[derive(Default)]
+    pub struct ServerTaskRequests {
+        required {}
+        defaulted {}
+        optional {
+            /// Tool requests.
+            tools: ToolTaskRequests = "tools" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The tool requests that a server accepts as tasks.
+    #[derive(Default)]
+    pub struct ToolTaskRequests {
+        required {}
+        defaulted {}
+        optional {
+            /// `tools/call`.
+            call: Settings = "call" in ALL;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Wire;
+
+    #[test]
+    fn a_client_of_addresses_alone_declares_no_elicitation_where_that_means_forms() {
+        // Rule: [CAP-013].
+        let url_only = ClientCapabilities::new()
+            .elicitation(ElicitationCapability::new().url(Settings::new()));
+        let text = |revision| url_only.to_json_at(revision).unwrap();
+        assert_eq!(text(Revision::V2025_06_18).as_str(), "{}");
+        assert_eq!(text(Revision::V2025_11_25).as_str(), r#"{"elicitation":{"url":{}}}"#);
+        assert!(ElicitationCapability::new().has_form());
+        assert!(!url_only.elicitation.unwrap().has_form());
+    }
+
+    #[test]
+    fn unknown_members_are_tolerated() {
+        // Rule: [CAP-017].
+        let read: ServerCapabilities =
+            serde_json::from_str(r#"{"tools":{"x":1},"novel":{},"logging":{"y":[2]}}"#).unwrap();
+        assert_eq!(read.tools, Some(ToolsCapability::new()));
+        assert_eq!(
+            read.to_json_at(Revision::LATEST).unwrap().as_str(),
+            r#"{"logging":{"y":[2]},"tools":{}}"#
+        );
+    }
+}

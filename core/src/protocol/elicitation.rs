@@ -1,0 +1,345 @@
+//! Elicitation: a server asks the user, with a form or by sending them to an address.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
+use serde::ser::{Error as _, Serializer};
+
+use super::elicitation_schema::ElicitSchema;
+use super::map::Map;
+use super::meta::Meta;
+use super::revision::Revision;
+use super::task::TaskMetadata;
+use super::wire::{NotExpressible, Wire, message, tagged, word};
+use crate::jsonrpc::Json;
+
+tagged! {
+    /// The parameters of `elicitation/create`; since 2025-06-18.
+    // MCP 2025-11-25 client/elicitation#elicitation-requests [ELIC-004]: no mode is form mode.
+    pub enum ElicitParams by "mode" {
+        /// Shows a form.
+        Form(ElicitFormParams) = None | Some("form"),
+        /// Sends the user to an address; since 2025-11-25.
+        Url(ElicitUrlParams) = Some("url"),
+    }
+}
+
+impl Wire for ElicitParams {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Form(params) => params.serialize_at(revision, serializer),
+            Self::Url(params) => params.serialize_at(revision, serializer),
+            Self::Unknown(json) => json.serialize_at(revision, serializer),
+        }
+    }
+}
+
+message! {
+    /// Asks the user to fill in a form.
+    // MCP 2025-06-18 client/elicitation#creating-elicitation-requests [ELIC-003]: no modes yet.
+    pub struct ElicitFormParams {
+        tag "mode" = "form" in SINCE_2025_11_25;
+        required {
+            /// What the user is told.
+            message: String = "message" in ALL;
+            /// The fields of the form.
+            requested_schema: ElicitSchema = "requestedSchema" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Asks for a task; 2025-11-25 only.
+            task: TaskMetadata = "task" in ONLY_2025_11_25;
+            /// Metadata; until 2025-11-25.
+            meta: Meta = "_meta" in LEGACY;
+        }
+    }
+}
+
+message! {
+    /// Asks the user to go to an address; since 2025-11-25.
+    pub struct ElicitUrlParams {
+        check url_is_expressible;
+        tag "mode" = "url" in ALL;
+        required {
+            /// What the user is told.
+            message: String = "message" in ALL;
+            /// Where to go.
+            url: String = "url" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// What the notification of its end refers to: required in 2025-11-25, and in no other.
+            elicitation_id: String = "elicitationId" in ONLY_2025_11_25;
+            /// Asks for a task; 2025-11-25 only.
+            task: TaskMetadata = "task" in ONLY_2025_11_25;
+            /// Metadata; until 2025-11-25.
+            meta: Meta = "_meta" in LEGACY;
+        }
+    }
+}
+
+// MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014]: with an id.
+// MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]: without.
+fn url_is_expressible(params: &ElicitUrlParams, revision: Revision) -> Result<(), NotExpressible> {
+    if revision < Revision::V2025_11_25 {
+        Err(NotExpressible::new("elicitation by an address", revision))
+    } else if revision == Revision::V2025_11_25 && params.elicitation_id.is_none() {
+        Err(NotExpressible::new("elicitation by an address without an elicitation id", revision))
+    } else {
+        Ok(())
+    }
+}
+
+message! {
+    /// The result of `elicitation/create`.
+    // MCP 2026-07-28 client/elicitation#response-actions [ELIC-002]
+    pub struct ElicitResult {
+        required {
+            /// What the user chose.
+            action: ElicitAction = "action" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// What the user filled in, by field: with [`ElicitAction::Accept`] of a form only.
+            content: Map<ElicitValue> = "content" in ALL;
+            /// Metadata; until 2025-11-25.
+            meta: Meta = "_meta" in LEGACY;
+        }
+    }
+}
+
+impl ElicitResult {
+    /// The user filled in the form.
+    #[must_use]
+    pub fn accept(content: Map<ElicitValue>) -> Self {
+        Self::new(ElicitAction::Accept).content(content)
+    }
+
+    /// The user agreed to go to the address.
+    // MCP 2026-07-28 client/elicitation#response-actions [ELIC-016]: no content.
+    #[must_use]
+    pub fn accept_url() -> Self {
+        Self::new(ElicitAction::Accept)
+    }
+
+    /// The user said no.
+    #[must_use]
+    pub fn decline() -> Self {
+        Self::new(ElicitAction::Decline)
+    }
+
+    /// The user chose nothing.
+    #[must_use]
+    pub fn cancel() -> Self {
+        Self::new(ElicitAction::Cancel)
+    }
+
+    /// Whether the user said yes.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.action == ElicitAction::Accept
+    }
+
+    /// What the user filled in, as a type of the caller's; of no content, an empty object.
+    ///
+    /// # Errors
+    ///
+    /// The peer's fault: the content does not have the shape of `T`.
+    pub fn decode_content<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        self.content.clone().unwrap_or_default().to_json_at(Revision::LATEST)?.decode()
+    }
+}
+
+word! {
+    /// What the user chose.
+    pub enum ElicitAction {
+        /// Yes.
+        Accept = "accept",
+        /// No.
+        Decline = "decline",
+        /// Neither: the question was closed.
+        Cancel = "cancel",
+    }
+}
+
+/// What a user filled in for one field.
+// MCP 2026-07-28 schema.json#ElicitResult [ELIC-011]
+#[derive(Clone, Debug, PartialEq)]
+pub enum ElicitValue {
+    /// A text, or a choice of one.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// Yes or no.
+    Boolean(bool),
+    /// A choice of several; since 2025-11-25.
+    Choices(Vec<String>),
+    /// Anything else, kept as it came and written back as it is.
+    Unknown(Json),
+}
+
+impl From<&str> for ElicitValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for ElicitValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for ElicitValue {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<f64> for ElicitValue {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<bool> for ElicitValue {
+    fn from(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+}
+
+impl From<Vec<String>> for ElicitValue {
+    fn from(choices: Vec<String>) -> Self {
+        Self::Choices(choices)
+    }
+}
+
+impl<'de> Deserialize<'de> for ElicitValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = Json::deserialize(deserializer)?;
+        let value = match json.as_str().trim_start().as_bytes().first() {
+            Some(b'"') => json.decode().map(Self::Text).map_err(D::Error::custom)?,
+            Some(b't' | b'f') => json.decode().map(Self::Boolean).map_err(D::Error::custom)?,
+            Some(b'-' | b'0'..=b'9') => match json.decode() {
+                Ok(number) => Self::Integer(number),
+                Err(_) => json.decode().map(Self::Number).map_err(D::Error::custom)?,
+            },
+            _ => match json.decode() {
+                Ok(choices) => Self::Choices(choices),
+                Err(_) => Self::Unknown(json),
+            },
+        };
+        Ok(value)
+    }
+}
+
+impl Wire for ElicitValue {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(value) => serializer.serialize_str(value),
+            Self::Integer(value) => serializer.serialize_i64(*value),
+            Self::Number(value) => value.serialize_at(revision, serializer),
+            Self::Boolean(value) => serializer.serialize_bool(*value),
+            Self::Choices(_) if revision < Revision::V2025_11_25 => {
+                Err(S::Error::custom(NotExpressible::new("a choice of several", revision)))
+            }
+            Self::Choices(values) => values.serialize_at(revision, serializer),
+            Self::Unknown(json) => json.serialize_at(revision, serializer),
+        }
+    }
+}
+
+message! {
+    /// The parameters of `notifications/elicitation/complete`; 2025-11-25 only.
+    // MCP 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation [ELIC-017]
+    pub struct ElicitationCompleteParams {
+        required {
+            /// The elicitation that ended.
+            elicitation_id: String = "elicitationId" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_mode_is_form_mode_and_an_unknown_one_survives() {
+        // Rule: [ELIC-004].
+        let read = |text| serde_json::from_str::<ElicitParams>(text).unwrap();
+        let fields = r#""requestedSchema":{"type":"object","properties":{}}"#;
+        let bare = alloc::format!(r#"{{"message":"m",{fields}}}"#);
+        assert!(matches!(read(&bare), ElicitParams::Form(_)));
+        let voice = r#"{"mode":"voice","message":"m"}"#;
+        assert!(matches!(read(voice), ElicitParams::Unknown(_)));
+        assert_eq!(read(voice).to_json_at(Revision::LATEST).unwrap().as_str(), voice);
+    }
+
+    #[test]
+    fn the_mode_is_written_since_there_are_modes() {
+        // Rule: [ELIC-003].
+        let params = ElicitParams::from(ElicitFormParams::new("m", ElicitSchema::new()));
+        let has_mode =
+            |revision| params.to_json_at(revision).unwrap().as_str().contains(r#""mode":"form""#);
+        assert!(!has_mode(Revision::V2025_06_18));
+        assert!(has_mode(Revision::V2025_11_25));
+        assert!(has_mode(Revision::V2026_07_28));
+    }
+
+    #[test]
+    fn an_address_has_an_id_in_exactly_one_revision() {
+        // Rule: [ELIC-014] [ELIC-015].
+        let bare = ElicitUrlParams::new("m", "https://a.example/");
+        assert!(bare.to_json_at(Revision::V2025_06_18).is_err());
+        assert!(bare.to_json_at(Revision::V2025_11_25).is_err());
+        let text = r#"{"mode":"url","message":"m","url":"https://a.example/"}"#;
+        assert_eq!(bare.to_json_at(Revision::V2026_07_28).unwrap().as_str(), text);
+        let named = bare.elicitation_id("e");
+        assert_eq!(named.to_json_at(Revision::V2026_07_28).unwrap().as_str(), text);
+        assert!(
+            named.to_json_at(Revision::V2025_11_25).unwrap().as_str().contains("elicitationId")
+        );
+    }
+
+    #[test]
+    fn values_keep_their_types() {
+        // Rule: [ELIC-011].
+        let text = r#"{"a":"x","b":7,"c":0.5,"d":true,"e":["y"],"f":{"g":1}}"#;
+        let values: Map<ElicitValue> = serde_json::from_str(text).unwrap();
+        assert_eq!(values.get("b"), Some(&ElicitValue::Integer(7)));
+        assert_eq!(values.get("c"), Some(&ElicitValue::Number(0.5)));
+        assert!(matches!(values.get("f"), Some(ElicitValue::Unknown(_))));
+        assert_eq!(values.to_json_at(Revision::LATEST).unwrap().as_str(), text);
+        assert!(ElicitValue::Choices(Vec::new()).to_json_at(Revision::V2025_06_18).is_err());
+    }
+
+    #[test]
+    fn content_decodes_into_a_type_of_the_callers() {
+        // Rule: [ELIC-002] [ELIC-016].
+        #[derive(serde::Deserialize)]
+        struct Name {
+            name: String,
+        }
+        let result = ElicitResult::accept(Map::new().with("name", "octocat"));
+        assert_eq!(result.decode_content::<Name>().unwrap().name, "octocat");
+        assert!(ElicitResult::accept_url().decode_content::<Name>().is_err());
+        assert!(!ElicitResult::decline().is_accepted());
+    }
+}

@@ -1,0 +1,65 @@
+//! What errors of the protocol carry as their `data`.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::capabilities::ClientCapabilities;
+use super::elicitation::ElicitUrlParams;
+use super::wire::message;
+
+message! {
+    /// The revision asked for is not supported: `data` of -32022 since 2026-07-28, and of -32602 to
+    /// `initialize` before.
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012] [VER-009]
+    pub struct UnsupportedProtocolVersionData {
+        required {
+            /// The revisions that are.
+            supported: Vec<String> = "supported" in ALL;
+            /// The revision asked for, as it was spelled.
+            #[serde(default)]
+            requested: String = "requested" in ALL;
+        }
+        defaulted {}
+        optional {}
+    }
+}
+
+message! {
+    /// A request needs something that its client did not declare: `data` of -32021; since
+    /// 2026-07-28.
+    // MCP 2026-07-28 basic/index#_meta [CAP-022]
+    pub struct MissingRequiredClientCapabilityData {
+        required {
+            /// What is needed.
+            required_capabilities: ClientCapabilities = "requiredCapabilities" in ALL;
+        }
+        defaulted {}
+        optional {}
+    }
+}
+
+message! {
+    /// There is no such resource: `data` of -32002 until 2025-11-25, and of -32602 since.
+    // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
+    pub struct ResourceNotFoundData {
+        required {
+            /// The resource asked for.
+            uri: String = "uri" in ALL;
+        }
+        defaulted {}
+        optional {}
+    }
+}
+
+message! {
+    /// The user must go to an address first: `data` of -32042; 2025-11-25 only.
+    // MCP 2025-11-25 client/elicitation#url-elicitation-required-error [ELIC-020]
+    pub struct UrlElicitationRequiredData {
+        required {
+            /// Where to go, each with an elicitation id.
+            elicitations: Vec<ElicitUrlParams> = "elicitations" in ALL;
+        }
+        defaulted {}
+        optional {}
+    }
+}

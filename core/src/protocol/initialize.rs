@@ -1,0 +1,51 @@
+//! The handshake of the revisions until 2025-11-25.
+
+use alloc::string::String;
+
+use super::capabilities::{ClientCapabilities, ServerCapabilities};
+use super::implementation::Implementation;
+use super::meta::Meta;
+use super::wire::message;
+
+message! {
+    /// The parameters of `initialize`; until 2025-11-25.
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
+    pub struct InitializeParams {
+        required {
+            /// The revision that the client asks for, which may be one that this crate does not
+            /// know.
+            protocol_version: String = "protocolVersion" in ALL;
+            /// What the client can do.
+            capabilities: ClientCapabilities = "capabilities" in ALL;
+            /// Who the client is.
+            client_info: Implementation = "clientInfo" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `initialize`; until 2025-11-25.
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-002]
+    pub struct InitializeResult {
+        required {
+            /// The revision that the server chose.
+            protocol_version: String = "protocolVersion" in ALL;
+            /// What the server offers.
+            capabilities: ServerCapabilities = "capabilities" in ALL;
+            /// Who the server is.
+            server_info: Implementation = "serverInfo" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// How to use the server, for the model.
+            instructions: String = "instructions" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}

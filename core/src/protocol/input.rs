@@ -1,0 +1,285 @@
+//! Input rounds: what a server needs before it can answer; since 2026-07-28.
+
+use alloc::string::String;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde::ser::{SerializeMap, Serializer};
+
+use super::elicitation::{ElicitParams, ElicitResult};
+use super::map::Map;
+use super::meta::Meta;
+use super::revision::Revision;
+use super::root::{ListRootsParams, ListRootsResult};
+use super::sampling::{CreateMessageParams, CreateMessageResult};
+use super::wire::{NotExpressible, Wire, forward_wire, message};
+use crate::jsonrpc::{Json, RawJson};
+
+/// What a server asks for, by keys of its choice.
+// MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-004]
+pub type InputRequests = Map<InputRequest>;
+
+/// What the client answers, by the same keys.
+// MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-010]
+pub type InputResponses = Map<InputResponse>;
+
+/// One thing that a server asks for: a method with its parameters, and no id.
+///
+/// Until 2025-11-25 the same travels as a request of the server's: its method and, written with
+/// [`InputRequest::params`], its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputRequest {
+    /// Asks the model: `sampling/createMessage`.
+    CreateMessage(CreateMessageParams),
+    /// Asks for the places to work in: `roots/list`.
+    ListRoots(ListRootsParams),
+    /// Asks the user: `elicitation/create`.
+    Elicit(ElicitParams),
+    /// A method that this crate does not know, kept as it came and written back as it is.
+    Unknown(Json),
+}
+
+impl InputRequest {
+    /// The method; `None` of an unknown one.
+    #[must_use]
+    pub const fn method(&self) -> Option<&'static str> {
+        match self {
+            Self::CreateMessage(_) => Some("sampling/createMessage"),
+            Self::ListRoots(_) => Some("roots/list"),
+            Self::Elicit(_) => Some("elicitation/create"),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// The parameters alone.
+    #[must_use]
+    pub const fn params(&self) -> InputParams<'_> {
+        InputParams(self)
+    }
+}
+
+impl From<CreateMessageParams> for InputRequest {
+    fn from(params: CreateMessageParams) -> Self {
+        Self::CreateMessage(params)
+    }
+}
+
+impl From<ListRootsParams> for InputRequest {
+    fn from(params: ListRootsParams) -> Self {
+        Self::ListRoots(params)
+    }
+}
+
+impl From<ElicitParams> for InputRequest {
+    fn from(params: ElicitParams) -> Self {
+        Self::Elicit(params)
+    }
+}
+
+impl<'de> Deserialize<'de> for InputRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Request<'a> {
+            method: String,
+            #[serde(borrow)]
+            params: Option<RawJson<'a>>,
+        }
+
+        let json = Json::deserialize(deserializer)?;
+        let request: Request<'_> = json.decode().map_err(D::Error::custom)?;
+        let params = request.params.unwrap_or(RawJson::EMPTY_OBJECT);
+        match request.method.as_str() {
+            "sampling/createMessage" => params.decode().map(Self::CreateMessage),
+            "roots/list" => params.decode().map(Self::ListRoots),
+            "elicitation/create" => params.decode().map(Self::Elicit),
+            _ => return Ok(Self::Unknown(json)),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+impl Wire for InputRequest {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let Some(method) = self.method() else {
+            return self.params().serialize_at(revision, serializer);
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("method", method)?;
+        // The one whose parameters say nothing by themselves.
+        if *self != Self::ListRoots(ListRootsParams::new()) {
+            map.serialize_entry("params", &self.params().at(revision))?;
+        }
+        map.end()
+    }
+}
+
+/// The parameters of an [`InputRequest`]; of an unknown one, the whole of it.
+#[derive(Clone, Copy, Debug)]
+pub struct InputParams<'a>(&'a InputRequest);
+
+impl Wire for InputParams<'_> {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            InputRequest::CreateMessage(params) => params.serialize_at(revision, serializer),
+            InputRequest::ListRoots(params) => params.serialize_at(revision, serializer),
+            InputRequest::Elicit(params) => params.serialize_at(revision, serializer),
+            InputRequest::Unknown(json) => json.serialize_at(revision, serializer),
+        }
+    }
+}
+
+/// The answer to one thing that a server asked for: the bare result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputResponse {
+    /// What the model said.
+    CreateMessage(CreateMessageResult),
+    /// The places to work in.
+    ListRoots(ListRootsResult),
+    /// What the user said.
+    Elicit(ElicitResult),
+    /// None of these, kept as it came and written back as it is.
+    Unknown(Json),
+}
+
+forward_wire!(InputResponse { CreateMessage, ListRoots, Elicit, Unknown });
+
+impl From<CreateMessageResult> for InputResponse {
+    fn from(result: CreateMessageResult) -> Self {
+        Self::CreateMessage(result)
+    }
+}
+
+impl From<ListRootsResult> for InputResponse {
+    fn from(result: ListRootsResult) -> Self {
+        Self::ListRoots(result)
+    }
+}
+
+impl From<ElicitResult> for InputResponse {
+    fn from(result: ElicitResult) -> Self {
+        Self::Elicit(result)
+    }
+}
+
+impl<'de> Deserialize<'de> for InputResponse {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The answer does not say what it answers; each has a member that the others lack.
+        #[derive(Deserialize)]
+        struct Probe<'a> {
+            #[serde(borrow)]
+            action: Option<RawJson<'a>>,
+            #[serde(borrow)]
+            roots: Option<RawJson<'a>>,
+            #[serde(borrow)]
+            model: Option<RawJson<'a>>,
+        }
+
+        let json = Json::deserialize(deserializer)?;
+        let probe: Probe<'_> = json.decode().map_err(D::Error::custom)?;
+        match (probe.action, probe.roots, probe.model) {
+            (Some(_), ..) => json.decode().map(Self::Elicit),
+            (None, Some(_), _) => json.decode().map(Self::ListRoots),
+            (None, None, Some(_)) => json.decode().map(Self::CreateMessage),
+            (None, None, None) => return Ok(Self::Unknown(json)),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+message! {
+    /// The result of a request that needs input first; since 2026-07-28.
+    // MCP 2026-07-28 basic/patterns/mrtr [MRTR-001]
+    #[derive(Default)]
+    pub struct InputRequiredResult {
+        check asks_or_remembers;
+        tag "resultType" = "input_required" in ALL;
+        required {}
+        defaulted {}
+        optional {
+            /// What is asked for.
+            input_requests: InputRequests = "inputRequests" in ALL;
+            /// What the server wants to be reminded of, unchanged.
+            // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-012]
+            request_state: String = "requestState" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+// MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-003]: at least one.
+fn asks_or_remembers(
+    result: &InputRequiredResult,
+    revision: Revision,
+) -> Result<(), NotExpressible> {
+    // MCP 2026-07-28 basic/patterns/mrtr [MRTR-001]: no older revision has input rounds.
+    if revision < Revision::V2026_07_28 {
+        Err(NotExpressible::new("a result that requires input", revision))
+    } else if result.input_requests.is_none() && result.request_state.is_none() {
+        Err(NotExpressible::new("a result that requires input and names none", revision))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ElicitFormParams, ElicitSchema};
+
+    #[test]
+    fn a_result_that_requires_input_names_it_or_has_a_state() {
+        // Rule: [MRTR-001] [MRTR-003].
+        assert!(InputRequiredResult::new().to_json_at(Revision::LATEST).is_err());
+        let remembers = InputRequiredResult::new().request_state("s");
+        assert_eq!(
+            remembers.to_json_at(Revision::LATEST).unwrap().as_str(),
+            r#"{"resultType":"input_required","requestState":"s"}"#
+        );
+        assert!(remembers.to_json_at(Revision::LATEST_LEGACY).is_err());
+    }
+
+    #[test]
+    fn a_request_is_a_method_and_parameters_and_the_parameters_stand_alone_before() {
+        // Rule: [MRTR-004].
+        let request =
+            InputRequest::from(ElicitParams::from(ElicitFormParams::new("m", ElicitSchema::new())));
+        assert_eq!(
+            request.to_json_at(Revision::V2026_07_28).unwrap().as_str(),
+            r#"{"method":"elicitation/create","params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{}}}}"#
+        );
+        assert_eq!(
+            request.params().to_json_at(Revision::V2025_06_18).unwrap().as_str(),
+            r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#
+        );
+    }
+
+    #[test]
+    fn an_unknown_method_and_an_unknown_answer_survive() {
+        let text = r#"{"k":{"method":"quiz/ask","params":{"q":1}}}"#;
+        let requests: InputRequests = serde_json::from_str(text).unwrap();
+        assert_eq!(requests.to_json_at(Revision::LATEST).unwrap().as_str(), text);
+        let text = r#"{"k":{"grade":1}}"#;
+        let responses: InputResponses = serde_json::from_str(text).unwrap();
+        assert_eq!(responses.to_json_at(Revision::LATEST).unwrap().as_str(), text);
+    }
+
+    #[test]
+    fn answers_are_told_apart_by_what_they_hold() {
+        // Rule: [MRTR-010].
+        let read = |text| serde_json::from_str::<InputResponse>(text).unwrap();
+        assert!(matches!(read(r#"{"action":"cancel"}"#), InputResponse::Elicit(_)));
+        assert!(matches!(read(r#"{"roots":[]}"#), InputResponse::ListRoots(_)));
+        let said = r#"{"role":"assistant","content":{"type":"text","text":"t"},"model":"m"}"#;
+        assert!(matches!(read(said), InputResponse::CreateMessage(_)));
+        assert!(serde_json::from_str::<InputResponse>(r#"{"model":"m"}"#).is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! An object with free keys that keeps the order it came in.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+
+use super::revision::Revision;
+use super::wire::Wire;
+
+/// A map from strings in insertion order: the order of a form's fields is the order on screen.
+///
+/// Lookup walks the entries, as such maps are short; reading one is `n log n` in its entries. Of
+/// two entries with one key the later one counts.
+#[derive(Clone, PartialEq)]
+pub struct Map<V>(Vec<(String, V)>);
+
+impl<V> Map<V> {
+    /// The empty map.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds or replaces the entry, and gives back the value it had.
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<V>) -> Option<V> {
+        let (key, value) = (key.into(), value.into());
+        match self.0.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, known)) => Some(core::mem::replace(known, value)),
+            None => {
+                self.0.push((key, value));
+                None
+            }
+        }
+    }
+
+    /// The same map with one more entry.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<V>) -> Self {
+        self.insert(key, value);
+        self
+    }
+
+    /// Removes the entry and gives back its value.
+    pub fn remove(&mut self, key: &str) -> Option<V> {
+        let index = self.0.iter().position(|(known, _)| known == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// The value at `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&V> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    /// Whether there is an entry for `key`.
+    #[must_use]
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// The entries in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &V)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<V> Default for Map<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V: fmt::Debug> fmt::Debug for Map<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K: Into<String>, V> FromIterator<(K, V)> for Map<V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut entries: Vec<(String, V)> =
+            entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        // Finding each key among all others would be quadratic work for a peer to order.
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by(|left, right| entries[*left].0.cmp(&entries[*right].0));
+        let mut superseded: Vec<usize> = order
+            .windows(2)
+            .filter(|pair| entries[pair[0]].0 == entries[pair[1]].0)
+            .map(|pair| pair[0])
+            .collect();
+        if !superseded.is_empty() {
+            superseded.sort_unstable();
+            let mut index = 0;
+            entries.retain(|_| {
+                index += 1;
+                superseded.binary_search(&(index - 1)).is_err()
+            });
+        }
+        Self(entries)
+    }
+}
+
+impl<V> IntoIterator for Map<V> {
+    type Item = (String, V);
+    type IntoIter = alloc::vec::IntoIter<(String, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Map<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapVisitor<V>(PhantomData<V>);
+
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for MapVisitor<V> {
+            type Value = Map<V>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Map<V>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = access.next_entry::<String, V>()? {
+                    entries.push(entry);
+                }
+                Ok(entries.into_iter().collect())
+            }
+        }
+
+        deserializer.deserialize_map(MapVisitor(PhantomData))
+    }
+}
+
+impl<V: Wire> Wire for Map<V> {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, &value.at(revision))?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept_and_the_later_of_two_equal_keys_counts() {
+        let map: Map<i64> =
+            serde_json::from_str(r#"{"z":1,"a":2,"z":3,"m":4,"a":5,"z":6}"#).unwrap();
+        assert!(map.iter().eq([("m", &4), ("a", &5), ("z", &6)]));
+        assert_eq!(map.to_json_at(Revision::LATEST).unwrap().as_str(), r#"{"m":4,"a":5,"z":6}"#);
+    }
+
+    #[test]
+    fn insert_replaces_in_place_and_returns_the_old_value() {
+        let mut map = Map::<i64>::new().with("a", 1).with("b", 2);
+        assert_eq!(map.insert("a", 3), Some(1));
+        assert!(map.iter().eq([("a", &3), ("b", &2)]));
+        assert_eq!(map.remove("a"), Some(3));
+        assert_eq!(map.remove("a"), None);
+        assert_eq!(map.len(), 1);
+    }
+}

@@ -1,0 +1,163 @@
+//! Progress of a request, and its cancellation.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::Deserialize;
+use serde::ser::Serializer;
+
+use super::meta::Meta;
+use super::revision::Revision;
+use super::wire::{NotExpressible, Wire, message};
+use crate::jsonrpc::RequestId;
+
+/// What a request is known by in reports of its progress: a string or an integer.
+// MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-001] [PROG-002]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(untagged)]
+pub enum ProgressToken {
+    /// An integer token.
+    Number(i64),
+    /// A string token.
+    Text(String),
+}
+
+impl From<i64> for ProgressToken {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for ProgressToken {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for ProgressToken {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl fmt::Display for ProgressToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+impl serde::Serialize for ProgressToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_i64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl Wire for ProgressToken {
+    fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
+        serde::Serialize::serialize(self, serializer)
+    }
+}
+
+message! {
+    /// The parameters of `notifications/progress`.
+    pub struct ProgressParams {
+        required {
+            /// The token that the request named.
+            progress_token: ProgressToken = "progressToken" in ALL;
+            /// How far it is, in units of its own; each report has more than the one before.
+            // MCP 2026-07-28 basic/patterns/progress#behavior-requirements [PROG-004]: fractions
+            // are allowed.
+            progress: f64 = "progress" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// How far it goes, if known.
+            total: f64 = "total" in ALL;
+            /// What is going on, for people; since 2025-03-26.
+            // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]
+            message: String = "message" in SINCE_2025_03_26;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `notifications/cancelled`.
+    // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
+    #[derive(Default)]
+    pub struct CancelledParams {
+        check names_a_request;
+        required {}
+        defaulted {}
+        optional {
+            /// The request to end. Only 2025-11-25 lets it be absent, and nothing is ended then.
+            request_id: RequestId = "requestId" in ALL;
+            /// Why, for people and logs.
+            reason: String = "reason" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+impl CancelledParams {
+    /// Ends the request with this id.
+    #[must_use]
+    pub fn request(id: RequestId) -> Self {
+        Self::new().request_id(id)
+    }
+}
+
+// MCP 2025-11-25 schema.json#CancelledNotificationParams [CANC-010]: optional in this one alone.
+fn names_a_request(params: &CancelledParams, revision: Revision) -> Result<(), NotExpressible> {
+    if params.request_id.is_some() || revision == Revision::V2025_11_25 {
+        Ok(())
+    } else {
+        Err(NotExpressible::new("a cancellation without a request id", revision))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_keeps_its_type() {
+        // Rule: [PROG-001] [PROG-002].
+        let read = |text| serde_json::from_str::<ProgressToken>(text);
+        assert_eq!(read("1").unwrap(), ProgressToken::Number(1));
+        assert_eq!(read("\"1\"").unwrap(), ProgressToken::from("1"));
+        assert!(read("1.5").is_err());
+        assert!(read("null").is_err());
+    }
+
+    #[test]
+    fn the_message_is_left_out_before_it_existed() {
+        // Rule: [PROG-004] [PROG-009].
+        let params = ProgressParams::new("t", 0.5).total(2.0).message("half");
+        assert_eq!(
+            params.to_json_at(Revision::V2024_11_05).unwrap().as_str(),
+            r#"{"progressToken":"t","progress":0.5,"total":2}"#
+        );
+        let text = params.to_json_at(Revision::V2025_03_26).unwrap();
+        assert!(text.as_str().contains(r#""message":"half""#));
+    }
+
+    #[test]
+    fn a_cancellation_names_its_request_except_in_one_revision() {
+        // Rule: [CANC-010].
+        for revision in Revision::ALL {
+            let written = CancelledParams::new().to_json_at(revision);
+            assert_eq!(written.is_ok(), revision == Revision::V2025_11_25, "{revision}");
+            let written = CancelledParams::request(7.into()).to_json_at(revision).unwrap();
+            assert_eq!(written.as_str(), r#"{"requestId":7}"#);
+        }
+    }
+}

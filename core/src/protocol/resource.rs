@@ -1,0 +1,323 @@
+//! Resources: what a server lets be read, its contents, and templates for more of them.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use super::annotations::Annotations;
+use super::cache::{CacheScope, Ttl, cacheable};
+use super::implementation::Icon;
+use super::meta::Meta;
+use super::wire::{forward_wire, message};
+use crate::jsonrpc::{Json, RawJson};
+
+message! {
+    /// A resource that a server lets be read.
+    // MCP 2026-07-28 schema.json#Resource [RSRC-001]
+    pub struct Resource {
+        required {
+            /// Where it is.
+            uri: String = "uri" in ALL;
+            /// The name that programs know it by.
+            name: String = "name" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// The name that people are shown; since 2025-06-18.
+            title: String = "title" in SINCE_2025_06_18;
+            /// What it is, for the model.
+            description: String = "description" in ALL;
+            /// Its media type.
+            mime_type: String = "mimeType" in ALL;
+            /// Its size in bytes, before any encoding.
+            size: u64 as u64 = "size" in ALL;
+            /// Pictures to show; since 2025-11-25.
+            icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
+            /// Hints.
+            annotations: Annotations = "annotations" in ALL;
+            /// Metadata; since 2025-06-18.
+            meta: Meta = "_meta" in SINCE_2025_06_18;
+        }
+    }
+}
+
+message! {
+    /// A family of resources, by a URI template.
+    // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
+    pub struct ResourceTemplate {
+        required {
+            /// The RFC 6570 template that their URIs follow.
+            uri_template: String = "uriTemplate" in ALL;
+            /// The name that programs know it by.
+            name: String = "name" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// The name that people are shown; since 2025-06-18.
+            title: String = "title" in SINCE_2025_06_18;
+            /// What they are, for the model.
+            description: String = "description" in ALL;
+            /// The media type, if they all have the same.
+            mime_type: String = "mimeType" in ALL;
+            /// Pictures to show; since 2025-11-25.
+            icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
+            /// Hints.
+            annotations: Annotations = "annotations" in ALL;
+            /// Metadata; since 2025-06-18.
+            meta: Meta = "_meta" in SINCE_2025_06_18;
+        }
+    }
+}
+
+/// The contents of a resource: text or bytes.
+// MCP 2026-07-28 server/resources#reading-resources [RSRC-003]
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResourceContents {
+    /// Text.
+    Text(TextResourceContents),
+    /// Bytes.
+    Blob(BlobResourceContents),
+    /// Neither, kept as it came and written back as it is.
+    Unknown(Json),
+}
+
+forward_wire!(ResourceContents { Text, Blob, Unknown });
+
+impl From<TextResourceContents> for ResourceContents {
+    fn from(contents: TextResourceContents) -> Self {
+        Self::Text(contents)
+    }
+}
+
+impl From<BlobResourceContents> for ResourceContents {
+    fn from(contents: BlobResourceContents) -> Self {
+        Self::Blob(contents)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceContents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Probe<'a> {
+            #[serde(borrow)]
+            text: Option<RawJson<'a>>,
+            #[serde(borrow)]
+            blob: Option<RawJson<'a>>,
+        }
+
+        let json = Json::deserialize(deserializer)?;
+        let probe: Probe<'_> = json.decode().map_err(D::Error::custom)?;
+        match (probe.text, probe.blob) {
+            (Some(_), _) => json.decode().map(Self::Text),
+            (None, Some(_)) => json.decode().map(Self::Blob),
+            (None, None) => Ok(Self::Unknown(json)),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+message! {
+    /// A resource, or a part of one, as text.
+    pub struct TextResourceContents {
+        required {
+            /// Where it is.
+            uri: String = "uri" in ALL;
+            /// The text.
+            text: String = "text" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Its media type.
+            mime_type: String = "mimeType" in ALL;
+            /// Metadata; since 2025-06-18.
+            meta: Meta = "_meta" in SINCE_2025_06_18;
+        }
+    }
+}
+
+message! {
+    /// A resource, or a part of one, as bytes.
+    pub struct BlobResourceContents {
+        required {
+            /// Where it is.
+            uri: String = "uri" in ALL;
+            /// The bytes, in base64.
+            blob: String = "blob" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Its media type.
+            mime_type: String = "mimeType" in ALL;
+            /// Metadata; since 2025-06-18.
+            meta: Meta = "_meta" in SINCE_2025_06_18;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `resources/read`; reading them borrows from the frame.
+    pub struct ReadResourceParams<'a> {
+        required {
+            /// The resource.
+            #[serde(borrow)]
+            uri: Cow<'a, str> = "uri" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Answers to what the server asked for; since 2026-07-28. Decodes to
+            /// [`InputResponses`](super::InputResponses).
+            #[serde(borrow)]
+            input_responses: RawJson<'a> = "inputResponses" in MODERN;
+            /// The state that came with those questions; since 2026-07-28.
+            #[serde(borrow, deserialize_with = "super::wire::optional_text")]
+            request_state: Cow<'a, str> = "requestState" in MODERN;
+            /// Metadata. Decodes to [`Meta`].
+            #[serde(borrow)]
+            meta: RawJson<'a> = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `resources/subscribe` and `resources/unsubscribe`; until 2025-11-25.
+    pub struct SubscribeParams {
+        required {
+            /// The resource.
+            uri: String = "uri" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `notifications/resources/updated`.
+    pub struct ResourceUpdatedParams {
+        required {
+            /// The resource, which may be a part of the one subscribed to.
+            uri: String = "uri" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `resources/read`.
+    pub struct ReadResourceResult {
+        tag "resultType" = "complete" in MODERN;
+        required {
+            /// The contents, of which there may be several.
+            contents: Vec<ResourceContents> = "contents" in ALL;
+        }
+        defaulted {
+            /// How long the result stays fresh, in milliseconds; since 2026-07-28.
+            ttl_ms: Ttl = "ttlMs" in MODERN;
+            /// Who may share it; since 2026-07-28.
+            cache_scope: CacheScope = "cacheScope" in MODERN;
+        }
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `resources/list`.
+    pub struct ListResourcesResult {
+        tag "resultType" = "complete" in MODERN;
+        required {
+            /// This page of the resources.
+            resources: Vec<Resource> = "resources" in ALL;
+        }
+        defaulted {
+            /// How long the result stays fresh, in milliseconds; since 2026-07-28.
+            ttl_ms: Ttl = "ttlMs" in MODERN;
+            /// Who may share it; since 2026-07-28.
+            cache_scope: CacheScope = "cacheScope" in MODERN;
+        }
+        optional {
+            /// Where the next page starts; `None` on the last one.
+            next_cursor: String = "nextCursor" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `resources/templates/list`.
+    pub struct ListResourceTemplatesResult {
+        tag "resultType" = "complete" in MODERN;
+        required {
+            /// This page of the templates.
+            resource_templates: Vec<ResourceTemplate> = "resourceTemplates" in ALL;
+        }
+        defaulted {
+            /// How long the result stays fresh, in milliseconds; since 2026-07-28.
+            ttl_ms: Ttl = "ttlMs" in MODERN;
+            /// Who may share it; since 2026-07-28.
+            cache_scope: CacheScope = "cacheScope" in MODERN;
+        }
+        optional {
+            /// Where the next page starts; `None` on the last one.
+            next_cursor: String = "nextCursor" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+cacheable!(ReadResourceResult, ListResourcesResult, ListResourceTemplatesResult);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Revision, Wire};
+
+    #[test]
+    fn parameters_borrow_from_the_frame() {
+        let frame = r#"{"uri":"file:///a","requestState":"s","inputResponses":{"k":{}}}"#;
+        let params: ReadResourceParams<'_> = serde_json::from_str(frame).unwrap();
+        assert!(matches!(params.uri, Cow::Borrowed("file:///a")));
+        assert!(matches!(params.request_state, Some(Cow::Borrowed("s"))));
+        assert_eq!(
+            params.to_json_at(Revision::V2025_11_25).unwrap().as_str(),
+            r#"{"uri":"file:///a"}"#
+        );
+    }
+
+    #[test]
+    fn contents_are_told_apart_by_what_they_hold() {
+        // Rule: [RSRC-003].
+        let read = |text| serde_json::from_str::<ResourceContents>(text);
+        assert!(matches!(read(r#"{"uri":"a:b","text":""}"#), Ok(ResourceContents::Text(_))));
+        assert!(matches!(read(r#"{"uri":"a:b","blob":""}"#), Ok(ResourceContents::Blob(_))));
+        assert!(matches!(read(r#"{"uri":"a:b"}"#), Ok(ResourceContents::Unknown(_))));
+        assert!(read(r#"{"text":"no address"}"#).is_err());
+    }
+
+    #[test]
+    fn a_cacheable_result_always_says_how() {
+        // Rule: [CACHE-001].
+        let result = ListResourcesResult::new([]);
+        assert_eq!(
+            result.to_json_at(Revision::LATEST).unwrap().as_str(),
+            r#"{"resultType":"complete","resources":[],"ttlMs":0,"cacheScope":"private"}"#
+        );
+        assert_eq!(
+            result.to_json_at(Revision::LATEST_LEGACY).unwrap().as_str(),
+            r#"{"resources":[]}"#
+        );
+    }
+}

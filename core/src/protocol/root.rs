@@ -1,0 +1,54 @@
+//! Roots: the places that a client lets a server work in.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::meta::Meta;
+use super::wire::message;
+
+message! {
+    /// A place that a server may work in.
+    // MCP 2026-07-28 client/roots#root [ROOT-002]: a file URI.
+    pub struct Root {
+        required {
+            /// Where it is: a `file:` URI.
+            uri: String = "uri" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// The name that people are shown.
+            name: String = "name" in ALL;
+            /// Metadata; since 2025-06-18.
+            meta: Meta = "_meta" in SINCE_2025_06_18;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `roots/list`.
+    #[derive(Default)]
+    pub struct ListRootsParams {
+        required {}
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `roots/list`.
+    // MCP 2025-11-25 client/roots#listing-roots [ROOT-001]
+    pub struct ListRootsResult {
+        required {
+            /// The places.
+            roots: Vec<Root> = "roots" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata; until 2025-11-25.
+            meta: Meta = "_meta" in LEGACY;
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Sampling: a server asks the client's model.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::ser::{Error as _, Serializer};
+
+use super::annotations::{Priority, Role};
+use super::content::{AudioContent, ContentBlock, ImageContent, TextContent};
+use super::meta::Meta;
+use super::revision::Revision;
+use super::task::TaskMetadata;
+use super::tool::{Tool, structured_content_is_expressible};
+use super::wire::{NotExpressible, OneOrMany, Wire, message, tagged, word};
+use crate::jsonrpc::Json;
+
+message! {
+    /// The parameters of `sampling/createMessage`.
+    // MCP 2026-07-28 schema.json#CreateMessageRequest [SAMP-002]
+    pub struct CreateMessageParams {
+        required {
+            /// The conversation so far.
+            messages: Vec<SamplingMessage> = "messages" in ALL;
+            /// The most tokens to make.
+            max_tokens: i64 = "maxTokens" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Which model would do.
+            model_preferences: ModelPreferences = "modelPreferences" in ALL;
+            /// What the model is told beforehand.
+            system_prompt: String = "systemPrompt" in ALL;
+            /// What context the client adds; anything but none needs `sampling.context`.
+            include_context: IncludeContext = "includeContext" in ALL;
+            /// How freely the model chooses.
+            temperature: f64 = "temperature" in ALL;
+            /// Texts that end the answer.
+            stop_sequences: Vec<String> = "stopSequences" in ALL;
+            /// Settings of the model's provider: an object.
+            metadata: Json = "metadata" in ALL;
+            /// The tools that the model may use; since 2025-11-25, needs `sampling.tools`.
+            tools: Vec<Tool> = "tools" in SINCE_2025_11_25;
+            /// Whether it must use one; since 2025-11-25, needs `sampling.tools`.
+            tool_choice: ToolChoice = "toolChoice" in SINCE_2025_11_25;
+            /// Asks for a task; 2025-11-25 only.
+            task: TaskMetadata = "task" in ONLY_2025_11_25;
+            /// Metadata; until 2025-11-25.
+            meta: Meta = "_meta" in LEGACY;
+        }
+    }
+}
+
+message! {
+    /// One message of a conversation with a model.
+    // MCP 2025-11-25 schema.json#SamplingMessage [SAMP-005]
+    pub struct SamplingMessage {
+        required {
+            /// Who says it.
+            role: Role = "role" in ALL;
+            /// What is said: several blocks only since 2025-11-25.
+            content: OneOrMany<SamplingContent> = "content" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata; since 2025-11-25.
+            meta: Meta = "_meta" in SINCE_2025_11_25;
+        }
+    }
+}
+
+impl SamplingMessage {
+    /// A message of the user.
+    #[must_use]
+    pub fn user(content: impl Into<OneOrMany<SamplingContent>>) -> Self {
+        Self::new(Role::User, content)
+    }
+
+    /// A message of the model.
+    #[must_use]
+    pub fn assistant(content: impl Into<OneOrMany<SamplingContent>>) -> Self {
+        Self::new(Role::Assistant, content)
+    }
+}
+
+tagged! {
+    /// A block of content in a conversation with a model.
+    ///
+    /// A block that a revision does not have is refused there: to a model another kind of content
+    /// is another question.
+    pub enum SamplingContent by "type" {
+        /// A text.
+        Text(TextContent) = Some("text"),
+        /// A picture.
+        Image(ImageContent) = Some("image"),
+        /// A sound; since 2025-03-26.
+        Audio(AudioContent) = Some("audio"),
+        /// The model calls a tool; since 2025-11-25.
+        ToolUse(ToolUseContent) = Some("tool_use"),
+        /// What the tool returned; since 2025-11-25.
+        ToolResult(ToolResultContent) = Some("tool_result"),
+    }
+}
+
+impl SamplingContent {
+    /// A block of text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+}
+
+impl From<&str> for SamplingContent {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for OneOrMany<SamplingContent> {
+    fn from(text: &str) -> Self {
+        Self::One(text.into())
+    }
+}
+
+impl From<SamplingContent> for OneOrMany<SamplingContent> {
+    fn from(content: SamplingContent) -> Self {
+        Self::One(content)
+    }
+}
+
+impl Wire for SamplingContent {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let since = |first, what| {
+            if revision < first {
+                Err(S::Error::custom(NotExpressible::new(what, revision)))
+            } else {
+                Ok(())
+            }
+        };
+        match self {
+            Self::Text(content) => content.serialize_at(revision, serializer),
+            Self::Image(content) => content.serialize_at(revision, serializer),
+            Self::Audio(content) => {
+                // MCP 2024-11-05 schema.json#SamplingMessage [SAMP-004]: no audio yet.
+                since(Revision::V2025_03_26, "audio for a model")?;
+                content.serialize_at(revision, serializer)
+            }
+            Self::ToolUse(content) => {
+                since(Revision::V2025_11_25, "a tool use of a model")?;
+                content.serialize_at(revision, serializer)
+            }
+            Self::ToolResult(content) => {
+                since(Revision::V2025_11_25, "a tool result for a model")?;
+                content.serialize_at(revision, serializer)
+            }
+            Self::Unknown(json) => json.serialize_at(revision, serializer),
+        }
+    }
+}
+
+message! {
+    /// The model calls a tool; since 2025-11-25.
+    // MCP 2025-11-25 schema.json#ToolUseContent [SAMP-021]: metadata is kept.
+    pub struct ToolUseContent {
+        tag "type" = "tool_use" in ALL;
+        required {
+            /// What the result refers to.
+            id: String = "id" in ALL;
+            /// The tool.
+            name: String = "name" in ALL;
+            /// Its arguments: an object.
+            input: Json = "input" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// What a tool returned to the model; since 2025-11-25.
+    pub struct ToolResultContent {
+        tag "type" = "tool_result" in ALL;
+        required {
+            /// The call that it answers.
+            tool_use_id: String = "toolUseId" in ALL;
+            /// What came out.
+            #[serde(default)]
+            content: Vec<ContentBlock> = "content" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// What came out, as data. Before 2026-07-28 it is left out unless it is an object.
+            #[serde(deserialize_with = "super::wire::present")]
+            structured_content: Json = "structuredContent" in ALL,
+                when structured_content_is_expressible;
+            /// The call failed; absent means false.
+            is_error: bool = "isError" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// Whether the model must use a tool; since 2025-11-25.
+    #[derive(Default)]
+    pub struct ToolChoice {
+        required {}
+        defaulted {}
+        optional {
+            /// Absent means [`ToolChoiceMode::Auto`].
+            mode: ToolChoiceMode = "mode" in ALL;
+        }
+    }
+}
+
+word! {
+    /// Whether the model must use a tool.
+    // MCP 2025-11-25 client/sampling#tool-choice-modes [SAMP-010]
+    pub enum ToolChoiceMode {
+        /// As it sees fit.
+        Auto = "auto",
+        /// At least one.
+        Required = "required",
+        /// None.
+        None = "none",
+    }
+}
+
+word! {
+    /// What context the client adds to the prompt.
+    pub enum IncludeContext {
+        /// None.
+        None = "none",
+        /// That of the asking server.
+        ThisServer = "thisServer",
+        /// That of every server.
+        AllServers = "allServers",
+    }
+}
+
+message! {
+    /// Which model would do: advice, each weight from 0 to 1.
+    #[derive(Default)]
+    pub struct ModelPreferences {
+        required {}
+        defaulted {}
+        optional {
+            /// Names to look for, the best first.
+            // MCP 2026-07-28 schema.json#ModelPreferences [SAMP-015]
+            hints: Vec<ModelHint> = "hints" in ALL;
+            /// How much a low cost matters.
+            cost_priority: Priority = "costPriority" in ALL;
+            /// How much a quick answer matters.
+            speed_priority: Priority = "speedPriority" in ALL;
+            /// How much ability matters.
+            intelligence_priority: Priority = "intelligencePriority" in ALL;
+        }
+    }
+}
+
+message! {
+    /// A hint at a model.
+    #[derive(Default)]
+    pub struct ModelHint {
+        required {}
+        defaulted {}
+        optional {
+            /// A part of its name.
+            name: String = "name" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `sampling/createMessage`.
+    // MCP 2026-07-28 schema.json#CreateMessageResult [SAMP-003]
+    pub struct CreateMessageResult {
+        required {
+            /// Who says it.
+            role: Role = "role" in ALL;
+            /// What is said: several blocks only since 2025-11-25.
+            content: OneOrMany<SamplingContent> = "content" in ALL;
+            /// The model that said it.
+            model: String = "model" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Why it ended.
+            stop_reason: StopReason = "stopReason" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+word! {
+    /// Why a model stopped. Providers have reasons of their own, which are `Unknown` here.
+    pub enum StopReason {
+        /// It had said all.
+        EndTurn = "endTurn",
+        /// It came to a text that ends the answer.
+        StopSequence = "stopSequence",
+        /// It came to the most tokens.
+        MaxTokens = "maxTokens",
+        /// It calls a tool; since 2025-11-25.
+        ToolUse = "toolUse",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn content_of_a_later_revision_is_refused_with_its_name() {
+        // Rule: [SAMP-004] [SAMP-005].
+        let input = Json::from_serialize(&true).unwrap();
+        let message =
+            SamplingMessage::assistant(SamplingContent::from(ToolUseContent::new("1", "t", input)));
+        let error = message.to_json_at(Revision::V2025_06_18).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "a tool use of a model cannot be expressed in protocol revision 2025-06-18"
+        );
+        assert!(message.to_json_at(Revision::V2025_11_25).is_ok());
+        let audio = SamplingContent::from(AudioContent::new("AA==", "audio/wav"));
+        assert!(audio.to_json_at(Revision::V2024_11_05).is_err());
+        assert!(audio.to_json_at(Revision::V2025_03_26).is_ok());
+    }
+
+    #[test]
+    fn a_bare_block_and_an_array_come_back_as_they_were() {
+        // Rule: [SAMP-005].
+        for text in [
+            r#"{"role":"user","content":{"type":"text","text":"a"}}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"a"}]}"#,
+        ] {
+            let message: SamplingMessage = serde_json::from_str(text).unwrap();
+            assert_eq!(message.content.as_slice(), [SamplingContent::text("a")]);
+            assert_eq!(message.to_json_at(Revision::LATEST).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn a_providers_own_stop_reason_survives() {
+        // Rule: [SAMP-003].
+        let reason: StopReason = serde_json::from_str("\"guardrail\"").unwrap();
+        assert_eq!(reason.as_str(), "guardrail");
+    }
+}

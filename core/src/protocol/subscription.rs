@@ -1,0 +1,119 @@
+//! Subscriptions: one request that stays open and brings notifications; since 2026-07-28.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::meta::Meta;
+use super::revision::Revision;
+use super::wire::{NotExpressible, message};
+use crate::jsonrpc::RequestId;
+
+message! {
+    /// What a subscription is to bring: asked for by the client, and then said by the server of
+    /// what it will bring.
+    // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-001]
+    #[derive(Default)]
+    pub struct SubscriptionFilter {
+        required {}
+        defaulted {}
+        optional {
+            /// When the list of tools changes.
+            tools_list_changed: bool = "toolsListChanged" in ALL;
+            /// When the list of prompts changes.
+            prompts_list_changed: bool = "promptsListChanged" in ALL;
+            /// When the list of resources changes.
+            resources_list_changed: bool = "resourcesListChanged" in ALL;
+            /// When one of these resources changes.
+            resource_subscriptions: Vec<String> = "resourceSubscriptions" in ALL;
+            /// When the status of one of these tasks changes; needs the extension
+            /// `io.modelcontextprotocol/tasks`.
+            // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
+            task_ids: Vec<String> = "taskIds" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `subscriptions/listen`; since 2026-07-28.
+    pub struct ListenParams {
+        required {
+            /// What to bring.
+            notifications: SubscriptionFilter = "notifications" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `notifications/subscriptions/acknowledged`; since 2026-07-28.
+    // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-004]
+    pub struct SubscriptionAcknowledgedParams {
+        required {
+            /// What will be brought: what is not supported is missing.
+            notifications: SubscriptionFilter = "notifications" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata, with the id of the subscription.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `subscriptions/listen`, which ends the subscription; since 2026-07-28.
+    // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
+    #[derive(Default)]
+    pub struct ListenResult {
+        check names_its_subscription;
+        tag "resultType" = "complete" in MODERN;
+        required {}
+        defaulted {}
+        optional {
+            /// Metadata, with the id of the subscription.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+impl ListenResult {
+    /// Ends the subscription that the request with this id opened.
+    #[must_use]
+    pub fn for_subscription(id: &RequestId) -> Self {
+        let id = crate::jsonrpc::Json::from_serialize(id).expect("an id is JSON");
+        Self::new().meta(Meta::from_iter([(Meta::SUBSCRIPTION_ID.into(), id)]))
+    }
+}
+
+// MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006]: the id is there.
+fn names_its_subscription(result: &ListenResult, revision: Revision) -> Result<(), NotExpressible> {
+    let named = |meta: &Meta| meta.get(Meta::SUBSCRIPTION_ID).is_some();
+    if result.meta.as_ref().is_some_and(named) {
+        Ok(())
+    } else {
+        Err(NotExpressible::new("the end of a subscription without its id", revision))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Wire;
+
+    #[test]
+    fn the_end_of_a_subscription_names_it_with_the_type_of_its_id() {
+        // Rule: [SUBS-006] [SUBS-008].
+        assert!(ListenResult::new().to_json_at(Revision::LATEST).is_err());
+        assert_eq!(
+            ListenResult::for_subscription(&7.into())
+                .to_json_at(Revision::LATEST)
+                .unwrap()
+                .as_str(),
+            r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":7}}"#
+        );
+    }
+}

@@ -1,0 +1,580 @@
+//! Tasks: requests whose result is fetched later.
+//!
+//! There are two forms that share their words and not their shape: those of 2025-11-25, and those
+//! of the extension `io.modelcontextprotocol/tasks` from 2026-07-28 on. One set of types is written
+//! as either.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde::ser::{Error as _, SerializeMap, Serializer};
+
+use super::input::{InputRequests, InputResponses};
+use super::meta::Meta;
+use super::revision::Revision;
+use super::wire::{NotExpressible, Wire, message, word};
+use crate::jsonrpc::{Json, RawJson};
+
+/// The identifier of the extension that has tasks from 2026-07-28 on.
+// MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+message! {
+    /// Asks that a request be run as a task; 2025-11-25 only.
+    // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
+    #[derive(Default)]
+    pub struct TaskMetadata {
+        required {}
+        defaulted {}
+        optional {
+            /// How long to keep the task, in milliseconds.
+            ttl: u64 as u64 = "ttl" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The task that a message belongs to, in its metadata; 2025-11-25 only.
+    // MCP 2025-11-25 basic/utilities/tasks#related-task-metadata [META-015]
+    pub struct RelatedTask {
+        required {
+            /// The task.
+            task_id: String = "taskId" in ALL;
+        }
+        defaulted {}
+        optional {}
+    }
+}
+
+word! {
+    /// How far a task is.
+    // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]
+    pub enum TaskStatus {
+        /// It runs.
+        Working = "working",
+        /// It waits for input.
+        InputRequired = "input_required",
+        /// It has a result.
+        Completed = "completed",
+        /// It has an error.
+        Failed = "failed",
+        /// It was given up.
+        Cancelled = "cancelled",
+    }
+}
+
+impl TaskStatus {
+    /// Whether nothing follows.
+    #[must_use]
+    pub const fn is_terminal(&self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// A request that runs, or has run, apart from its answer.
+// MCP 2025-11-25 schema.json#Task [TASK-010]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// What the task is known by.
+    pub task_id: String,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// More on that, for people.
+    pub status_message: Option<String>,
+    /// When it was made, as an ISO 8601 date and time.
+    pub created_at: String,
+    /// When its status last changed, as an ISO 8601 date and time.
+    pub last_updated_at: String,
+    /// How long it is kept, in milliseconds from its making; `None` without end.
+    pub ttl_ms: Option<u64>,
+    /// How long to wait between questions for its status, in milliseconds.
+    pub poll_interval_ms: Option<u64>,
+}
+
+impl Task {
+    /// A task that was just made and is kept without end.
+    #[must_use]
+    pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
+        let created_at = created_at.into();
+        Self {
+            task_id: task_id.into(),
+            status: TaskStatus::Working,
+            status_message: None,
+            last_updated_at: created_at.clone(),
+            created_at,
+            ttl_ms: None,
+            poll_interval_ms: None,
+        }
+    }
+
+    /// Sets [`Task::status`].
+    #[must_use]
+    pub fn status(mut self, status: TaskStatus) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Sets [`Task::status_message`].
+    #[must_use]
+    pub fn status_message(mut self, message: impl Into<String>) -> Self {
+        self.status_message = Some(message.into());
+        self
+    }
+
+    /// Sets [`Task::last_updated_at`].
+    #[must_use]
+    pub fn last_updated_at(mut self, time: impl Into<String>) -> Self {
+        self.last_updated_at = time.into();
+        self
+    }
+
+    /// Sets [`Task::ttl_ms`].
+    #[must_use]
+    pub fn ttl_ms(mut self, ttl: u64) -> Self {
+        self.ttl_ms = Some(ttl);
+        self
+    }
+
+    /// Sets [`Task::poll_interval_ms`].
+    #[must_use]
+    pub fn poll_interval_ms(mut self, interval: u64) -> Self {
+        self.poll_interval_ms = Some(interval);
+        self
+    }
+
+    fn write_fields<M: SerializeMap>(
+        &self,
+        revision: Revision,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        let (ttl, poll_interval) = if revision >= Revision::V2026_07_28 {
+            ("ttlMs", "pollIntervalMs")
+        } else {
+            ("ttl", "pollInterval")
+        };
+        map.serialize_entry("taskId", &self.task_id)?;
+        map.serialize_entry("status", self.status.as_str())?;
+        if let Some(message) = &self.status_message {
+            map.serialize_entry("statusMessage", message)?;
+        }
+        map.serialize_entry("createdAt", &self.created_at)?;
+        map.serialize_entry("lastUpdatedAt", &self.last_updated_at)?;
+        // Null, not absence, is what says "without end".
+        map.serialize_entry(ttl, &self.ttl_ms)?;
+        if let Some(interval) = self.poll_interval_ms {
+            map.serialize_entry(poll_interval, &interval)?;
+        }
+        Ok(())
+    }
+}
+
+impl Wire for Task {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.write_fields(revision, &mut map)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Task {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Flat::deserialize(deserializer).map(|flat| flat.detailed.task)
+    }
+}
+
+/// A task with what it has to show: requests for input, a result, or an error.
+///
+/// Until 2025-11-25 only the task itself is written; the rest travels by other ways.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DetailedTask {
+    /// The task.
+    pub task: Task,
+    /// What it waits for, with [`TaskStatus::InputRequired`].
+    pub input_requests: Option<InputRequests>,
+    /// The result of the request, with [`TaskStatus::Completed`].
+    pub result: Option<Json>,
+    /// The JSON-RPC error of the request, with [`TaskStatus::Failed`].
+    pub error: Option<Json>,
+}
+
+impl DetailedTask {
+    /// Sets the status to "input required".
+    #[must_use]
+    pub fn input_required(task: Task, requests: InputRequests) -> Self {
+        let task = task.status(TaskStatus::InputRequired);
+        Self { input_requests: Some(requests), ..task.into() }
+    }
+
+    /// Sets the status to "completed".
+    #[must_use]
+    pub fn completed(task: Task, result: Json) -> Self {
+        Self { result: Some(result), ..task.status(TaskStatus::Completed).into() }
+    }
+
+    /// Sets the status to "failed".
+    #[must_use]
+    pub fn failed(task: Task, error: Json) -> Self {
+        Self { error: Some(error), ..task.status(TaskStatus::Failed).into() }
+    }
+
+    fn write_fields<M: SerializeMap>(
+        &self,
+        revision: Revision,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        self.task.write_fields(revision, map)?;
+        // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]: inline, each with its status.
+        if revision < Revision::V2026_07_28 {
+            return Ok(());
+        }
+        let missing = |what| Err(M::Error::custom(NotExpressible::new(what, revision)));
+        match self.task.status {
+            TaskStatus::InputRequired => match &self.input_requests {
+                Some(requests) => map.serialize_entry("inputRequests", &requests.at(revision)),
+                None => missing("a task that waits for input and names none"),
+            },
+            TaskStatus::Completed => match &self.result {
+                Some(result) => map.serialize_entry("result", result),
+                None => missing("a completed task without its result"),
+            },
+            TaskStatus::Failed => match &self.error {
+                Some(error) => map.serialize_entry("error", error),
+                None => missing("a failed task without its error"),
+            },
+            TaskStatus::Working | TaskStatus::Cancelled | TaskStatus::Unknown(_) => Ok(()),
+        }
+    }
+}
+
+impl From<Task> for DetailedTask {
+    fn from(task: Task) -> Self {
+        Self { task, input_requests: None, result: None, error: None }
+    }
+}
+
+/// Everything that stands in one object with a task, under the names of either form.
+#[derive(Deserialize)]
+#[serde(from = "FlatFields")]
+struct Flat {
+    detailed: DetailedTask,
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FlatFields {
+    task_id: String,
+    status: TaskStatus,
+    status_message: Option<String>,
+    created_at: String,
+    last_updated_at: String,
+    #[serde(alias = "ttlMs")]
+    ttl: Option<u64>,
+    #[serde(alias = "pollIntervalMs")]
+    poll_interval: Option<u64>,
+    input_requests: Option<InputRequests>,
+    result: Option<Json>,
+    error: Option<Json>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+impl From<FlatFields> for Flat {
+    fn from(fields: FlatFields) -> Self {
+        let task = Task {
+            task_id: fields.task_id,
+            status: fields.status,
+            status_message: fields.status_message,
+            created_at: fields.created_at,
+            last_updated_at: fields.last_updated_at,
+            ttl_ms: fields.ttl,
+            poll_interval_ms: fields.poll_interval,
+        };
+        let FlatFields { input_requests, result, error, meta, .. } = fields;
+        Self { detailed: DetailedTask { task, input_requests, result, error }, meta }
+    }
+}
+
+/// The answer to a request that runs as a task.
+// MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]: nested.
+// MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]: flat, with a type of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTaskResult {
+    /// The task.
+    pub task: Task,
+    /// Metadata.
+    pub meta: Option<Meta>,
+}
+
+impl Wire for CreateTaskResult {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if revision >= Revision::V2026_07_28 {
+            map.serialize_entry("resultType", "task")?;
+            self.task.write_fields(revision, &mut map)?;
+        } else {
+            map.serialize_entry("task", &self.task.at(revision))?;
+        }
+        write_meta(self.meta.as_ref(), revision, &mut map)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for CreateTaskResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Nested<'a> {
+            #[serde(borrow)]
+            task: Option<RawJson<'a>>,
+            #[serde(rename = "_meta")]
+            meta: Option<Meta>,
+        }
+
+        let json = Json::deserialize(deserializer)?;
+        let nested: Nested<'_> = json.decode().map_err(D::Error::custom)?;
+        let task = match nested.task {
+            Some(task) => task.decode(),
+            None => json.decode(),
+        };
+        Ok(Self { task: task.map_err(D::Error::custom)?, meta: nested.meta })
+    }
+}
+
+macro_rules! flat_task {
+    ($(#[$meta:meta])* pub struct $name:ident $(; result $result:literal)?) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            /// The task with what it has to show.
+            pub detailed: DetailedTask,
+            /// Metadata.
+            pub meta: Option<Meta>,
+        }
+
+        impl From<DetailedTask> for $name {
+            fn from(detailed: DetailedTask) -> Self {
+                Self { detailed, meta: None }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let Flat { detailed, meta } = Flat::deserialize(deserializer)?;
+                Ok(Self { detailed, meta })
+            }
+        }
+
+        impl Wire for $name {
+            fn serialize_at<S: Serializer>(
+                &self,
+                revision: Revision,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                $( if revision >= Revision::V2026_07_28 {
+                    map.serialize_entry("resultType", $result)?;
+                } )?
+                self.detailed.write_fields(revision, &mut map)?;
+                write_meta(self.meta.as_ref(), revision, &mut map)?;
+                map.end()
+            }
+        }
+    };
+}
+
+flat_task! {
+    /// The result of `tasks/get`.
+    // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]: its type is "complete".
+    pub struct GetTaskResult; result "complete"
+}
+
+flat_task! {
+    /// The parameters of `notifications/tasks/status` in 2025-11-25 and of `notifications/tasks`
+    /// since.
+    // MCP 2025-11-25 basic/utilities/tasks#task-notifications [TASK-016]
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
+    pub struct TaskStatusParams
+}
+
+fn write_meta<M: SerializeMap>(
+    meta: Option<&Meta>,
+    revision: Revision,
+    map: &mut M,
+) -> Result<(), M::Error> {
+    match meta {
+        Some(meta) => map.serialize_entry("_meta", &meta.at(revision)),
+        None => Ok(()),
+    }
+}
+
+/// The result of `tasks/cancel`: the task in 2025-11-25, and no more than an acknowledgement since.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CancelTaskResult {
+    /// The task, whose status is "cancelled".
+    pub task: Option<Task>,
+    /// Metadata.
+    pub meta: Option<Meta>,
+}
+
+impl Wire for CancelTaskResult {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if revision >= Revision::V2026_07_28 {
+            // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]: empty.
+            map.serialize_entry("resultType", "complete")?;
+        } else if let Some(task) = &self.task {
+            // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018]
+            task.write_fields(revision, &mut map)?;
+        } else {
+            return Err(S::Error::custom(NotExpressible::new(
+                "a cancelled task without the task",
+                revision,
+            )));
+        }
+        write_meta(self.meta.as_ref(), revision, &mut map)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for CancelTaskResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Probe<'a> {
+            #[serde(rename = "taskId", borrow)]
+            task_id: Option<RawJson<'a>>,
+            #[serde(rename = "_meta")]
+            meta: Option<Meta>,
+        }
+
+        let json = Json::deserialize(deserializer)?;
+        let probe: Probe<'_> = json.decode().map_err(D::Error::custom)?;
+        let task = probe.task_id.map(|_| json.decode()).transpose().map_err(D::Error::custom)?;
+        Ok(Self { task, meta: probe.meta })
+    }
+}
+
+message! {
+    /// The parameters of `tasks/get`, `tasks/result` and `tasks/cancel`.
+    pub struct TaskIdParams {
+        required {
+            /// The task.
+            task_id: String = "taskId" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The parameters of `tasks/update`; the extension only.
+    // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-032]
+    pub struct UpdateTaskParams {
+        required {
+            /// The task.
+            task_id: String = "taskId" in ALL;
+            /// Answers to what the task waits for.
+            input_responses: InputResponses = "inputResponses" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `tasks/list`; 2025-11-25 only.
+    // MCP 2025-11-25 basic/utilities/tasks#task-listing [TASK-017]
+    pub struct ListTasksResult {
+        required {
+            /// This page of the tasks.
+            tasks: Vec<Task> = "tasks" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Where the next page starts; `None` on the last one.
+            next_cursor: String = "nextCursor" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: &str = "2026-01-01T00:00:00Z";
+
+    #[test]
+    fn a_new_task_is_nested_and_later_flat_and_reads_back_from_both() {
+        // Rule: [TASK-001] [TASK-010] [TASK-026].
+        let task = Task::new("t", TIME).poll_interval_ms(500);
+        let result = CreateTaskResult { task, meta: None };
+        let november = result.to_json_at(Revision::V2025_11_25).unwrap();
+        assert_eq!(
+            november.as_str(),
+            r#"{"task":{"taskId":"t","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null,"pollInterval":500}}"#
+        );
+        let july = result.to_json_at(Revision::V2026_07_28).unwrap();
+        assert_eq!(
+            july.as_str(),
+            r#"{"resultType":"task","taskId":"t","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null,"pollIntervalMs":500}"#
+        );
+        assert_eq!(november.decode::<CreateTaskResult>().unwrap(), result);
+        assert_eq!(july.decode::<CreateTaskResult>().unwrap(), result);
+    }
+
+    #[test]
+    fn a_completed_task_shows_its_result_since_it_is_inline() {
+        // Rule: [TASK-030].
+        let result = Json::from_serialize(&[1]).unwrap();
+        let done = GetTaskResult::from(DetailedTask::completed(Task::new("t", TIME), result));
+        let july = done.to_json_at(Revision::V2026_07_28).unwrap();
+        assert!(july.as_str().starts_with(r#"{"resultType":"complete","taskId":"t""#));
+        assert!(july.as_str().ends_with(r#""result":[1]}"#));
+        assert_eq!(july.decode::<GetTaskResult>().unwrap(), done);
+        assert!(!done.to_json_at(Revision::V2025_11_25).unwrap().as_str().contains("result"));
+        let bare = DetailedTask::from(Task::new("t", TIME).status(TaskStatus::Completed));
+        assert!(GetTaskResult::from(bare).to_json_at(Revision::V2026_07_28).is_err());
+    }
+
+    #[test]
+    fn cancelling_gives_the_task_and_later_an_acknowledgement() {
+        // Rule: [TASK-018] [TASK-033].
+        let task = Task::new("t", TIME).status(TaskStatus::Cancelled);
+        let result = CancelTaskResult { task: Some(task), meta: None };
+        let november = result.to_json_at(Revision::V2025_11_25).unwrap();
+        assert_eq!(november.decode::<CancelTaskResult>().unwrap(), result);
+        let july = result.to_json_at(Revision::V2026_07_28).unwrap();
+        assert_eq!(july.as_str(), r#"{"resultType":"complete"}"#);
+        assert_eq!(july.decode::<CancelTaskResult>().unwrap(), CancelTaskResult::default());
+        assert!(CancelTaskResult::default().to_json_at(Revision::V2025_11_25).is_err());
+    }
+
+    #[test]
+    fn terminal_states_are_three() {
+        // Rule: [TASK-009].
+        let terminal = ["working", "input_required", "completed", "failed", "cancelled", "odd"]
+            .map(|text| TaskStatus::from(text).is_terminal());
+        assert_eq!(terminal, [false, false, true, true, true, false]);
+    }
+}

@@ -1,0 +1,378 @@
+//! Tools: what a server does on call.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use super::cache::{CacheScope, Ttl, cacheable};
+use super::content::ContentBlock;
+use super::implementation::Icon;
+use super::meta::Meta;
+use super::revision::Revision;
+use super::wire::{is_object, is_object_schema, message, word};
+use crate::jsonrpc::{Json, RawJson};
+
+/// The longest tool name that [`check_tool_name`] accepts, in characters.
+pub const TOOL_NAME_LENGTH_MAX: usize = 128;
+
+message! {
+    /// A tool that a server offers.
+    // MCP 2026-07-28 schema.json#Tool [TOOL-001]
+    pub struct Tool {
+        required {
+            /// The name that it is called by; see [`check_tool_name`].
+            name: String = "name" in ALL;
+            /// The JSON Schema of its arguments: an object whose root `type` is `object`. Any
+            /// other keyword is kept.
+            // MCP 2026-07-28 schema.json#Tool [TOOL-022]
+            input_schema: Json = "inputSchema" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// The name that people are shown; since 2025-06-18.
+            title: String = "title" in SINCE_2025_06_18;
+            /// What it does, for the model.
+            description: String = "description" in ALL;
+            /// The JSON Schema of its structured results; since 2025-06-18. Before 2026-07-28 it is
+            /// left out unless its root `type` is `object`.
+            output_schema: Json = "outputSchema" in SINCE_2025_06_18,
+                when output_schema_is_expressible;
+            /// Hints on what it does; since 2025-03-26.
+            // MCP 2025-03-26 schema.json#ToolAnnotations [TOOL-002]
+            annotations: ToolAnnotations = "annotations" in SINCE_2025_03_26;
+            /// How it may be called; 2025-11-25 only.
+            // MCP 2026-07-28 schema.json#Tool [TOOL-026]: not part of a tool.
+            execution: ToolExecution = "execution" in ONLY_2025_11_25;
+            /// Pictures to show; since 2025-11-25.
+            icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
+            /// Metadata; since 2025-06-18.
+            meta: Meta = "_meta" in SINCE_2025_06_18;
+        }
+    }
+}
+
+impl Tool {
+    /// The name to show: the title, else the title among the annotations, else the name.
+    // MCP 2025-11-25 schema.json#BaseMetadata [META-016]
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        let annotated = || self.annotations.as_ref().and_then(|hints| hints.title.as_ref());
+        self.title.as_ref().or_else(annotated).unwrap_or(&self.name)
+    }
+}
+
+// MCP 2025-11-25 server/tools#output-schema [TOOL-016]: the root type is `object`.
+// MCP 2026-07-28 server/tools#output-schema [TOOL-017]: any schema.
+fn output_schema_is_expressible(schema: &Json, revision: Revision) -> bool {
+    if revision < Revision::V2026_07_28 { is_object_schema(schema) } else { is_object(schema) }
+}
+
+message! {
+    /// Hints on what a tool does; since 2025-03-26. Never to be trusted from an unknown server.
+    #[derive(Default)]
+    pub struct ToolAnnotations {
+        required {}
+        defaulted {}
+        optional {
+            /// The name that people are shown.
+            title: String = "title" in ALL;
+            /// It changes nothing; taken as false.
+            read_only_hint: bool = "readOnlyHint" in ALL;
+            /// What it changes may be lost; taken as true.
+            destructive_hint: bool = "destructiveHint" in ALL;
+            /// A repeated call changes nothing more; taken as false.
+            idempotent_hint: bool = "idempotentHint" in ALL;
+            /// It reaches things outside a closed set; taken as true.
+            open_world_hint: bool = "openWorldHint" in ALL;
+        }
+    }
+}
+
+message! {
+    /// How a tool may be called; 2025-11-25 only.
+    #[derive(Default)]
+    pub struct ToolExecution {
+        required {}
+        defaulted {}
+        optional {
+            /// Whether it runs as a task; absent means forbidden.
+            // MCP 2025-11-25 server/tools#tool [TOOL-025]
+            task_support: TaskSupport = "taskSupport" in ALL;
+        }
+    }
+}
+
+word! {
+    /// Whether a tool runs as a task.
+    pub enum TaskSupport {
+        /// Never.
+        Forbidden = "forbidden",
+        /// If asked to.
+        Optional = "optional",
+        /// Always.
+        Required = "required",
+    }
+}
+
+message! {
+    /// The parameters of `tools/call`; reading them borrows from the frame.
+    // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
+    pub struct CallToolParams<'a> {
+        required {
+            /// The tool.
+            #[serde(borrow)]
+            name: Cow<'a, str> = "name" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// Its arguments: an object.
+            #[serde(borrow)]
+            arguments: RawJson<'a> = "arguments" in ALL;
+            /// Asks for a task; 2025-11-25 only.
+            task: super::task::TaskMetadata = "task" in ONLY_2025_11_25;
+            /// Answers to what the server asked for; since 2026-07-28. Decodes to
+            /// [`InputResponses`](super::InputResponses).
+            #[serde(borrow)]
+            input_responses: RawJson<'a> = "inputResponses" in MODERN;
+            /// The state that came with those questions; since 2026-07-28.
+            #[serde(borrow, deserialize_with = "super::wire::optional_text")]
+            request_state: Cow<'a, str> = "requestState" in MODERN;
+            /// Metadata. Decodes to [`Meta`].
+            #[serde(borrow)]
+            meta: RawJson<'a> = "_meta" in ALL;
+        }
+    }
+}
+
+message! {
+    /// The result of `tools/call`.
+    // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
+    #[derive(Default)]
+    pub struct CallToolResult {
+        tag "resultType" = "complete" in MODERN;
+        required {
+            /// What came out, for the model.
+            #[serde(default)]
+            content: Vec<ContentBlock> = "content" in ALL;
+        }
+        defaulted {}
+        optional {
+            /// What came out, as data; since 2025-06-18. Before 2026-07-28 it is left out unless it
+            /// is an object.
+            #[serde(deserialize_with = "super::wire::present")]
+            structured_content: Json = "structuredContent" in SINCE_2025_06_18,
+                when structured_content_is_expressible;
+            /// The call failed in a way that the model can learn from; absent means false.
+            is_error: bool = "isError" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+impl CallToolResult {
+    /// A result of one text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new([ContentBlock::text(text)])
+    }
+
+    /// A failure that the model is told about.
+    // MCP 2026-07-28 schema.json#CallToolResult [TOOL-008]
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::text(text).is_error(true)
+    }
+
+    /// A result as data, and as its text for readers that know no data.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: the value cannot be JSON.
+    // MCP 2026-07-28 server/tools#structured-content [TOOL-018]: also as a text block.
+    pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        let json = Json::from_serialize(value)?;
+        Ok(Self::text(json.as_str()).structured_content(json))
+    }
+}
+
+impl From<String> for CallToolResult {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<&str> for CallToolResult {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<Vec<ContentBlock>> for CallToolResult {
+    fn from(content: Vec<ContentBlock>) -> Self {
+        Self::new(content)
+    }
+}
+
+/// Shared with the tool results that a model is given, which follow the same rule.
+// MCP 2025-11-25 server/tools#structured-content [TOOL-016]: a JSON object.
+// MCP 2026-07-28 server/tools#structured-content [TOOL-017]: any JSON value.
+pub(crate) fn structured_content_is_expressible(content: &Json, revision: Revision) -> bool {
+    revision >= Revision::V2026_07_28 || is_object(content)
+}
+
+message! {
+    /// The result of `tools/list`.
+    // MCP 2026-07-28 server/tools#listing-tools [TOOL-003]
+    pub struct ListToolsResult {
+        tag "resultType" = "complete" in MODERN;
+        required {
+            /// This page of the tools.
+            tools: Vec<Tool> = "tools" in ALL;
+        }
+        defaulted {
+            /// How long the result stays fresh, in milliseconds; since 2026-07-28.
+            ttl_ms: Ttl = "ttlMs" in MODERN;
+            /// Who may share it; since 2026-07-28.
+            cache_scope: CacheScope = "cacheScope" in MODERN;
+        }
+        optional {
+            /// Where the next page starts; `None` on the last one.
+            next_cursor: String = "nextCursor" in ALL;
+            /// Metadata.
+            meta: Meta = "_meta" in ALL;
+        }
+    }
+}
+
+cacheable!(ListToolsResult);
+
+/// A tool name outside what servers should use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidToolName {
+    /// It has no or too many characters.
+    #[error("a tool name has 1 to {TOOL_NAME_LENGTH_MAX} characters")]
+    Length,
+    /// It has a character outside the alphabet.
+    #[error("a tool name has no {0:?}: only A-Z, a-z, 0-9, underscore, hyphen and dot")]
+    Character(char),
+}
+
+/// Checks a name that a server is about to give to a tool. Names of others are taken as they come.
+///
+/// # Errors
+///
+/// The caller's fault: see [`InvalidToolName`].
+// MCP 2026-07-28 server/tools#tool-names [TOOL-023]
+pub fn check_tool_name(name: &str) -> Result<(), InvalidToolName> {
+    let foreign = |c: &char| !c.is_ascii_alphanumeric() && !"_-.".contains(*c);
+    if let Some(c) = name.chars().find(foreign) {
+        Err(InvalidToolName::Character(c))
+    } else if (1..=TOOL_NAME_LENGTH_MAX).contains(&name.len()) {
+        Ok(())
+    } else {
+        Err(InvalidToolName::Length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Wire;
+
+    fn json(text: &str) -> Json {
+        RawJson::parse(text).unwrap().into()
+    }
+
+    #[test]
+    fn tool_names_are_short_and_plain() {
+        // Rule: [TOOL-023].
+        for name in ["a", "get_weather", "DATA-export.v2", &"x".repeat(128)] {
+            assert_eq!(check_tool_name(name), Ok(()), "{name}");
+        }
+        assert_eq!(check_tool_name(""), Err(InvalidToolName::Length));
+        assert_eq!(check_tool_name(&"x".repeat(129)), Err(InvalidToolName::Length));
+        assert_eq!(check_tool_name("a b"), Err(InvalidToolName::Character(' ')));
+        assert_eq!(check_tool_name("é"), Err(InvalidToolName::Character('é')));
+    }
+
+    #[test]
+    fn structured_content_is_an_object_until_it_may_be_anything() {
+        // Rule: [TOOL-016] [TOOL-017].
+        let list = CallToolResult::structured(&[1, 2]).unwrap();
+        let text = |revision| String::from(list.to_json_at(revision).unwrap().as_str());
+        let bare = r#"{"content":[{"type":"text","text":"[1,2]"}]}"#;
+        assert_eq!(text(Revision::V2025_11_25), bare);
+        assert_eq!(text(Revision::V2025_06_18), bare);
+        assert!(text(Revision::V2026_07_28).contains(r#""structuredContent":[1,2]"#));
+        let object = CallToolResult::new([]).structured_content(json(r#"{"a":1}"#));
+        assert_eq!(
+            object.to_json_at(Revision::V2025_06_18).unwrap().as_str(),
+            r#"{"content":[],"structuredContent":{"a":1}}"#
+        );
+    }
+
+    #[test]
+    fn null_as_structured_content_is_not_the_same_as_none() {
+        // Rule: [TOOL-017].
+        let read = |text| serde_json::from_str::<CallToolResult>(text).unwrap();
+        let null = read(r#"{"content":[],"structuredContent":null}"#);
+        assert_eq!(null.structured_content, Some(json("null")));
+        assert!(null.to_json_at(Revision::LATEST).unwrap().as_str().contains("null"));
+        assert_eq!(read(r#"{"content":[]}"#).structured_content, None);
+    }
+
+    #[test]
+    fn an_output_schema_of_another_type_is_left_out_where_objects_are_required() {
+        // Rule: [TOOL-016].
+        let tool =
+            Tool::new("t", json(r#"{"type":"object"}"#)).output_schema(json(r#"{"type":"array"}"#));
+        for (revision, present) in [
+            (Revision::V2025_06_18, false),
+            (Revision::V2025_11_25, false),
+            (Revision::V2026_07_28, true),
+        ] {
+            let text = tool.to_json_at(revision).unwrap();
+            assert_eq!(text.as_str().contains("outputSchema"), present, "{revision}");
+        }
+    }
+
+    #[test]
+    fn execution_exists_in_one_revision() {
+        // Rule: [TOOL-025] [TOOL-026].
+        let tool = Tool::new("t", json(r#"{"type":"object"}"#))
+            .execution(ToolExecution::new().task_support(TaskSupport::Optional));
+        for revision in Revision::ALL {
+            let text = tool.to_json_at(revision).unwrap();
+            let expected = revision == Revision::V2025_11_25;
+            assert_eq!(text.as_str().contains("execution"), expected, "{revision}");
+        }
+    }
+
+    #[test]
+    fn unknown_keywords_of_a_schema_survive() {
+        // Rule: [TOOL-022].
+        let text = r#"{"name":"t","inputSchema":{"type":"object","x-mine":[1, 2],"oneOf":[]}}"#;
+        let tool: Tool = serde_json::from_str(text).unwrap();
+        assert_eq!(tool.to_json_at(Revision::LATEST).unwrap().as_str(), text);
+    }
+
+    #[test]
+    fn the_title_is_shown_before_the_annotation_and_that_before_the_name() {
+        // Rule: [META-016].
+        let tool = Tool::new("n", json("{}"));
+        assert_eq!(tool.display_name(), "n");
+        let tool = tool.annotations(ToolAnnotations::new().title("a"));
+        assert_eq!(tool.display_name(), "a");
+        assert_eq!(tool.title("t").display_name(), "t");
+    }
+
+    #[test]
+    fn null_for_an_optional_field_is_the_same_as_absent() {
+        let params: CallToolParams<'_> =
+            serde_json::from_str(r#"{"name":"a","arguments":null,"task":null,"novel":1}"#).unwrap();
+        assert_eq!(params, CallToolParams::new("a"));
+    }
+}
