@@ -30,6 +30,12 @@ pub enum Shape {
 }
 
 impl Malformed {
+    /// An array, on a connection whose revision has no batches.
+    // MCP 2025-06-18 basic/index#messages [BATCH-010]
+    pub(crate) const fn batch_refused() -> Self {
+        Self { reason: Reason::BatchRefused, id: None, shape: Shape::Unknown }
+    }
+
     /// The code to answer with.
     // MCP 2026-07-28 schema.json#InvalidRequestError [RPC-017]: unparseable JSON yields -32700,
     // well-formed JSON that is not a request -32600.

@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
@@ -5,6 +6,9 @@ use bytestring::ByteString;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+use super::members::Members;
+use super::text::unquote;
 
 /// One JSON value as text, checked but not taken apart.
 ///
@@ -81,6 +85,24 @@ impl<'a> RawJson<'a> {
             Text::Borrowed(text) => String::from(text).into(),
             Text::Shared(text) => text,
         }))
+    }
+
+    /// The members of an object in a received frame, each borrowing from the frame. What is not
+    /// borrowed from one has none: see [`RawJson::members`] for that.
+    pub(crate) fn walk(&self) -> Members<'a> {
+        match &self.0 {
+            Text::Borrowed(text) => Members::of(text),
+            Text::Shared(_) => Members::of(""),
+        }
+    }
+
+    /// The string that this value is, its escapes resolved; `None` if it is none.
+    #[must_use]
+    pub fn to_text(&self) -> Option<Cow<'a, str>> {
+        match &self.0 {
+            Text::Borrowed(text) => unquote(text),
+            Text::Shared(text) => unquote(text).map(|text| Cow::Owned(text.into_owned())),
+        }
     }
 
     /// The same value, borrowing from this one.

@@ -1,3 +1,4 @@
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use memchr::memchr2;
@@ -29,6 +30,18 @@ pub trait WriteJson {
     ///
     /// The caller's fault: see [`WriteError`]. What `out` then ends in is for the caller to cut.
     fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError>;
+
+    /// The value as text that can be kept: shared where it is shared already, else written anew.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`WriteJson::write_json`].
+    fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError> {
+        let mut out = Vec::new();
+        self.write_json(&mut out)?;
+        let text = String::from_utf8(out).expect("what is written as JSON is UTF-8");
+        Ok(RawJson::trusted_shared(text.into()))
+    }
 }
 
 /// A value that is serialised straight into the buffer.
@@ -48,6 +61,10 @@ impl WriteJson for RawJson<'_> {
     fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
         out.extend_from_slice(self.as_str().as_bytes());
         Ok(())
+    }
+
+    fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError> {
+        Ok(self.clone().into_owned())
     }
 }
 

@@ -225,11 +225,6 @@ impl Calls {
         self.entries.find_from(0, |_| true)
     }
 
-    /// The first call at or after `slot` that `wanted` accepts.
-    pub(super) fn find_from(&self, slot: u32, wanted: impl Fn(&Call) -> bool) -> Option<Key> {
-        self.entries.find_from(slot, wanted)
-    }
-
     fn schedule(&mut self, key: Key, timing: Timing, now: Instant) {
         let deadline = timing.next(now);
         if deadline == Timing::NEVER.hard {

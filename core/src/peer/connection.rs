@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::framing::FrameError;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, WriteError, WriteJson,
     close_object_with, write_error, write_integer, write_notification, write_request, write_string,
@@ -14,7 +15,9 @@ use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CallError, ConnectionClosed};
-use super::event::{CallHandle, CloseReason, Ended, Event, Failure, MethodName, Progress, Violation};
+use super::event::{
+    CallHandle, CloseReason, Ended, Event, Failure, MethodName, Progress, Violation,
+};
 use super::limits::{Limits, Timeouts};
 use super::metadata::{self, text};
 use super::outbox::{Lane, Outbox};
@@ -172,6 +175,25 @@ impl Connection {
         self.violation(self.policy.malformed, Violation::Malformed(malformed.reason))
     }
 
+    /// Something on the stream that is no frame.
+    // MCP 2025-11-25 basic/index#messages [RPC-017]
+    pub(super) fn frame_error(
+        &mut self,
+        error: FrameError,
+        revision: Option<Revision>,
+    ) -> Flow<'static> {
+        let violation = match error {
+            FrameError::TooLong { limit } => Violation::FrameTooLong { limit },
+            FrameError::Truncated { length } => Violation::FrameCutShort { length },
+        };
+        if self.role == Role::Server {
+            let message = alloc::string::ToString::to_string(&violation);
+            let error = ErrorObject::new(ErrorCode::PARSE_ERROR, message);
+            self.answer_unread(None, &error, revision);
+        }
+        self.violation(self.policy.malformed, violation)
+    }
+
     /// Answers a message whose request has no entry in the table.
     // MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error
     // go without an id; to the others it is `null`, as JSON-RPC has it.
@@ -202,7 +224,7 @@ impl Connection {
         purpose: Purpose,
         params: &impl WriteJson,
         options: &CallOptions<'_>,
-        mut parts: MetaParts<'_>,
+        parts: MetaParts<'_>,
         repeatable: bool,
         now: Instant,
     ) -> Result<Key, CallError> {
@@ -213,10 +235,10 @@ impl Connection {
         let id = self.calls.fresh_id();
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
         // active requests, as the id is.
-        parts.progress_token = options.progress.then_some(id);
-        parts.own = options.meta.as_ref();
+        let progress_token = options.progress.then_some(id);
+        let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
         let repeat = if repeatable {
-            let params = params.to_owned_json()?;
+            let params = params.to_shared_json()?;
             write_call(&mut self.outbox, id, method, &params, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
             Some(Repeat { params, meta, rounds: 0 })
@@ -254,20 +276,21 @@ impl Connection {
     pub(super) fn repeat_call(
         &mut self,
         key: Key,
-        mut parts: MetaParts<'_>,
+        parts: MetaParts<'_>,
         extra: impl Fn(&mut Vec<u8>) -> Result<(), WriteError>,
         now: Instant,
     ) -> Result<(), WriteError> {
         let id = self.calls.fresh_id();
-        let Some(call) = self.calls.get(key) else { return Ok(()) };
+        let Self { calls, outbox, .. } = self;
+        let Some(call) = calls.get(key) else { return Ok(()) };
         let (Some(method), Some(repeat)) = (call.method, &call.repeat) else { return Ok(()) };
-        parts.progress_token = call.wants_progress.then_some(id);
-        parts.own = repeat.meta.as_ref();
+        let progress_token = call.wants_progress.then_some(id);
+        let parts = MetaParts { progress_token, own: repeat.meta.as_ref(), ..parts };
         let params = |out: &mut Vec<u8>| {
             extra(out)?;
             close_object_with(out, &repeat.params)
         };
-        write_call(&mut self.outbox, id, &MethodName::Known(method), &params, parts)?;
+        write_call(outbox, id, &MethodName::Known(method), &params, parts)?;
         self.calls.reissue(key, id, self.outbox.mark(), now);
         Ok(())
     }
@@ -294,8 +317,7 @@ impl Connection {
 
     /// Ends a call of the application with something that the machine found out by itself.
     pub(super) fn end_call(&mut self, key: Key, failure: Failure<'static>) {
-        self.events
-            .push_back(Event::Ended(Ended { call: CallHandle(key), outcome: Err(failure) }));
+        self.events.push_back(Event::Ended(Ended { call: CallHandle(key), outcome: Err(failure) }));
     }
 
     /// Gives a call up: its late answer is expected and the other side is told.
@@ -313,12 +335,7 @@ impl Connection {
         self.write_cancelled(lane, |out| write_integer(out, id), reason);
     }
 
-    pub(super) fn write_cancelled(
-        &mut self,
-        lane: Lane,
-        id: impl Fn(&mut Vec<u8>),
-        reason: &str,
-    ) {
+    pub(super) fn write_cancelled(&mut self, lane: Lane, id: impl Fn(&mut Vec<u8>), reason: &str) {
         let params = |out: &mut Vec<u8>| {
             out.extend_from_slice(br#"{"requestId":"#);
             id(out);
@@ -431,10 +448,7 @@ impl Connection {
         }
         while let Some(key) = self.calls.first() {
             if let Some(call) = self.calls.remove(key)
-                && matches!(
-                    call.purpose,
-                    Purpose::Application | Purpose::Listen | Purpose::Waiting
-                )
+                && matches!(call.purpose, Purpose::Application | Purpose::Listen | Purpose::Waiting)
             {
                 self.end_call(key, Failure::ConnectionLost);
             }

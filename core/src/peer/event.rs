@@ -418,7 +418,7 @@ impl Cancelled<'_> {
 }
 
 /// A subscription is in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Subscribed {
     /// The subscription.
@@ -500,10 +500,10 @@ pub enum CloseReason {
 #[non_exhaustive]
 pub enum OpeningFailure {
     /// The server answered with a revision that this client does not speak.
-    #[error("the server speaks {0}, which this client does not")]
+    #[error("the server speaks {}, which this client does not", .0.as_str())]
     UnknownRevision(Json),
     /// The server is of the modern era and this client speaks none of its revisions.
-    #[error("the server speaks none of this client's revisions; it lists {0}")]
+    #[error("the server speaks none of this client's revisions; it lists {}", .0.as_str())]
     NoCommonRevision(Json),
     /// The server is of the legacy era and this client speaks modern revisions only.
     // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]

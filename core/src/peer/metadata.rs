@@ -1,6 +1,6 @@
 use alloc::borrow::Cow;
 
-use crate::jsonrpc::{Members, RawJson, RequestId};
+use crate::jsonrpc::{RawJson, RequestId};
 use crate::protocol::LoggingLevel;
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
@@ -68,7 +68,8 @@ impl<'a> Metadata<'a> {
                 }
                 PROTOCOL_VERSION => {
                     let version = text(&member.value);
-                    self.protocol_version = Some(version.ok_or("the protocol version is a string")?);
+                    self.protocol_version =
+                        Some(version.ok_or("the protocol version is a string")?);
                 }
                 CLIENT_CAPABILITIES => self.client_capabilities = Some(member.value),
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
@@ -90,7 +91,7 @@ pub(super) fn text<'a>(value: &RawJson<'a>) -> Option<Cow<'a, str>> {
 }
 
 fn answers_are_objects(value: &RawJson<'_>) -> bool {
-    value.is_object() && Members::new(value.as_str()).all(|member| member.value.is_object())
+    value.is_object() && value.members().all(|member| member.value.is_object())
 }
 
 #[cfg(test)]

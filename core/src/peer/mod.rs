@@ -23,7 +23,7 @@ pub use connection::CallOptions;
 pub use error::{AnswerError, CallError, ConnectionClosed};
 pub use event::{
     CallHandle, Cancelled, CloseReason, Ended, Event, Failure, Input, InputHandle, Inputs,
-    MethodName, Notification, OpeningFailure, Opened, Progress, Request, RequestHandle, Subject,
+    MethodName, Notification, Opened, OpeningFailure, Progress, Request, RequestHandle, Subject,
     Subscribed, Violation,
 };
 pub use limits::{Limits, Timeouts};

@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{SerializeMap, Serializer};
 
+use super::capability::Capability;
 use super::elicitation::{ElicitParams, ElicitResult};
 use super::map::Map;
 use super::meta::Meta;
+use super::method::Method;
 use super::revision::Revision;
 use super::root::{ListRootsParams, ListRootsResult};
 use super::sampling::{CreateMessageParams, CreateMessageResult};
@@ -42,11 +44,11 @@ pub enum InputRequest {
 impl InputRequest {
     /// The method; `None` of an unknown one.
     #[must_use]
-    pub const fn method(&self) -> Option<&'static str> {
+    pub const fn method(&self) -> Option<Method> {
         match self {
-            Self::CreateMessage(_) => Some("sampling/createMessage"),
-            Self::ListRoots(_) => Some("roots/list"),
-            Self::Elicit(_) => Some("elicitation/create"),
+            Self::CreateMessage(_) => Some(Method::SamplingCreateMessage),
+            Self::ListRoots(_) => Some(Method::RootsList),
+            Self::Elicit(_) => Some(Method::ElicitationCreate),
             Self::Unknown(_) => None,
         }
     }
@@ -55,6 +57,38 @@ impl InputRequest {
     #[must_use]
     pub const fn params(&self) -> InputParams<'_> {
         InputParams(self)
+    }
+
+    /// The capabilities that a client must have declared to be asked this at `revision`.
+    // MCP 2025-11-25 client/elicitation#capabilities [ELIC-001] [ELIC-005]
+    // MCP 2025-11-25 client/sampling#capabilities [SAMP-001] [SAMP-006] [SAMP-013]
+    // MCP 2025-11-25 client/roots#capabilities [ROOT-001]
+    pub fn needs(&self, revision: Revision) -> impl Iterator<Item = Capability> {
+        let modes = revision >= Revision::V2025_11_25;
+        let (first, second, third) = match self {
+            Self::ListRoots(_) => (Some(Capability::Roots), None, None),
+            Self::Elicit(params) => {
+                let mode = match params {
+                    ElicitParams::Url(_) => Some(Capability::ElicitationUrl),
+                    _ => modes.then_some(Capability::ElicitationForm),
+                };
+                (Some(Capability::Elicitation), mode, None)
+            }
+            Self::CreateMessage(params) => {
+                let tools = params.tools.is_some() || params.tool_choice.is_some();
+                let context = params
+                    .include_context
+                    .as_ref()
+                    .is_some_and(|context| context.as_str() != "none");
+                (
+                    Some(Capability::Sampling),
+                    (modes && tools).then_some(Capability::SamplingTools),
+                    (modes && context).then_some(Capability::SamplingContext),
+                )
+            }
+            Self::Unknown(_) => (None, None, None),
+        };
+        [first, second, third].into_iter().flatten()
     }
 }
 
@@ -108,7 +142,7 @@ impl Wire for InputRequest {
             return self.params().serialize_at(revision, serializer);
         };
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("method", method)?;
+        map.serialize_entry("method", method.as_str())?;
         // The one whose parameters say nothing by themselves.
         if *self != Self::ListRoots(ListRootsParams::new()) {
             map.serialize_entry("params", &self.params().at(revision))?;

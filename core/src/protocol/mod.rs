@@ -59,6 +59,7 @@ pub use input::*;
 pub use logging::*;
 pub use map::*;
 pub use meta::*;
+pub use method::{Gate, Kind, Method, Phase, Refusal, Row, Side, TABLE};
 pub use page::*;
 pub use progress::*;
 pub use prompt::*;
@@ -73,4 +74,3 @@ pub use tool::{
     TaskSupport, Tool, ToolAnnotations, ToolExecution, check_tool_name,
 };
 pub use wire::{At, NotExpressible, OneOrMany, Wire};
-pub use method::{Gate, Kind, Method, Phase, Refusal, Row, Side, TABLE};

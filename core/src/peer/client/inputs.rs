@@ -62,7 +62,8 @@ impl Client {
             return fail(self, Failure::InvalidAnswer("input required, but nothing is asked"));
         }
         let limits = self.connection.limits.clone();
-        let Some(repeat) = self.connection.calls.get_mut(key).and_then(|c| c.repeat.as_mut()) else {
+        let Some(repeat) = self.connection.calls.get_mut(key).and_then(|c| c.repeat.as_mut())
+        else {
             return fail(self, Failure::InvalidAnswer("this call takes no input"));
         };
         repeat.rounds += 1;
@@ -141,7 +142,7 @@ impl Client {
                 if question.answer.is_some() {
                     return Err(AnswerError::NotDue);
                 }
-                question.answer = Some(result.to_owned_json()?);
+                question.answer = Some(result.to_shared_json()?);
                 open.waiting -= 1;
                 if open.waiting == 0
                     && let Some(round) = self.rounds.remove(key)

@@ -352,10 +352,12 @@ impl Client {
 /// The known revisions in a JSON array of strings; `None` where it is none.
 fn revisions_in(list: &RawJson<'_>) -> Option<Revisions> {
     let listed: Vec<alloc::borrow::Cow<'_, str>> = list.decode().ok()?;
-    Some(listed.iter().filter_map(|text| Revision::parse(text)).fold(
-        Revisions::NONE,
-        |set, revision| set.union(Revisions::only(revision)),
-    ))
+    Some(
+        listed
+            .iter()
+            .filter_map(|text| Revision::parse(text))
+            .fold(Revisions::NONE, |set, revision| set.union(Revisions::only(revision))),
+    )
 }
 
 fn empty_list() -> Json {

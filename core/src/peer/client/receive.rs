@@ -394,4 +394,3 @@ pub(super) fn not_offered(
         _ => None,
     }
 }
-

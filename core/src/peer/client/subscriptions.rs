@@ -142,8 +142,7 @@ impl Client {
         };
         let filter = &legacy.filter;
         let mut honoured = SubscriptionFilter::default();
-        honoured.tools_list_changed =
-            flag(filter.tools_list_changed, Capability::ToolsListChanged);
+        honoured.tools_list_changed = flag(filter.tools_list_changed, Capability::ToolsListChanged);
         honoured.prompts_list_changed =
             flag(filter.prompts_list_changed, Capability::PromptsListChanged);
         honoured.resources_list_changed =
@@ -211,7 +210,8 @@ impl Client {
     }
 
     fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {
-        let RequestId::Number(id) = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()? else {
+        let RequestId::Number(id) = params.get("_meta")?.get(SUBSCRIPTION_ID)?.decode().ok()?
+        else {
             return None;
         };
         let key = self.connection.calls.by_id(id)?;

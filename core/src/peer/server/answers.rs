@@ -3,8 +3,8 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::jsonrpc::{
-    self, ErrorObject, Members, RawJson, RequestId, Typed, WriteError, WriteJson, write_error,
-    write_integer, write_result, write_string,
+    ErrorObject, RawJson, RequestId, Typed, WriteError, WriteJson, write_id, write_result,
+    write_string,
 };
 use crate::peer::connection::error_at;
 use crate::peer::error::AnswerError;
@@ -200,10 +200,9 @@ impl Server {
         };
         let written = match batch {
             // The common case is written straight into the queue.
-            None => self
-                .connection
-                .outbox
-                .try_push(Lane::Bulk, |out| write_result(out, id, &complete)),
+            None => {
+                self.connection.outbox.try_push(Lane::Bulk, |out| write_result(out, id, &complete))
+            }
             Some(_) => {
                 let mut answer = Vec::new();
                 let written = write_result(&mut answer, id, &complete);
@@ -268,13 +267,6 @@ fn write_empty(out: &mut Vec<u8>, id: &RequestId) {
     debug_assert!(written.is_ok(), "an empty object is JSON");
 }
 
-pub(super) fn write_id(out: &mut Vec<u8>, id: &RequestId) {
-    match id {
-        RequestId::Number(number) => write_integer(out, *number),
-        RequestId::Text(text) => write_string(out, text),
-    }
-}
-
 /// What the modern era wants in every result.
 struct Additions<'a> {
     identity: &'a [u8],
@@ -286,18 +278,25 @@ impl Additions<'_> {
     /// Completes the result that was written from `start` on.
     // MCP 2026-07-28 basic/index#result-responses [RPC-010] [RPC-019] [META-011] [CACHE-001]
     fn complete(&self, out: &mut Vec<u8>, start: usize) -> Result<(), WriteError> {
-        let Ok(text) = core::str::from_utf8(&out[start..]) else { return Err(WriteError::NotAnObject) };
+        let Ok(text) = core::str::from_utf8(&out[start..]) else {
+            return Err(WriteError::NotAnObject);
+        };
         if !text.starts_with('{') || !text.ends_with('}') {
             return Err(WriteError::NotAnObject);
         }
         let (mut result_type, mut interim, mut meta, mut cached) = (false, false, None, false);
-        for member in Members::new(text) {
+        for member in RawJson::trusted(text).members() {
             match &*member.name() {
                 "resultType" => {
                     result_type = true;
                     interim = member.value.as_str() != r#""complete""#;
                 }
-                "_meta" => meta = Some((member.range, member.value.get(crate::peer::metadata::SERVER_INFO).is_some())),
+                "_meta" => {
+                    meta = Some((
+                        member.range,
+                        member.value.get(crate::peer::metadata::SERVER_INFO).is_some(),
+                    ))
+                }
                 "ttlMs" => cached = true,
                 _ => {}
             }
@@ -330,7 +329,7 @@ impl Additions<'_> {
         }
         if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
             add(out, br#""ttlMs":"#);
-            jsonrpc::write_integer(out, i64::try_from(cache.ttl_ms).unwrap_or(i64::MAX));
+            Typed(&At(&cache.ttl, self.revision)).write_json(out)?;
             out.extend_from_slice(br#","cacheScope":"#);
             Typed(&At(&cache.scope, self.revision)).write_json(out)?;
         }

@@ -55,8 +55,7 @@ impl Server {
             return self.refuse_initialize(incoming, &bad("`protocolVersion` is a string"));
         };
         // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-003] [VER-004] [VER-005] [VER-007]
-        let revision =
-            Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
+        let revision = Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
         // Absent capabilities are read as none: nothing is lost by serving such a client.
         let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
         let Ok(client) = Capabilities::of_client(declared, revision) else {
@@ -107,10 +106,7 @@ impl Server {
     pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
         let requested = Json::from_serialize(requested).expect("a string is JSON");
         let supported = spelled(self.revisions);
-        let data = format!(
-            r#"{{"supported":{supported},"requested":{}}}"#,
-            requested.as_str()
-        );
+        let data = format!(r#"{{"supported":{supported},"requested":{}}}"#, requested.as_str());
         ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
             .with_data(RawJson::trusted_shared(data.into()))
     }
@@ -121,7 +117,7 @@ impl Server {
             self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
         result.instructions = self.instructions.clone();
-        result.cache = self.cache.clone();
+        let result = result.cached(self.cache.clone());
         self.answer_by_machine(incoming, &Typed(&At(&result, incoming.revision)));
     }
 

@@ -173,7 +173,10 @@ impl Server {
     /// # Errors
     ///
     /// The connection is over.
-    pub fn handle_frame_error(&mut self, error: FrameError) -> Result<Option<Event<'static>>, ConnectionClosed> {
+    pub fn handle_frame_error(
+        &mut self,
+        error: FrameError,
+    ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         self.connection.check_open()?;
         let revision = self.session.as_ref().map(Session::revision);
         self.connection.frame_error(error, revision)

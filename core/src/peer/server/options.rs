@@ -72,7 +72,7 @@ impl ServerOptions {
     /// How long clients may keep what the machine answers by itself, at revisions with caching
     /// hints. By default not at all.
     #[must_use]
-    pub const fn cache(mut self, cache: CacheHints) -> Self {
+    pub fn cache(mut self, cache: CacheHints) -> Self {
         self.cache = cache;
         self
     }

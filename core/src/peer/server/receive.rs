@@ -5,8 +5,8 @@ use crate::jsonrpc::{
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{
-    CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened, Request,
-    RequestHandle, Subject, Violation,
+    CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened,
+    Request, RequestHandle, Subject, Violation,
 };
 use crate::peer::metadata::{Metadata, text};
 use crate::peer::policy::UnknownMethods;
@@ -61,9 +61,8 @@ impl Server {
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
         // before initialization is complete. Nothing else of the message matters.
-        if known == Some(Method::Ping)
-            && self.speaks_legacy()
-            && !mentions_modern(params.as_ref()) {
+        if known == Some(Method::Ping) && self.speaks_legacy() && !mentions_modern(params.as_ref())
+        {
             self.answer_ping(&id, batch);
             return Ok(None);
         }
@@ -91,11 +90,7 @@ impl Server {
         };
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
         // [VER-016]: the request says which era it is of.
-        if modern {
-            self.receive_modern(incoming, now)
-        } else {
-            self.receive_legacy(incoming, now)
-        }
+        if modern { self.receive_modern(incoming, now) } else { self.receive_legacy(incoming, now) }
     }
 
     fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
@@ -128,11 +123,13 @@ impl Server {
             MethodName::Known(method) if served(method) => {
                 // MCP 2026-07-28 basic/index#_meta [META-009]: without the metadata a request is
                 // malformed; for a legacy client the same answer says what to do instead.
-                ErrorObject::invalid_params(if self.revisions.iter().any(|r| r.era() == Era::Modern) {
-                    "send `initialize` first, or the protocol version and client capabilities in `_meta`"
-                } else {
-                    "send `initialize` first"
-                })
+                ErrorObject::invalid_params(
+                    if self.revisions.iter().any(|r| r.era() == Era::Modern) {
+                        "send `initialize` first, or the protocol version and client capabilities in `_meta`"
+                    } else {
+                        "send `initialize` first"
+                    },
+                )
             }
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
@@ -257,17 +254,16 @@ impl Server {
             MethodName::Known(method) => Some(*method),
             MethodName::Other(_) => None,
         };
-        let inputs = if known.is_some_and(Method::allows_input_rounds)
-            && revision.era() == Era::Modern
-        {
-            Inputs {
-                responses: metadata.input_responses,
-                state: metadata.request_state,
-                refused: None,
-            }
-        } else {
-            Inputs::default()
-        };
+        let inputs =
+            if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
+                Inputs {
+                    responses: metadata.input_responses,
+                    state: metadata.request_state,
+                    refused: None,
+                }
+            } else {
+                Inputs::default()
+            };
         let wants_progress = metadata.progress_token.is_some();
         let key = self.connection.requests.insert(InFlight {
             id,
@@ -293,10 +289,8 @@ impl Server {
 
     // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003] [LOG-005]
     fn set_log_level(&mut self, incoming: &Incoming<'_>) {
-        let level = incoming
-            .params
-            .get("level")
-            .and_then(|level| level.decode::<LoggingLevel>().ok());
+        let level =
+            incoming.params.get("level").and_then(|level| level.decode::<LoggingLevel>().ok());
         match (level, &mut self.session) {
             (Some(level), Some(session)) => {
                 session.log_level = level;
@@ -431,9 +425,7 @@ impl Server {
 
 /// Whether the parameters of a `ping` have modern metadata, which no `ping` should.
 fn mentions_modern(params: Option<&RawJson<'_>>) -> bool {
-    params.is_some_and(|params| {
-        params.as_str().contains(crate::peer::metadata::PROTOCOL_VERSION)
-    })
+    params.is_some_and(|params| params.as_str().contains(crate::peer::metadata::PROTOCOL_VERSION))
 }
 
 /// The error that says which capability a request would have needed.

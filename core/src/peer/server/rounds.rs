@@ -12,7 +12,7 @@ use crate::peer::event::{Event, Inputs, Keyed, MethodName, Request, RequestHandl
 use crate::peer::requests::Work;
 use crate::peer::slab::Key;
 use crate::protocol::{
-    At, Capabilities, Capability, InputRequest, InputRequiredResult, Method,
+    At, Capabilities, Capability, InputRequest, InputRequiredResult, Map, Method,
 };
 use crate::{Era, Instant, Revision};
 
@@ -66,12 +66,15 @@ impl Server {
         let count = questions.map_or(0, |questions| questions.iter().count());
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-002]
         // [MRTR-003] [MRTR-004]
+        let unknown = |question: &InputRequest| question.method().is_none();
         let not_allowed = if !entry.method.is_some_and(Method::allows_input_rounds) {
             Some("only tools/call, prompts/get and resources/read can be answered with questions")
         } else if count == 0 && required.request_state.is_none() {
             Some("input required, but neither questions nor a state")
         } else if count > self.connection.limits.inputs_per_round_max {
             Some("more questions than one round may have")
+        } else if questions.into_iter().flat_map(Map::iter).any(|(_, question)| unknown(question)) {
+            Some("a question of a method that hosts do not know")
         } else if entry.rounds >= self.connection.limits.rounds_max {
             Some("more rounds of input than the limit allows")
         } else {
@@ -83,9 +86,10 @@ impl Server {
         }
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005] [CAP-021]
         // MCP 2025-11-25 client/elicitation#capabilities [ELIC-001] [ELIC-005] [SAMP-001] [ROOT-001]
-        let missing = questions.into_iter().flat_map(|questions| questions.iter()).find_map(
-            |(_, question)| missing_for(question, entry.capabilities, revision),
-        );
+        let missing = questions
+            .into_iter()
+            .flat_map(|questions| questions.iter())
+            .find_map(|(_, question)| missing_for(question, entry.capabilities, revision));
         if let Some(capability) = missing {
             let error = if revision.era() == Era::Modern {
                 missing_capability(capability)
@@ -129,7 +133,7 @@ impl Server {
             .input_requests
             .iter()
             .flat_map(|questions| questions.iter())
-            .map(|(key, _)| Question { key: key.clone(), call: None, answer: None })
+            .map(|(key, _)| Question { key: key.into(), call: None, answer: None })
             .collect();
         let waiting = questions.len();
         let state = required.request_state.clone();
@@ -140,7 +144,7 @@ impl Server {
         }
         let asked = required.input_requests.iter().flat_map(|questions| questions.iter());
         for ((_, question), index) in asked.zip(0..) {
-            let method = MethodName::Known(question.method());
+            let Some(method) = question.method().map(MethodName::Known) else { continue };
             let purpose = Purpose::Input { round, index };
             let params = Typed(&At(&question.params(), revision));
             let options = CallOptions::default().timeout(self.connection.timeouts.call_hard);
@@ -241,10 +245,8 @@ impl Server {
 
     /// The connection is over: no answer will come, and none is due.
     pub(super) fn fail_rounds(&mut self) {
-        while let Some(key) = self
-            .connection
-            .requests
-            .find_from(0, |entry| matches!(entry.work, Work::Input { .. }))
+        while let Some(key) =
+            self.connection.requests.find_from(0, |entry| matches!(entry.work, Work::Input { .. }))
         {
             if let Some(entry) = self.connection.requests.remove(key) {
                 self.leave_batch(entry.batch);

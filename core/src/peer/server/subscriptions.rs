@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::catalog::Changes;
-use crate::jsonrpc::{ErrorObject, RequestId, Typed, WriteJson, write_string};
+use crate::jsonrpc::{ErrorObject, RequestId, Typed, WriteJson, write_id, write_string};
 use crate::peer::connection::Flow;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::outbox::Lane;
@@ -11,7 +11,6 @@ use crate::protocol::{At, Capability, Method, SubscriptionFilter};
 use crate::{Era, Revision};
 
 use super::Server;
-use super::answers::write_id;
 use super::receive::Incoming;
 
 impl Server {
@@ -116,7 +115,7 @@ impl Server {
             return Ok(None);
         }
         let honoured = self.honour(asked);
-        let acknowledgement = Typed(&At(&honoured, incoming.revision)).to_owned_json();
+        let acknowledgement = Typed(&At(&honoured, incoming.revision)).to_shared_json();
         let id = incoming.id.clone();
         // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-004]
         if let Ok(filter) = acknowledgement {
@@ -178,7 +177,12 @@ impl Server {
                     Err(ErrorObject::internal("too many subscriptions"))
                 } else {
                     self.catalog
-                        .check(Method::ResourcesRead, Some(&uri), &incoming.params, incoming.revision)
+                        .check(
+                            Method::ResourcesRead,
+                            Some(&uri),
+                            &incoming.params,
+                            incoming.revision,
+                        )
                         .map(|()| {
                             session.subscribed.insert(uri);
                         })
@@ -196,10 +200,8 @@ impl Server {
     // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
     // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019] [CANC-020]
     pub(super) fn end_listening(&mut self) {
-        while let Some(key) = self
-            .connection
-            .requests
-            .find_from(0, |entry| matches!(entry.work, Work::Listening(_)))
+        while let Some(key) =
+            self.connection.requests.find_from(0, |entry| matches!(entry.work, Work::Listening(_)))
         {
             let Some(entry) = self.connection.requests.remove(key) else { return };
             debug_assert_eq!(entry.revision.era(), Era::Modern, "a legacy session has no streams");
@@ -240,4 +242,3 @@ fn write_subscription_meta(out: &mut Vec<u8>, id: &RequestId) {
     write_id(out, id);
     out.push(b'}');
 }
-

@@ -1,0 +1,49 @@
+use core::task::Context;
+
+use crate::Instant;
+use crate::framing::FrameError;
+
+/// One side of a connection with its application attached: what an adapter drives.
+///
+/// An adapter moves bytes and fires timers; it knows no rule of the protocol. Its loop:
+///
+/// 1. [`poll_handlers`](Self::poll_handlers), so that handlers go on;
+/// 2. [`transmit`](Self::transmit) as much as the stream takes without blocking;
+/// 3. wait for the first of: bytes to read (unless [`is_congested`](Self::is_congested)), room to
+///    write (if there was not enough), [`poll_timeout`](Self::poll_timeout), the waker of step 1;
+/// 4. push what came: [`handle_frame`](Self::handle_frame) for all frames that were read,
+///    [`handle_eof`](Self::handle_eof) at the end of input,
+///    [`handle_timeout`](Self::handle_timeout) when the deadline has come; start again.
+///
+/// The loop ends when [`is_drained`](Self::is_drained), or, after the end of input, when the
+/// adapter's patience does: a handler may still be working on an answer that the other side reads.
+pub trait Endpoint {
+    /// Takes one frame, or what the decoder found instead of one.
+    fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant);
+
+    /// Takes the end of the input.
+    fn handle_eof(&mut self, now: Instant);
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Lets handlers go on that can, and takes what the application wants to send. The waker in
+    /// `cx` is woken when there is more to do.
+    fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant);
+
+    /// Shows the bytes that wait to `write`, which says how many it took; again and again until it
+    /// takes fewer than it was shown, or none wait.
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize);
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Whether so much waits to be sent that nothing more should be read.
+    fn is_congested(&self) -> bool;
+
+    /// Whether the connection is over and nothing waits to be sent or answered.
+    fn is_drained(&self) -> bool;
+
+    /// Whether the connection is over, though answers may still be on their way.
+    fn is_closed(&self) -> bool;
+}
