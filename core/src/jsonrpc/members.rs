@@ -58,8 +58,7 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Member<'a>> {
         // A text that is no JSON after all ends the iteration here, and stays ended: the scanner
         // does not move past what is no key.
-        let key = self.scanner.key().ok()?;
-        self.scanner.peek();
+        let key = self.scanner.key()?;
         let start = self.scanner.at();
         self.scanner.trusted_value();
         let text = self.scanner.since(start);
