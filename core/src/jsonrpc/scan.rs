@@ -46,12 +46,9 @@ impl<'a> Scanner<'a> {
     /// The next byte that is not white space, left in place.
     #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
-        loop {
-            match self.text.as_bytes().get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                other => return other.copied(),
-            }
-        }
+        let bytes = self.text.as_bytes();
+        self.at = skip_space(bytes, self.at);
+        bytes.get(self.at).copied()
     }
 
     /// Goes past the byte that [`Scanner::peek`] has shown.
@@ -254,7 +251,11 @@ type Step = Result<usize, usize>;
 /// The offset of the first byte from `at` on that is not white space.
 #[inline]
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
+    // Peers write compact text: one comparison tells that there is nothing to skip.
+    while let Some(byte) = bytes.get(at)
+        && *byte <= b' '
+        && matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+    {
         at += 1;
     }
     at
@@ -317,7 +318,23 @@ fn digits(bytes: &[u8], start: usize) -> Step {
 }
 
 /// Goes past the rest of a string whose opening quote is behind, and its closing quote.
-fn string(bytes: &[u8], mut at: usize) -> Step {
+#[inline(always)]
+fn string(bytes: &[u8], at: usize) -> Step {
+    // The keys of an envelope are shorter than a word.
+    let mut at = at;
+    if let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        match plain_in_word(word) {
+            Some(count) if word.get(count) == Some(&b'"') => return Ok(at + count + 1),
+            Some(count) => at += count,
+            None => at += word.len(),
+        }
+    }
+    long_string(bytes, at)
+}
+
+/// As [`string`], for what is left of a long one or one with escapes.
+#[inline(never)]
+fn long_string(bytes: &[u8], mut at: usize) -> Step {
     loop {
         at = plain_end(bytes, at);
         match bytes.get(at) {
@@ -335,6 +352,7 @@ fn string(bytes: &[u8], mut at: usize) -> Step {
 }
 
 /// Goes past the digits of a `\u` escape, and past a second one if it is half of a pair.
+#[inline(never)]
 fn code_point(bytes: &[u8], at: usize) -> Step {
     let (unit, at) = code_unit(bytes, at)?;
     match unit {
