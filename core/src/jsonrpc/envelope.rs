@@ -104,7 +104,8 @@ impl<'a> Batch<'a> {
             .value(depth)
             .and_then(|()| ahead.end())
             .map_err(|error| Malformed::from(reason(error, ahead.at(), depth)))?;
-        // MCP 2025-06-18 changelog [BATCH-010]: batching is gone.
+        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]:
+        // batching is gone.
         if limit == 0 {
             return Err(Reason::BatchRefused.into());
         }
