@@ -72,13 +72,17 @@ pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malforme
             envelope
                 .fill(&mut scanner, depth)
                 .and_then(|()| scanner.end())
-                .map_err(|error| envelope.unscannable(error, depth))?;
+                .map_err(|error| envelope.unscannable(error, scanner.at(), depth))?;
             envelope.message().map(Frame::Single)
         }
         Some(b'[') => Batch::new(scanner, limits.batch, depth).map(Frame::Batch),
         _ => {
             let scanned = scanner.value(depth).and_then(|()| scanner.end());
-            Err(scanned.map_or_else(|error| reason(error, depth), |()| Reason::NotAnObject).into())
+            Err(match scanned {
+                Ok(()) => Reason::NotAnObject,
+                Err(error) => reason(error, scanner.at(), depth),
+            }
+            .into())
         }
     }
 }
@@ -99,8 +103,9 @@ impl<'a> Batch<'a> {
         ahead
             .value(depth)
             .and_then(|()| ahead.end())
-            .map_err(|error| Malformed::from(reason(error, depth)))?;
-        // MCP 2025-06-18 changelog [BATCH-010]: batching is gone.
+            .map_err(|error| Malformed::from(reason(error, ahead.at(), depth)))?;
+        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]:
+        // batching is gone.
         if limit == 0 {
             return Err(Reason::BatchRefused.into());
         }
@@ -132,7 +137,10 @@ impl<'a> Iterator for Batch<'a> {
         let message = match self.scanner.peek() {
             Some(b'{') => match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX) {
                 Ok(()) => envelope.message(),
-                Err(error) => Err(envelope.unscannable(error, ParseLimits::DEPTH_MAX)),
+                Err(error) => {
+                    let at = self.scanner.at();
+                    Err(envelope.unscannable(error, at, ParseLimits::DEPTH_MAX))
+                }
             },
             first => {
                 self.scanner.trusted_value();
@@ -174,9 +182,8 @@ impl<'a> Envelope<'a> {
             return Ok(());
         }
         loop {
-            let key = scanner.key()?;
+            let key = scanner.key().ok_or(ScanError::Syntax)?;
             let slot = self.slot(key);
-            scanner.peek();
             let start = scanner.at();
             // Noted before the value is known to be right, so that a response is told from a
             // request even if what it carries is too deep.
@@ -194,7 +201,7 @@ impl<'a> Envelope<'a> {
             if scanner.eat(b',') {
                 continue;
             }
-            return if scanner.eat(b'}') { Ok(()) } else { scanner.unexpected() };
+            return if scanner.eat(b'}') { Ok(()) } else { Err(ScanError::Syntax) };
         }
     }
 
@@ -216,15 +223,15 @@ impl<'a> Envelope<'a> {
     }
 
     /// The message, if it is one.
-    fn message(self) -> Result<Message<'a>, Malformed> {
-        let id = self.id.map(read_id);
-        match self.interpret(&id) {
-            Ok(message) => Ok(message),
-            Err(reason) => Err(Malformed { reason, shape: self.shape(), id: self.safe_id(id) }),
-        }
+    fn message(&self) -> Result<Message<'a>, Malformed> {
+        self.interpret().map_err(|reason| Malformed {
+            reason,
+            shape: self.shape(),
+            id: self.safe_id(),
+        })
     }
 
-    fn interpret(&self, id: &Option<Result<RequestId, Reason>>) -> Result<Message<'a>, Reason> {
+    fn interpret(&self) -> Result<Message<'a>, Reason> {
         if let Some(name) = self.duplicate {
             return Err(Reason::DuplicateMember(name));
         }
@@ -235,25 +242,21 @@ impl<'a> Envelope<'a> {
             Some(_) => return Err(Reason::JsonrpcWrong),
         }
         match (self.method, self.result, self.error) {
-            (Some(method), None, None) => self.call(method, id),
+            (Some(method), None, None) => self.call(method),
             (Some(_), ..) => Err(Reason::MethodAndOutcome),
             // MCP 2025-06-18 basic/index#responses [RPC-007]: exactly one of `result` or `error`.
             (None, Some(_), Some(_)) => Err(Reason::ResultAndError),
-            (None, Some(result), None) => self.answer(result, id),
-            (None, None, Some(error)) => self.refusal(error, id),
+            (None, Some(result), None) => self.answer(result),
+            (None, None, Some(error)) => self.refusal(error),
             (None, None, None) => Err(Reason::Purposeless),
         }
     }
 
-    fn call(
-        &self,
-        method: &'a str,
-        id: &Option<Result<RequestId, Reason>>,
-    ) -> Result<Message<'a>, Reason> {
+    fn call(&self, method: &'a str) -> Result<Message<'a>, Reason> {
         // MCP 2026-07-28 basic/index#requests [RPC-002]: an `id` that is a string or an integer.
         // MCP 2026-07-28 basic/index#notifications [RPC-012]: a notification has no `id` member;
         // one that is null makes it a request, and [RPC-003] such an id is refused.
-        let id = id.clone().transpose()?;
+        let id = self.id.map(read_id).transpose()?;
         let method = unquote(method).ok_or(Reason::MethodNotString)?;
         // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
         let params = match self.params {
@@ -267,12 +270,8 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    fn answer(
-        &self,
-        result: &'a str,
-        id: &Option<Result<RequestId, Reason>>,
-    ) -> Result<Message<'a>, Reason> {
-        let id = id.clone().unwrap_or(Err(Reason::IdMissing))?;
+    fn answer(&self, result: &'a str) -> Result<Message<'a>, Reason> {
+        let id = read_id(self.id.ok_or(Reason::IdMissing)?)?;
         // MCP 2026-07-28 schema.json#Result [RPC-010]: a `result` is an object.
         if !result.starts_with('{') {
             return Err(Reason::ResultNotObject);
@@ -281,29 +280,25 @@ impl<'a> Envelope<'a> {
         Ok(Message::Response(ResponseMessage { id: Some(id), outcome }))
     }
 
-    fn refusal(
-        &self,
-        error: &'a str,
-        id: &Option<Result<RequestId, Reason>>,
-    ) -> Result<Message<'a>, Reason> {
+    fn refusal(&self, error: &'a str) -> Result<Message<'a>, Reason> {
         // MCP 2025-11-25 basic/index#error-responses [RPC-009]: receivers accept an error without
         // `id`. JSON-RPC itself writes `null` there, and so do many peers.
-        let id = match id {
-            None | Some(Err(Reason::IdNull)) => None,
-            Some(id) => Some(id.clone()?),
+        let id = match self.id {
+            None | Some("null") => None,
+            Some(id) => Some(read_id(id)?),
         };
         let outcome = Err(read_error(error).ok_or(Reason::ErrorMalformed)?);
         Ok(Message::Response(ResponseMessage { id, outcome }))
     }
 
     /// What could not be scanned to its end.
-    fn unscannable(&self, error: ScanError, depth: usize) -> Malformed {
-        let reason = reason(error, depth);
+    fn unscannable(&self, error: ScanError, at: usize, depth: usize) -> Malformed {
+        let reason = reason(error, at, depth);
         // Of text that is no JSON nothing can be said. Text that goes too deep was right so far.
         if error != ScanError::TooDeep {
             return reason.into();
         }
-        let id = self.safe_id(self.id.map(read_id));
+        let id = self.safe_id();
         // Without its end, a message without `id` is not yet a notification.
         let shape = match self.shape() {
             Shape::Notification => Shape::Unknown,
@@ -313,8 +308,8 @@ impl<'a> Envelope<'a> {
     }
 
     /// The id to answer under. One that occurs twice is no id.
-    fn safe_id(&self, id: Option<Result<RequestId, Reason>>) -> Option<RequestId> {
-        if self.duplicate == Some("id") { None } else { id?.ok() }
+    fn safe_id(&self) -> Option<RequestId> {
+        if self.duplicate == Some("id") { None } else { read_id(self.id?).ok() }
     }
 
     fn shape(&self) -> Shape {
@@ -371,8 +366,7 @@ fn read_error(text: &str) -> Option<ErrorObject<'_>> {
     let mut scanner = Scanner::new(text);
     scanner.bump();
     while scanner.peek() == Some(b'"') {
-        let key = resolve_key(scanner.key().ok()?);
-        scanner.peek();
+        let key = resolve_key(scanner.key()?);
         let start = scanner.at();
         scanner.trusted_value();
         let slot = match key.as_ref() {
@@ -393,9 +387,9 @@ fn read_error(text: &str) -> Option<ErrorObject<'_>> {
     })
 }
 
-const fn reason(error: ScanError, depth: usize) -> Reason {
+const fn reason(error: ScanError, at: usize, depth: usize) -> Reason {
     match error {
-        ScanError::Syntax { at } => Reason::NotJson { at },
+        ScanError::Syntax => Reason::NotJson { at },
         ScanError::TooDeep => Reason::TooDeep { limit: depth },
     }
 }

@@ -78,3 +78,30 @@ impl fmt::Display for ErrorObject<'_> {
 }
 
 impl core::error::Error for ErrorObject<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_unknown_method_is_cut() {
+        // Rule: [RPC-015] [RPC-018].
+        let error = ErrorObject::method_not_found("tools/x");
+        assert_eq!(error.code, ErrorCode::METHOD_NOT_FOUND);
+        assert_eq!(error.message, "method not found: tools/x");
+        let long = "é".repeat(100_000);
+        assert!(ErrorObject::method_not_found(&long).message.len() < 200);
+    }
+
+    #[test]
+    fn an_error_reads_back_from_what_it_serialises_to() {
+        // Rule: [RPC-008].
+        let error = ErrorObject::new(ErrorCode(-1), "no").with_data(RawJson::trusted("[1]"));
+        let text = serde_json::to_string(&error).expect("it serialises");
+        assert_eq!(text, r#"{"code":-1,"message":"no","data":[1]}"#);
+        let read: ErrorObject<'_> = serde_json::from_str(&text).expect("it reads back");
+        assert!(matches!(read.message, Cow::Borrowed("no")));
+        assert_eq!(read, error);
+        assert_eq!(read.into_owned(), error);
+    }
+}

@@ -154,7 +154,7 @@ pub enum Reason {
         limit: usize,
     },
     /// Arrays are not accepted at all: the limit is zero.
-    // MCP 2025-06-18 changelog [BATCH-010]
+    // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
     #[error("batches are not accepted")]
     BatchRefused,
     /// An element of a batch is an array.

@@ -56,10 +56,11 @@ impl<'a> Iterator for Members<'a> {
     type Item = Member<'a>;
 
     fn next(&mut self) -> Option<Member<'a>> {
-        // A text that is no JSON after all ends the iteration here, and stays ended: the scanner
-        // does not move past what is no key.
-        let key = self.scanner.key().ok()?;
-        self.scanner.peek();
+        let Some(key) = self.scanner.key() else {
+            // The end, or text that is no JSON after all: either way there is no going on.
+            self.scanner = Scanner::new("");
+            return None;
+        };
         let start = self.scanner.at();
         self.scanner.trusted_value();
         let text = self.scanner.since(start);
@@ -145,5 +146,8 @@ mod tests {
         ] {
             assert!(RawJson::trusted(text).members().count() <= 1, "{text}");
         }
+        let text = RawJson::trusted("{\"a\" \"b\":1}");
+        let mut members = text.members();
+        assert_eq!((members.next(), members.next()), (None, None));
     }
 }
