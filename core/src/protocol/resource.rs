@@ -181,6 +181,19 @@ message! {
     }
 }
 
+impl ReadResourceParams<'_> {
+    /// The same, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> ReadResourceParams<'static> {
+        ReadResourceParams {
+            uri: Cow::Owned(self.uri.into_owned()),
+            input_responses: self.input_responses.map(RawJson::into_owned),
+            request_state: self.request_state.map(|state| Cow::Owned(state.into_owned())),
+            meta: self.meta.map(RawJson::into_owned),
+        }
+    }
+}
+
 message! {
     /// The parameters of `resources/subscribe` and `resources/unsubscribe`; until 2025-11-25.
     pub struct SubscribeParams {
@@ -295,6 +308,7 @@ mod tests {
             params.to_json_at(Revision::V2025_11_25).unwrap().as_str(),
             r#"{"uri":"file:///a"}"#
         );
+        assert_eq!(params.clone().into_owned(), params);
     }
 
     #[test]
@@ -305,6 +319,13 @@ mod tests {
         assert!(matches!(read(r#"{"uri":"a:b","blob":""}"#), Ok(ResourceContents::Blob(_))));
         assert!(matches!(read(r#"{"uri":"a:b"}"#), Ok(ResourceContents::Unknown(_))));
         assert!(read(r#"{"text":"no address"}"#).is_err());
+    }
+
+    #[test]
+    fn null_for_a_field_with_a_default_is_the_same_as_absent() {
+        let read: ListResourcesResult =
+            serde_json::from_str(r#"{"resources":[],"ttlMs":null,"cacheScope":null}"#).unwrap();
+        assert_eq!(read, ListResourcesResult::new([]));
     }
 
     #[test]

@@ -190,7 +190,7 @@ message! {
             /// The call that it answers.
             tool_use_id: String = "toolUseId" in ALL;
             /// What came out.
-            #[serde(default)]
+            #[serde(default, deserialize_with = "super::wire::or_default")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}

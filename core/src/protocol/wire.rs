@@ -133,7 +133,11 @@ macro_rules! message {
         pub struct $name $(<$lt>)? {
             $( $(#[doc = $rdoc])* $(#[serde($($rserde)*)])* #[serde(rename = $rwire)]
                pub $rfield: $rty, )*
-            $( $(#[doc = $ddoc])* $(#[serde($($dserde)*)])* #[serde(rename = $dwire, default)]
+            $( $(#[doc = $ddoc])* $(#[serde($($dserde)*)])* #[serde(
+                   rename = $dwire,
+                   default,
+                   deserialize_with = "crate::protocol::wire::or_default"
+               )]
                pub $dfield: $dty, )*
             $( $(#[doc = $odoc])* $(#[serde($($oserde)*)])* #[serde(rename = $owire, default)]
                pub $ofield: Option<$oty>, )*
@@ -372,6 +376,13 @@ pub(crate) fn optional_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Cow<'de, str>>, D::Error> {
     Option::<Text<'de>>::deserialize(deserializer).map(|text| text.map(|text| text.0))
+}
+
+/// Reads a field where `null` is the same as absent, which has a default.
+pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Reads a field where `null` is a value and not the same as absent.

@@ -52,7 +52,6 @@ const ELSEWHERE: &[&str] = &[
     "ListResourcesResultResponse",
     "ListToolsResultResponse",
     "MethodNotFoundError",
-    "MissingRequiredClientCapabilityError",
     "Notification",
     "NotificationMetaObject",
     "NotificationParams",
@@ -75,8 +74,6 @@ const ELSEWHERE: &[&str] = &[
     "SubscriptionsListenResultMetaObject",
     "SubscriptionsListenResultResponse",
     "TaskAugmentedRequestParams",
-    "URLElicitationRequiredError",
-    "UnsupportedProtocolVersionError",
     // The answer of the request that the task stands for: any result.
     "GetTaskPayloadResult",
     // Judged as the `params` of the message that they belong to.
@@ -458,6 +455,7 @@ fn every_message_is_valid_and_exact_at_every_revision_that_has_it() {
     elicitation(&mut report);
     input_and_subscriptions(&mut report);
     tasks(&mut report);
+    errors(&mut report);
     report.finish(ELSEWHERE);
 }
 
@@ -1007,4 +1005,26 @@ fn tasks(report: &mut Report) {
     let watched = [SubscriptionFilter::new().task_ids(["t".into()])];
     report.extension("TaskSubscriptionNotifications", None, &watched);
     report.extension("TaskSubscriptionAcknowledgedNotifications", None, &watched);
+}
+
+fn errors(report: &mut Report) {
+    let versions = ["2026-07-28".into()];
+    report.error_data(
+        "UnsupportedProtocolVersionError",
+        -32022,
+        JULY,
+        &[UnsupportedProtocolVersionData::new(versions, "1999-01-01")],
+    );
+    report.error_data(
+        "MissingRequiredClientCapabilityError",
+        -32021,
+        JULY,
+        &[MissingRequiredClientCapabilityData::new(client_capabilities())],
+    );
+    report.error_data(
+        "URLElicitationRequiredError",
+        -32042,
+        NOVEMBER,
+        &[UrlElicitationRequiredData::new([url()])],
+    );
 }

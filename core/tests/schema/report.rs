@@ -16,6 +16,8 @@ enum Wrapping {
     None,
     /// They are the parameters of this method.
     Params(&'static str),
+    /// They are the data of the error with this code.
+    ErrorData(i32),
 }
 
 pub(crate) struct Report {
@@ -62,6 +64,18 @@ impl Report {
     ) {
         self.round_trip(definition, revisions, values);
         self.check(definition, revisions, Wrapping::Params(method), values);
+    }
+
+    /// Values that are the data of the error that the definition says.
+    pub(crate) fn error_data<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        code: i32,
+        revisions: Revisions,
+        values: &[T],
+    ) {
+        self.round_trip(definition, revisions, values);
+        self.check(definition, revisions, Wrapping::ErrorData(code), values);
     }
 
     /// The same of types that borrow from a frame, which no frame of its own can show here.
@@ -234,6 +248,10 @@ fn judge(
     let payload = match wrapping {
         Wrapping::None => Some(definition),
         Wrapping::Params(_) => member("params"),
+        Wrapping::ErrorData(_) => {
+            let (parts, _) = schema.members(member("error").unwrap(), None);
+            parts.into_iter().rfind(|(key, _)| *key == "data").map(|(_, data)| data)
+        }
     };
     let members = payload.map(|payload| schema.members(payload, None).0).unwrap_or_default();
     let mut verdict = Verdict::default();
@@ -263,6 +281,10 @@ fn judge(
                 message["id"] = json!(1);
             }
             value = message;
+        }
+        if let Wrapping::ErrorData(code) = wrapping {
+            let error = json!({ "code": code, "message": "m", "data": value });
+            value = json!({ "jsonrpc": "2.0", "id": 1, "error": error });
         }
         let found = schema.faults(&value, &json!({ "$ref": reference(schema, name) }));
         verdict.faults.extend(
