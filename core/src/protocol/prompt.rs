@@ -9,8 +9,8 @@ use super::cache::{CacheScope, Ttl, cacheable};
 use super::content::ContentBlock;
 use super::implementation::Icon;
 use super::map::Map;
+use super::message::message;
 use super::meta::Meta;
-use super::wire::message;
 use crate::jsonrpc::RawJson;
 
 message! {

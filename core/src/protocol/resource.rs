@@ -10,8 +10,8 @@ use serde::de::{Deserializer, Error as _};
 use super::annotations::Annotations;
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::implementation::Icon;
+use super::message::{forward_wire, message};
 use super::meta::Meta;
-use super::wire::{forward_wire, message};
 use crate::jsonrpc::{Json, RawJson};
 
 message! {
@@ -33,6 +33,7 @@ message! {
             /// Its media type.
             mime_type: String = "mimeType" in ALL;
             /// Its size in bytes, before any encoding.
+            #[serde(deserialize_with = "super::wire::whole")]
             size: u64 as u64 = "size" in ALL;
             /// Pictures to show; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;

@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::content::ContentBlock;
 use super::implementation::Icon;
+use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{is_object, is_object_schema, message, word};
+use super::wire::{is_object, is_object_schema};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The longest tool name that [`check_tool_name`] accepts, in characters.
@@ -327,6 +328,17 @@ mod tests {
             object.to_json_at(Revision::V2025_06_18).unwrap().as_str(),
             r#"{"content":[],"structuredContent":{"a":1}}"#
         );
+    }
+
+    #[test]
+    fn data_is_also_text_and_a_failure_is_marked() {
+        // Rule: [TOOL-008] [TOOL-018].
+        let data = CallToolResult::structured(&[7]).unwrap();
+        assert_eq!(data.content, [ContentBlock::text("[7]")]);
+        assert_eq!(data.is_error, None);
+        let failure = CallToolResult::error("no such city");
+        assert_eq!(failure.is_error, Some(true));
+        assert_eq!(failure.content[0].as_text(), Some("no such city"));
     }
 
     #[test]

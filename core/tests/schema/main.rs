@@ -2,7 +2,10 @@
 //! member that the schema does not list; what the schema lists can be written; and the official
 //! examples survive reading and writing.
 
+mod definitions;
 mod examples;
+mod inputs;
 mod messages;
 mod report;
+mod samples;
 mod spec;
