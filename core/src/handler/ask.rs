@@ -50,7 +50,8 @@ impl Ask {
     /// Always: that is how the handler ends for now.
     pub fn into_result<T>(self) -> Result<T, Error> {
         let mut required = InputRequiredResult::new();
-        required.input_requests = (self.requests.iter().len() > 0).then_some(self.requests);
+        let asks = !self.requests.is_empty();
+        required.input_requests = asks.then_some(self.requests);
         required.request_state = self.state;
         Err(Error::InputRequired(Box::new(required)))
     }

@@ -13,16 +13,21 @@ use crate::Revision;
 use crate::catalog::Catalog;
 use crate::jsonrpc::{Json, RawJson};
 use crate::peer::{Inputs, Request, RequestHandle};
-use crate::protocol::{Capabilities, CompleteParams, LoggingLevel};
+use crate::protocol::{
+    Capabilities, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
+};
 
 use super::mailbox::Mailbox;
-use super::reply::{Error, OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
+use super::reply::{
+    Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling, OfTool,
+};
 
 /// A request on its way to a handler.
 #[derive(Debug)]
 pub struct Received<'r, 'f> {
     pub(super) request: &'r Request<'f>,
-    pub(super) outlet: &'r Outlet,
+    /// Where a server's handlers leave what they want; a host's have nothing to leave.
+    pub(super) outlet: Option<&'r Outlet>,
     /// Variables of the resource template that matched.
     pub(super) variables: Vec<(String, String)>,
 }
@@ -59,7 +64,7 @@ pub struct Context {
     capabilities: Capabilities,
     wants_progress: bool,
     inputs: Inputs<'static>,
-    outlet: Outlet,
+    outlet: Option<Outlet>,
 }
 
 impl Context {
@@ -75,7 +80,7 @@ impl Context {
             } else {
                 request.inputs.clone().into_owned()
             },
-            outlet: Arc::clone(received.outlet),
+            outlet: received.outlet.map(Arc::clone),
         }
     }
 
@@ -143,8 +148,10 @@ impl Context {
     }
 
     fn send(&self, command: Command) {
-        // A closed connection has nobody to tell.
-        let _sent = self.outlet.send(command);
+        if let Some(outlet) = &self.outlet {
+            // A closed connection has nobody to tell.
+            let _sent = outlet.send(command);
+        }
     }
 }
 
@@ -259,4 +266,34 @@ impl<A: DeserializeOwned> FromReceived<OfRequest> for Call<A> {
 
 fn invalid_params(error: &serde_json::Error) -> Error {
     Error::invalid_params(error.to_string())
+}
+
+/// A question to a host: what is asked, and at which revision.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Question<P> {
+    /// What is asked.
+    pub params: P,
+    /// The revision that governs it.
+    pub revision: Revision,
+}
+
+macro_rules! questions {
+    ($($of:ty, $params:ty);+) => { $(
+        impl FromReceived<$of> for Question<$params> {
+            fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+                let params = received.request.params.decode();
+                let params = params.map_err(|error| invalid_params(&error))?;
+                Ok(Self { params, revision: received.request.revision })
+            }
+        }
+    )+ };
+}
+
+questions!(OfElicitation, ElicitParams; OfSampling, CreateMessageParams);
+
+impl FromReceived<OfRoots> for Question<()> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        Ok(Self { params: (), revision: received.request.revision })
+    }
 }

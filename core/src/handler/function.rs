@@ -74,7 +74,9 @@ where
             Err(done) => Step::Done(done),
             Ok(input) => {
                 let answer = self(input);
-                Step::Running(Box::pin(async move { answer.await.into_outcome() }))
+                let task: <Shared as Kind>::Task =
+                    Box::pin(async move { answer.await.into_outcome() });
+                Step::Running(task)
             }
         })
     }
@@ -105,7 +107,9 @@ where
             Err(done) => Step::Done(done),
             Ok(input) => {
                 let function = Rc::clone(&function);
-                Step::Running(Box::pin(async move { function(input).await.into_outcome() }))
+                let task: <Local as Kind>::Task =
+                    Box::pin(async move { function(input).await.into_outcome() });
+                Step::Running(task)
             }
         })
     }

@@ -45,6 +45,7 @@ impl Kind for Local {
 }
 
 mod sealed {
+    #[allow(unnameable_types, reason = "so that nobody else implements it")]
     pub trait Sealed {}
     impl Sealed for super::Shared {}
     impl Sealed for super::Local {}

@@ -84,6 +84,11 @@ impl<C> Mailbox<C> {
         false
     }
 
+    /// Whether handlers can go on and no command waits.
+    pub(super) fn has_only_ready(&self) -> bool {
+        self.inner.lock().commands.is_empty()
+    }
+
     /// Nobody takes commands any more. What is there is given back.
     pub(super) fn close(&self) -> VecDeque<C> {
         let mut inner = self.inner.lock();

@@ -361,6 +361,12 @@ impl Client {
         self.connection.closed.is_some() && self.connection.outbox.len() == 0
     }
 
+    /// Whether the connection is over.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.connection.closed.is_some()
+    }
+
     /// What was agreed on, once the connection is open.
     #[must_use]
     pub const fn session(&self) -> Option<&Session> {

@@ -141,6 +141,8 @@ impl Server {
             batches: Slab::new(),
         };
         server.modern = server.declared_set(Revision::LATEST);
+        // What the catalog was made with is no news.
+        let _initial = server.catalog.take_changes();
         server
     }
 
@@ -319,6 +321,12 @@ impl Server {
         self.connection.closed.is_some()
             && self.connection.requests.len() == 0
             && self.connection.outbox.len() == 0
+    }
+
+    /// Whether the connection is over, though answers may still be due.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.connection.closed.is_some()
     }
 
     /// The legacy session, once a client opened one.
