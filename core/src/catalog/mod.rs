@@ -40,7 +40,7 @@ pub use error::CatalogError;
 pub use item::ItemKind;
 use item::{Schemas, ToolItem};
 use list::List;
-pub use page::Page;
+pub use page::{PAGE_SIZE_DEFAULT, Page};
 pub use template::{InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, match_template};
 pub use uri::{InvalidUri, check_uri};
 pub use validator::{CompiledSchema, Invalid, Validator};
@@ -48,11 +48,6 @@ pub use validator::{CompiledSchema, Invalid, Validator};
 use crate::jsonrpc::Json;
 use crate::protocol::wire::{is_object, is_object_schema};
 use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
-
-/// The page size of a new catalog. Many clients never ask for a second page, so that a page should
-/// hold what real servers offer, of which few have more than a hundred tools; and of a list that is
-/// longer still, a page of usual entries stays within a megabyte.
-pub const PAGE_SIZE_DEFAULT: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// What a server offers. See the [module](self) for what it does with it.
 ///
@@ -128,13 +123,6 @@ impl Catalog {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// How many entries a list method answers with at once; `None` for all of them. By default
-    /// [`PAGE_SIZE_DEFAULT`].
-    pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
-        self.page_size = size;
-        self
     }
 
     /// Which lists were edited since the last call, or since the catalog was made.
@@ -311,7 +299,8 @@ impl Catalog {
     }
 
     /// The first resource template that `uri` follows, and the values of its variables; see
-    /// [`match_template`], which also bounds the work for each template.
+    /// [`match_template`] for their form. The work is that of one match for each template that
+    /// starts as the URI does, and next to nothing for the others.
     #[must_use]
     pub fn find_template(&self, uri: &str) -> Option<(&ResourceTemplate, Vec<(String, String)>)> {
         // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]

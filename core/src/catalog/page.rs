@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::num::NonZeroUsize;
 
 use super::Catalog;
 use super::cursor::{read_cursor, write_cursor};
@@ -11,6 +12,11 @@ use super::list::List;
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, WriteError, WriteJson, write_string};
 use crate::protocol::revision::Era;
 use crate::protocol::{CacheHints, Method, Revision, Wire};
+
+/// The page size of a new catalog. Many clients never ask for a second page, so that a page should
+/// hold what real servers offer, of which few have more than a hundred tools; and of a list that is
+/// longer still, a page of usual entries stays within a megabyte.
+pub const PAGE_SIZE_DEFAULT: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// The result of a list method: one page. Written with [`WriteJson`]; nothing is copied before.
 #[derive(Clone, Debug)]
@@ -23,6 +29,13 @@ pub struct Page<'c> {
 }
 
 impl Catalog {
+    /// How many entries a list method answers with at once; `None` for all of them. By default
+    /// [`PAGE_SIZE_DEFAULT`].
+    pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
+        self.page_size = size;
+        self
+    }
+
     /// The page of a list method that `params` asks for, as the result to answer with: of the form
     /// of `revision`, and with the hints of `cache` where that has them.
     ///
@@ -127,7 +140,6 @@ impl WriteJson for Page<'_> {
 
 #[cfg(test)]
 mod tests {
-    use core::num::NonZeroUsize;
     use core::time::Duration;
 
     use super::*;

@@ -74,7 +74,30 @@ pub(super) fn parse(template: &str) -> Result<Vec<Piece<'_>>, InvalidTemplate> {
             rest = tail;
         }
     }
+    keep_out_of_the_query(&mut pieces);
     Ok(pieces)
+}
+
+/// Reserved values would take the query and the fragment too, and what comes after them be absent:
+/// where the template has an expression for these, the values end before them.
+fn keep_out_of_the_query(pieces: &mut [Piece<'_>]) {
+    let mut followed: Option<u8> = None;
+    for piece in pieces.iter_mut().rev() {
+        match piece {
+            Piece::Pairs { lead: Some(b'?'), .. } => followed = Some(b'?'),
+            Piece::Value { lead: Some(b'#'), .. } => followed = Some(b'#'),
+            Piece::Value { lead: None | Some(b','), stops, .. } => {
+                *stops = match (followed, &**stops) {
+                    (Some(b'?'), b"") => b"?#",
+                    (Some(b'?'), b",") => b",?#",
+                    (Some(_), b"") => b"#",
+                    (Some(_), b",") => b",#",
+                    (_, others) => others,
+                };
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Checks that the URIs are absolute, as far as the text before the first expression tells.

@@ -28,7 +28,8 @@ pub fn check_template(template: &str) -> Result<(), InvalidTemplate> {
 /// The values with which `template` expands to `uri`, by variable in the order of the template;
 /// `None` if it does not, or is not well-formed.
 ///
-/// * `{id}` is at least one character, up to the next `/`, `?` or `#`; `{+path}` takes these too.
+/// * `{id}` is at least one character, up to the next `/`, `?` or `#`; `{+path}` takes these too,
+///   but leaves the query to a later `{?q}` and the fragment to a later `{#part}`.
 /// * `{/seg}`, `{.ext}`, `{#part}`, `{;p}`, `{?q}` and `{&q}` may be absent, and then have no pair.
 ///   Query parameters may come in any order; others than those named do not fit.
 /// * Where several readings fit, earlier variables are as long as they can be.
@@ -184,6 +185,10 @@ mod tests {
             ("db://{table}/{row}", "db://users/a%20b", "table=users row=a b"),
             ("file:///{+path}", "file:///src/main.rs", "path=src/main.rs"),
             ("file:///{+path}/info", "file:///a/info/b/info", "path=a/info/b"),
+            ("f:{+path}{?q}", "f:a/b?q=1", "path=a/b q=1"),
+            ("f:{+path}{?q}{#f}", "f:a/b#c", "path=a/b f=c"),
+            ("f:{+path}{#f}", "f:a?b#c", "path=a?b f=c"),
+            ("f:{+path}{;v}", "f:a;v=1", "path=a;v=1"),
             ("f:{name}.{ext}", "f:a.b.c", "name=a.b ext=c"),
             ("f:{x,y}", "f:1,2", "x=1 y=2"),
             ("f:x{/a,b}", "f:x/1/2", "a=1 b=2"),
@@ -239,6 +244,32 @@ mod tests {
         let longer = ["a:", &"x".repeat(TEMPLATE_URI_LENGTH_MAX - 1)].concat();
         assert!(match_template("a:{id}", &uri).is_some());
         assert_eq!(match_template("a:{id}", &longer), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_brings_the_matcher_down(
+            template in "(a:)?([a:/?&;,.xé%]|[{][+#./;?&]?[xy,*:1]{0,4}[}]|[{}]){0,6}",
+            uri in "(a:)?[a:/?&;=,.xy1é%#]{0,24}",
+        ) {
+            let found = match_template(&template, &uri);
+            proptest::prop_assert!(found.is_none() || check_template(&template).is_ok());
+            let _checked = super::super::uri::check_uri(&uri);
+        }
+
+        #[test]
+        fn what_is_put_into_a_template_comes_out_again(
+            id in "[a-z0-9._~-]{1,8}",
+            path in "[a-z0-9/]{1,12}",
+            limit in "[0-9]{1,4}",
+        ) {
+            let uri = ["db://", &id, "/rows/", &path, "?limit=", &limit].concat();
+            let found = match_template("db://{id}/rows/{+path}{?after,limit}", &uri);
+            let expected = [("id", id), ("path", path), ("limit", limit)];
+            let expected: Vec<_> =
+                expected.into_iter().map(|(name, value)| (String::from(name), value)).collect();
+            proptest::prop_assert_eq!(found, Some(expected));
+        }
     }
 
     #[test]
