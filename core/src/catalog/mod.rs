@@ -38,14 +38,13 @@ use core::num::NonZeroUsize;
 
 pub use error::CatalogError;
 pub use item::ItemKind;
-use item::{Schemas, ToolItem};
+use item::ToolItem;
 use list::List;
 pub use page::{PAGE_SIZE_DEFAULT, Page};
 pub use template::{InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, match_template};
 pub use uri::{InvalidUri, check_uri};
 pub use validator::{CompiledSchema, Invalid, Validator};
 
-use crate::jsonrpc::Json;
 use crate::protocol::wire::{is_object, is_object_schema};
 use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
 
@@ -197,10 +196,10 @@ impl Catalog {
             return Err(invalid_schema(tool, "inputSchema", reason));
         }
         // MCP 2026-07-28 server/tools#structured-content [TOOL-017]: of any type.
-        if !tool.output_schema.as_ref().is_none_or(|schema: &Json| is_object(schema)) {
+        if !tool.output_schema.as_ref().is_none_or(is_object) {
             return Err(invalid_schema(tool, "outputSchema", "must be a JSON object"));
         }
-        let schemas: Schemas = self.compile(&tool)?;
+        let schemas = self.compile(&tool)?;
         Ok(ToolItem { tool, schemas })
     }
 
@@ -392,5 +391,4 @@ fn check_prompt(prompt: &Prompt) -> Result<(), CatalogError> {
 }
 
 #[cfg(test)]
-#[path = "catalog_tests.rs"]
 mod tests;

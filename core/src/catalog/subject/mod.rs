@@ -201,5 +201,4 @@ fn shown(text: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "subject_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 use alloc::string::{String, ToString};
 
 use super::*;
-use crate::jsonrpc::RawJson;
+use crate::jsonrpc::{Json, RawJson};
 use crate::protocol::{InvalidToolName, PromptArgument, TaskSupport, ToolExecution};
 
 fn json(text: &str) -> Json {
