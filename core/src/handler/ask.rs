@@ -6,9 +6,8 @@ use alloc::string::{String, ToString};
 use serde::de::DeserializeOwned;
 
 use crate::protocol::{
-    CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult,
-    ElicitSchema, ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult,
-    ListRootsResult,
+    CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema,
+    ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
 };
 
 use super::context::Context;
@@ -180,4 +179,3 @@ impl Elicit {
         ElicitParams::from(ElicitUrlParams::new(message, url).elicitation_id(id)).into()
     }
 }
-

@@ -161,10 +161,11 @@ impl Client {
         name: &str,
         arguments: &A,
     ) -> ClientCall<CallToolResult> {
-        let params = RawJson::from_serialize(arguments).map_err(WriteError::from).and_then(|text| {
-            let params = CallToolParams::new(name).arguments(text);
-            self.write(&params)
-        });
+        let params =
+            RawJson::from_serialize(arguments).map_err(WriteError::from).and_then(|text| {
+                let params = CallToolParams::new(name).arguments(text);
+                self.write(&params)
+            });
         self.start(Method::ToolsCall, params)
     }
 

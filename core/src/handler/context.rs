@@ -19,7 +19,8 @@ use crate::protocol::{
 
 use super::mailbox::Mailbox;
 use super::reply::{
-    Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling, OfTool,
+    Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
+    OfTool,
 };
 
 /// A request on its way to a handler.

@@ -58,7 +58,9 @@ where
 {
     fn into_function(self) -> <Shared as Kind>::Function {
         Arc::new(move |received: Received<'_, '_>| {
-            Step::Done(decode(received).map_or_else(|done| done, |input| self(input).into_outcome()))
+            Step::Done(
+                decode(received).map_or_else(|done| done, |input| self(input).into_outcome()),
+            )
         })
     }
 }
@@ -90,7 +92,9 @@ where
 {
     fn into_function(self) -> <Local as Kind>::Function {
         Rc::new(move |received: Received<'_, '_>| {
-            Step::Done(decode(received).map_or_else(|done| done, |input| self(input).into_outcome()))
+            Step::Done(
+                decode(received).map_or_else(|done| done, |input| self(input).into_outcome()),
+            )
         })
     }
 }

@@ -118,11 +118,7 @@ impl Pending {
     }
 
     /// Looks for something, and leaves the waker where it is not there yet.
-    fn poll<T>(
-        &self,
-        cx: &Context<'_>,
-        find: impl FnOnce(&mut Inner) -> Option<T>,
-    ) -> Poll<T> {
+    fn poll<T>(&self, cx: &Context<'_>, find: impl FnOnce(&mut Inner) -> Option<T>) -> Poll<T> {
         let mut inner = self.inner.lock();
         match find(&mut inner) {
             Some(found) => Poll::Ready(found),

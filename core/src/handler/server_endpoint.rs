@@ -206,9 +206,7 @@ impl<K: Kind> ServerEndpoint<K> {
         let _answered = match outcome {
             Outcome::Result(body) => self.machine.respond(handle, &body),
             Outcome::Error(error) => self.machine.reject(handle, error),
-            Outcome::InputRequired(required) => {
-                self.machine.require_input(request, &required, now)
-            }
+            Outcome::InputRequired(required) => self.machine.require_input(request, &required, now),
         };
     }
 

@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, LoggingLevel, Method, Side, ServerCapabilities, Wire,
+    Capabilities, Implementation, LoggingLevel, Method, ServerCapabilities, Side, Wire,
 };
 use crate::{Instant, Revision};
 
