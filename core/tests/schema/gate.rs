@@ -11,9 +11,8 @@ use crate::spec::{Schema, folder};
 /// The methods in a union of the schema, such as `ClientRequest`.
 fn in_schema(schema: &Schema, union: &str) -> BTreeSet<String> {
     let Some(definition) = schema.definition(union) else { return BTreeSet::new() };
-    let method = |definition: &Value| {
-        definition["properties"]["method"]["const"].as_str().map(String::from)
-    };
+    let method =
+        |definition: &Value| definition["properties"]["method"]["const"].as_str().map(String::from);
     match definition["anyOf"].as_array() {
         None => method(definition).into_iter().collect(),
         Some(members) => members
