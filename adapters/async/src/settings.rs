@@ -16,8 +16,8 @@ pub struct Settings {
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]: a server exits promptly when its
     // input ends.
     pub linger: Duration,
-    /// How many frames are taken in one poll before other tasks get their turn. 512: about a
-    /// millisecond's work.
+    /// How many frames are taken in one poll before other tasks get their turn; a look at the
+    /// stream counts as one. 512: about a millisecond's work.
     pub frames_per_poll_max: usize,
 }
 
