@@ -70,8 +70,9 @@ mod tests {
         let mut timer = TokioTimer::new();
         let start = timer.now();
         let at = |millis| start + std::time::Duration::from_millis(millis);
+        let mut before = before.iter();
         poll_fn(|cx| {
-            for &millis in before {
+            for &millis in before.by_ref() {
                 assert!(timer.poll_until(cx, at(millis)).is_pending());
             }
             timer.poll_until(cx, at(millis))
