@@ -16,7 +16,7 @@ mod outbox;
 mod policy;
 mod requests;
 pub mod server;
-mod slab;
+pub(crate) mod slab;
 
 pub use client::{Client, ClientOptions};
 pub use connection::CallOptions;

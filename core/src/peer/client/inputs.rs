@@ -14,7 +14,7 @@ use crate::peer::event::{
 };
 use crate::peer::outbox::Lane;
 use crate::peer::slab::Key;
-use crate::protocol::{At, Capabilities, Method, Role, Wire};
+use crate::protocol::{At, Capabilities, Method, Side, Wire};
 use crate::{Instant, Revision};
 
 use super::Client;
@@ -300,7 +300,7 @@ fn question<'f>(
     let method = method?;
     let gates = match method {
         Method::SamplingCreateMessage | Method::RootsList | Method::ElicitationCreate => {
-            method.row().side(Role::Server).gates
+            method.row().side(Side::Server).gates
         }
         _ => return None,
     };

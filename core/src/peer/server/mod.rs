@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, LoggingLevel, Method, Role, ServerCapabilities, Wire,
+    Capabilities, Implementation, LoggingLevel, Method, ServerCapabilities, Side, Wire,
 };
 use crate::{Instant, Revision};
 
@@ -127,7 +127,7 @@ impl Server {
         let identity_meta =
             if anonymous { Vec::new() } else { lifecycle::identity_meta(&identity) };
         let mut server = Self {
-            connection: Connection::new(Role::Server, limits, timeouts, policy, seed),
+            connection: Connection::new(Side::Server, limits, timeouts, policy, seed),
             identity,
             instructions,
             revisions,
@@ -141,6 +141,8 @@ impl Server {
             batches: Slab::new(),
         };
         server.modern = server.declared_set(Revision::LATEST);
+        // What the catalog was made with is no news.
+        let _initial = server.catalog.take_changes();
         server
     }
 
@@ -237,7 +239,7 @@ impl Server {
         if !session.initialized && method != Method::Ping {
             return Err(CallError::NotOpen);
         }
-        method.row().check(Role::Server, session.revision, session.client, session.server)?;
+        method.row().check(Side::Server, session.revision, session.client, session.server)?;
         let method = MethodName::Known(method);
         let parts = MetaParts::default();
         let purpose = Purpose::Application;
@@ -321,6 +323,12 @@ impl Server {
             && self.connection.outbox.len() == 0
     }
 
+    /// Whether the connection is over, though answers may still be due.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.connection.closed.is_some()
+    }
+
     /// The legacy session, once a client opened one.
     #[must_use]
     pub const fn session(&self) -> Option<&Session> {
@@ -355,7 +363,7 @@ impl Server {
     ) -> Result<(), WriteError> {
         let Some(session) = &self.session else { return Ok(()) };
         let open =
-            method.row().check(Role::Server, session.revision, session.client, session.server);
+            method.row().check(Side::Server, session.revision, session.client, session.server);
         if open.is_err() || self.connection.closed.is_some() {
             return Ok(());
         }
