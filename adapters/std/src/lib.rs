@@ -9,6 +9,16 @@
 //!   [`PipeStream`] and [`Clock`], for the [`Driver`](mcp_sansio_async::Driver) that all adapters
 //!   share.
 //!
+//! ```no_run
+//! use mcp_sansio::handler::Server;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Server::new("weather", "1.0.0");
+//! mcp_sansio_std::serve_stdio(server.endpoint(mcp_sansio_std::seed())?)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Nothing here knows a rule of the protocol beyond the streams and the processes themselves.
 
 #![forbid(unsafe_code)]
@@ -19,6 +29,7 @@ mod clock;
 mod conduit;
 #[cfg(unix)]
 mod descriptor;
+mod entropy;
 mod executor;
 #[cfg(unix)]
 mod fd_stream;
@@ -35,10 +46,11 @@ pub use child::{
     ChildOptions, ChildServer, ExitReport, Force, SpawnError, Stderr, spawn, spawn_with,
 };
 pub use clock::{Clock, now};
+pub use entropy::seed;
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
-pub use mcp_sansio_async::{ByteStream, DriveError, Settings};
+pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
