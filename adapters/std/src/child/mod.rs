@@ -44,49 +44,6 @@ impl Default for ChildOptions {
     }
 }
 
-/// Starts a server as a child process and returns it with the stream to talk to it.
-///
-/// # Errors
-///
-/// It did not start: see [`SpawnError`].
-pub fn spawn(command: Command) -> Result<(ChildServer, PipeStream), SpawnError> {
-    spawn_with(command, ChildOptions::default())
-}
-
-/// As [`spawn`], with options of the caller's.
-///
-/// # Errors
-///
-/// It did not start: see [`SpawnError`].
-// MCP 2026-07-28 basic/transports/stdio [STDIO-007]: the client launches the server and talks over
-// its standard streams.
-pub fn spawn_with(
-    mut command: Command,
-    options: ChildOptions,
-) -> Result<(ChildServer, PipeStream), SpawnError> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| SpawnError::of(&command, error))?;
-    // All three are there, as they are pipes.
-    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
-        kill(&mut child);
-        return Err(SpawnError::system(&command, io::ErrorKind::BrokenPipe.into()));
-    };
-    let ChildOptions { stderr: destination, stderr_lines_max, patience, term_patience } = options;
-    let parts = PipeStream::child(stdout, stdin).and_then(|stream| {
-        Ok((stream, StderrThread::spawn(stderr, destination, stderr_lines_max)?))
-    });
-    match parts {
-        Ok((stream, stderr)) => {
-            Ok((ChildServer { child, stderr, patience, term_patience }, stream))
-        }
-        Err(error) => {
-            kill(&mut child);
-            Err(SpawnError::system(&command, error))
-        }
-    }
-}
-
 /// A server that runs as a child process.
 ///
 /// Its standard input belongs to the stream that came with it: drop or close that first, which
@@ -102,6 +59,48 @@ pub struct ChildServer {
 }
 
 impl ChildServer {
+    /// Starts a server as a child process and returns it with the stream to talk to it.
+    ///
+    /// # Errors
+    ///
+    /// It did not start: see [`SpawnError`].
+    pub fn spawn(command: Command) -> Result<(Self, PipeStream), SpawnError> {
+        Self::spawn_with(command, ChildOptions::default())
+    }
+
+    /// As [`spawn`](Self::spawn), with options of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// It did not start: see [`SpawnError`].
+    // MCP 2026-07-28 basic/transports/stdio [STDIO-007]: the client launches the server and talks over
+    // its standard streams.
+    pub fn spawn_with(
+        mut command: Command,
+        options: ChildOptions,
+    ) -> Result<(Self, PipeStream), SpawnError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| SpawnError::of(&command, error))?;
+        // All three are there, as they are pipes.
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            kill(&mut child);
+            return Err(SpawnError::system(&command, io::ErrorKind::BrokenPipe.into()));
+        };
+        let ChildOptions { stderr: destination, stderr_lines_max, patience, term_patience } =
+            options;
+        let parts = PipeStream::child(stdout, stdin).and_then(|stream| {
+            Ok((stream, StderrThread::spawn(stderr, destination, stderr_lines_max)?))
+        });
+        match parts {
+            Ok((stream, stderr)) => Ok((Self { child, stderr, patience, term_patience }, stream)),
+            Err(error) => {
+                kill(&mut child);
+                Err(SpawnError::system(&command, error))
+            }
+        }
+    }
+
     /// The id that the system has given the process.
     #[must_use]
     pub fn id(&self) -> u32 {
