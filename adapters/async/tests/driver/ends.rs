@@ -73,7 +73,7 @@ fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
     assert_eq!(stream.written(), "before\n");
 
     let stream = Scripted::default().step(Step::End);
-    let stream = stream.writes([Step::Take(2), Step::Pending, Step::Pending]);
+    let stream = stream.writes([Step::Take(2)]).writes(vec![Step::Pending; 4]);
     let mut bench = Bench::new(Echo::default(), stream.clone());
     bench.driver.endpoint_mut().say("before");
     assert!(bench.poll().is_pending());
