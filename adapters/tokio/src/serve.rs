@@ -64,7 +64,7 @@ where
 /// # Panics
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
-// MCP 2026-07-28 basic/transports/stdio [STDIO-002] [STDIO-003]: only the driver writes to the
+// MCP 2025-11-25 basic/transports#stdio [STDIO-002] [STDIO-003]: only the driver writes to the
 // stream.
 pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
