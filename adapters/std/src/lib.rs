@@ -41,6 +41,8 @@ mod serve;
 mod standard_output;
 mod stop;
 mod threaded_stream;
+#[cfg(feature = "jsonschema")]
+mod validator;
 mod wait;
 
 pub use background::Background;
@@ -61,4 +63,6 @@ pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
+#[cfg(feature = "jsonschema")]
+pub use validator::SchemaValidator;
 pub use wait::Wait;
