@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use serde::ser::Serializer;
 
+use super::message::{message, word};
 use super::revision::Revision;
-use super::wire::{Wire, message, word};
+use super::wire::Wire;
 
 message! {
     /// Hints for whoever shows or uses a piece of content; none of them binds.

@@ -5,8 +5,9 @@ use core::time::Duration;
 use serde::ser::Serializer;
 use serde::{Deserialize, Deserializer};
 
+use super::message::word;
 use super::revision::Revision;
-use super::wire::{Wire, word};
+use super::wire::Wire;
 
 /// What a server says of caching a result.
 ///

@@ -1,8 +1,8 @@
 //! What a client or a server says that it can do, exactly as each revision spells it.
 
 use super::map::Map;
+use super::message::message;
 use super::revision::Revision;
-use super::wire::message;
 use crate::jsonrpc::Json;
 
 /// An open object of settings. Being there, though empty, is what declares the capability.
@@ -35,6 +35,7 @@ message! {
 
 message! {
     /// Details of [`ClientCapabilities::roots`].
+    // MCP 2025-11-25 client/roots#capabilities [CAP-007]
     #[derive(Default)]
     pub struct RootsCapability {
         required {}

@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::map::Map;
+use super::message::{forward_wire, message, tagged};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{Wire, forward_wire, message, tagged};
+use super::wire::Wire;
 
 /// The most values that one answer holds.
 // MCP 2026-07-28 server/utilities/completion#completion-results [COMP-003]
@@ -128,7 +129,7 @@ pub struct Completion {
     /// The values.
     pub values: Vec<String>,
     /// How many there are in all, if known.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::wire::whole")]
     pub total: Option<u64>,
     /// Whether there are more than these.
     #[serde(default, rename = "hasMore")]

@@ -7,10 +7,11 @@ use serde::ser::Serializer;
 
 use super::annotations::Annotations;
 use super::implementation::Icon;
+use super::message::{message, tagged};
 use super::meta::Meta;
 use super::resource::{BlobResourceContents, ResourceContents};
 use super::revision::Revision;
-use super::wire::{Wire, message, tagged};
+use super::wire::Wire;
 
 tagged! {
     /// A block of content in a tool's result or a prompt's message.
@@ -18,7 +19,9 @@ tagged! {
     /// Kinds that a revision does not have are written as ones that it has, as a result that lost
     /// its content would mislead: audio in 2024-11-05 as an embedded resource with the same bytes,
     /// and a resource link before 2025-06-18 as a text that names the resource and its URI.
-    // MCP 2026-07-28 server/tools#tool-result [TOOL-012] [TOOL-013] [TOOL-014]
+    // MCP 2024-11-05 server/tools#tool-result [TOOL-012]
+    // MCP 2025-03-26 server/tools#tool-result [TOOL-013]
+    // MCP 2026-07-28 server/tools#tool-result [TOOL-014] [META-014]
     pub enum ContentBlock by "type" {
         /// A text.
         Text(TextContent) = Some("text"),
@@ -179,6 +182,7 @@ message! {
             /// Its media type.
             mime_type: String = "mimeType" in ALL;
             /// Its size in bytes, before any encoding.
+            #[serde(deserialize_with = "super::wire::whole")]
             size: u64 as u64 = "size" in ALL;
             /// Pictures to show; since 2025-11-25.
             icons: alloc::vec::Vec<Icon> = "icons" in SINCE_2025_11_25;

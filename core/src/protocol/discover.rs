@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::capabilities::ServerCapabilities;
+use super::message::message;
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::message;
 
 message! {
     /// The result of `server/discover`; since 2026-07-28. Who the server is stands in its metadata.

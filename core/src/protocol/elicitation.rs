@@ -8,10 +8,11 @@ use serde::ser::{Error as _, Serializer};
 
 use super::elicitation_schema::ElicitSchema;
 use super::map::Map;
+use super::message::{message, tagged, word};
 use super::meta::Meta;
 use super::revision::Revision;
 use super::task::TaskMetadata;
-use super::wire::{NotExpressible, Wire, message, tagged, word};
+use super::wire::{NotExpressible, Wire};
 use crate::jsonrpc::Json;
 
 tagged! {
@@ -175,7 +176,7 @@ pub enum ElicitValue {
     Text(String),
     /// A whole number.
     Integer(i64),
-    /// A number.
+    /// A number. The page allows fractions where the schema says integer.
     Number(f64),
     /// Yes or no.
     Boolean(bool),

@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 
 use super::capabilities::ClientCapabilities;
 use super::elicitation::ElicitUrlParams;
-use super::wire::message;
+use super::message::message;
 
 message! {
     /// The revision asked for is not supported: `data` of -32022 since 2026-07-28, and of -32602 to
     /// `initialize` before.
-    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012] [VER-009]
+    // MCP 2025-11-25 basic/lifecycle#error-handling [VER-009]
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
     pub struct UnsupportedProtocolVersionData {
         required {
             /// The revisions that are.
@@ -61,5 +62,24 @@ message! {
         }
         defaulted {}
         optional {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Revision, Wire};
+
+    #[test]
+    fn data_of_errors_is_read_leniently() {
+        // Rule: [VER-009] [RSRC-009].
+        let data: UnsupportedProtocolVersionData =
+            serde_json::from_str(r#"{"supported":["2024-11-05"]}"#).unwrap();
+        assert_eq!(data, UnsupportedProtocolVersionData::new([String::from("2024-11-05")], ""));
+        let data = ResourceNotFoundData::new("file:///a");
+        assert_eq!(
+            data.to_json_at(Revision::V2025_11_25).unwrap().as_str(),
+            r#"{"uri":"file:///a"}"#
+        );
     }
 }

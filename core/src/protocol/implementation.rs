@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::wire::{message, word};
+use super::message::{message, word};
 
 message! {
     /// A client or a server, as it introduces itself.

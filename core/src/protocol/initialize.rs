@@ -4,8 +4,8 @@ use alloc::string::String;
 
 use super::capabilities::{ClientCapabilities, ServerCapabilities};
 use super::implementation::Implementation;
+use super::message::message;
 use super::meta::Meta;
-use super::wire::message;
 
 message! {
     /// The parameters of `initialize`; until 2025-11-25.

@@ -9,12 +9,13 @@ use serde::ser::{SerializeMap, Serializer};
 use super::capability::Capability;
 use super::elicitation::{ElicitParams, ElicitResult};
 use super::map::Map;
+use super::message::{forward_wire, message};
 use super::meta::Meta;
 use super::method::Method;
 use super::revision::Revision;
 use super::root::{ListRootsParams, ListRootsResult};
 use super::sampling::{CreateMessageParams, CreateMessageResult};
-use super::wire::{NotExpressible, Wire, forward_wire, message};
+use super::wire::{NotExpressible, Wire};
 use crate::jsonrpc::{Json, RawJson};
 
 /// What a server asks for, by keys of its choice.
@@ -294,6 +295,15 @@ mod tests {
             request.params().to_json_at(Revision::V2025_06_18).unwrap().as_str(),
             r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#
         );
+    }
+
+    #[test]
+    fn the_state_comes_back_byte_for_byte() {
+        // Rule: [MRTR-012].
+        let state = "\u{e9}\n\"\\ \u{1f600}";
+        let result = InputRequiredResult::new().request_state(state);
+        let text = result.to_json_at(Revision::LATEST).unwrap();
+        assert_eq!(text.decode::<InputRequiredResult>().unwrap().request_state.unwrap(), state);
     }
 
     #[test]

@@ -7,9 +7,10 @@ use core::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::Serializer;
 
+use super::message::message;
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{Text, Wire, message};
+use super::wire::{Text, Wire};
 use crate::jsonrpc::Json;
 
 /// How severe a log message is, the least severe first.

@@ -320,6 +320,29 @@ mod tests {
     }
 
     #[test]
+    fn reserved_keys_have_typed_accessors() {
+        // Rule: [META-010] [META-015].
+        let meta: Meta = serde_json::from_str(
+            r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+                "io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},
+                "io.modelcontextprotocol/clientCapabilities":{"sampling":{}},
+                "io.modelcontextprotocol/logLevel":"error",
+                "io.modelcontextprotocol/subscriptionId":"s",
+                "io.modelcontextprotocol/serverInfo":{"name":"s","version":"2"},
+                "io.modelcontextprotocol/related-task":{"taskId":"t"}}"#,
+        )
+        .unwrap();
+        assert_eq!(meta.protocol_version().as_deref(), Some("2026-07-28"));
+        assert_eq!(meta.client_info(), Some(Implementation::new("c", "1")));
+        assert!(meta.client_capabilities().unwrap().sampling.is_some());
+        assert_eq!(meta.log_level(), Some(LoggingLevel::Error));
+        assert_eq!(meta.subscription_id(), RequestId::try_from("s").ok());
+        assert_eq!(meta.server_info(), Some(Implementation::new("s", "2")));
+        assert_eq!(meta.related_task(), Some(RelatedTask::new("t")));
+        assert_eq!(Meta::new().client_info(), None);
+    }
+
+    #[test]
     fn a_value_of_another_shape_reads_as_absent() {
         let meta: Meta = serde_json::from_str(
             r#"{"io.modelcontextprotocol/logLevel":"loud","progressToken":7,"x":null}"#,

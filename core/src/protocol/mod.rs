@@ -13,6 +13,20 @@
 //! let text = me.to_json_at(Revision::V2025_06_18).unwrap();
 //! assert_eq!(text.as_str(), r#"{"name":"weather","version":"1.0.0","title":"Weather"}"#);
 //! ```
+//!
+//! What is written is valid by the schema of its revision. A part that the revision does not have
+//! is
+//!
+//! - left out, where it only adds: titles, icons, metadata, hints, structured content;
+//! - converted, where its loss would mislead: audio becomes an embedded resource, a resource link a
+//!   text, titled choices a list of values and a list of names;
+//! - refused with [`NotExpressible`], where no stand-in means the same: several blocks of content or
+//!   tools in a conversation with a model, choices of several in a form, elicitation by an address.
+//!
+//! What came from a peer and is of no known kind is kept as it came, in variants named `Unknown`,
+//! and is written back as it is at every revision: it is not this crate's to judge. Members that are
+//! not known are dropped when a message is read into its type; to pass a message on whole, pass on
+//! its text.
 
 pub mod annotations;
 pub mod cache;
@@ -23,12 +37,14 @@ pub mod content;
 pub mod discover;
 pub mod elicitation;
 pub mod elicitation_schema;
+pub mod elicitation_select;
 pub mod error_data;
 pub mod implementation;
 pub mod initialize;
 pub mod input;
 pub mod logging;
 pub mod map;
+mod message;
 pub mod meta;
 pub mod method;
 pub mod page;
@@ -52,6 +68,7 @@ pub use content::*;
 pub use discover::*;
 pub use elicitation::*;
 pub use elicitation_schema::*;
+pub use elicitation_select::*;
 pub use error_data::*;
 pub use implementation::*;
 pub use initialize::*;

@@ -2,8 +2,8 @@
 
 use alloc::string::String;
 
+use super::message::message;
 use super::meta::Meta;
-use super::wire::message;
 
 message! {
     /// The parameters of a method that takes none.

@@ -6,13 +6,15 @@ use core::fmt;
 use serde::Deserialize;
 use serde::ser::Serializer;
 
+use super::message::message;
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{NotExpressible, Wire, message};
+use super::wire::{NotExpressible, Wire};
 use crate::jsonrpc::RequestId;
 
 /// What a request is known by in reports of its progress: a string or an integer.
-// MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-001] [PROG-002]
+// MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
+// MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(untagged)]
 pub enum ProgressToken {

@@ -9,8 +9,8 @@ use super::cache::{CacheScope, Ttl, cacheable};
 use super::content::ContentBlock;
 use super::implementation::Icon;
 use super::map::Map;
+use super::message::message;
 use super::meta::Meta;
-use super::wire::message;
 use crate::jsonrpc::RawJson;
 
 message! {
@@ -113,6 +113,20 @@ message! {
     }
 }
 
+impl GetPromptParams<'_> {
+    /// The same, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> GetPromptParams<'static> {
+        GetPromptParams {
+            name: Cow::Owned(self.name.into_owned()),
+            arguments: self.arguments.map(RawJson::into_owned),
+            input_responses: self.input_responses.map(RawJson::into_owned),
+            request_state: self.request_state.map(|state| Cow::Owned(state.into_owned())),
+            meta: self.meta.map(RawJson::into_owned),
+        }
+    }
+}
+
 /// What is filled in, by the name of the argument: strings only.
 pub type PromptArguments = Map<String>;
 
@@ -168,6 +182,7 @@ mod tests {
         // Rule: [PRMT-002].
         let params: GetPromptParams<'_> =
             serde_json::from_str(r#"{"name":"p","arguments":{"b":"1","a":"2"}}"#).unwrap();
+        assert_eq!(params.clone().into_owned(), params);
         let arguments: PromptArguments = params.arguments.unwrap().decode().unwrap();
         assert!(arguments.iter().eq([("b", &"1".into()), ("a", &"2".into())]));
         assert!(serde_json::from_str::<PromptArguments>(r#"{"n":1}"#).is_err());

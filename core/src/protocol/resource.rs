@@ -10,8 +10,8 @@ use serde::de::{Deserializer, Error as _};
 use super::annotations::Annotations;
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::implementation::Icon;
+use super::message::{forward_wire, message};
 use super::meta::Meta;
-use super::wire::{forward_wire, message};
 use crate::jsonrpc::{Json, RawJson};
 
 message! {
@@ -33,6 +33,7 @@ message! {
             /// Its media type.
             mime_type: String = "mimeType" in ALL;
             /// Its size in bytes, before any encoding.
+            #[serde(deserialize_with = "super::wire::whole")]
             size: u64 as u64 = "size" in ALL;
             /// Pictures to show; since 2025-11-25.
             icons: Vec<Icon> = "icons" in SINCE_2025_11_25;
@@ -181,6 +182,19 @@ message! {
     }
 }
 
+impl ReadResourceParams<'_> {
+    /// The same, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> ReadResourceParams<'static> {
+        ReadResourceParams {
+            uri: Cow::Owned(self.uri.into_owned()),
+            input_responses: self.input_responses.map(RawJson::into_owned),
+            request_state: self.request_state.map(|state| Cow::Owned(state.into_owned())),
+            meta: self.meta.map(RawJson::into_owned),
+        }
+    }
+}
+
 message! {
     /// The parameters of `resources/subscribe` and `resources/unsubscribe`; until 2025-11-25.
     pub struct SubscribeParams {
@@ -295,6 +309,7 @@ mod tests {
             params.to_json_at(Revision::V2025_11_25).unwrap().as_str(),
             r#"{"uri":"file:///a"}"#
         );
+        assert_eq!(params.clone().into_owned(), params);
     }
 
     #[test]
@@ -305,6 +320,13 @@ mod tests {
         assert!(matches!(read(r#"{"uri":"a:b","blob":""}"#), Ok(ResourceContents::Blob(_))));
         assert!(matches!(read(r#"{"uri":"a:b"}"#), Ok(ResourceContents::Unknown(_))));
         assert!(read(r#"{"text":"no address"}"#).is_err());
+    }
+
+    #[test]
+    fn null_for_a_field_with_a_default_is_the_same_as_absent() {
+        let read: ListResourcesResult =
+            serde_json::from_str(r#"{"resources":[],"ttlMs":null,"cacheScope":null}"#).unwrap();
+        assert_eq!(read, ListResourcesResult::new([]));
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::message::message;
 use super::meta::Meta;
-use super::wire::message;
 
 message! {
     /// A place that a server may work in.
-    // MCP 2026-07-28 client/roots#root [ROOT-002]: a file URI.
     pub struct Root {
         required {
             /// Where it is: a `file:` URI.

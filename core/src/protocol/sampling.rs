@@ -7,11 +7,12 @@ use serde::ser::{Error as _, Serializer};
 
 use super::annotations::{Priority, Role};
 use super::content::{AudioContent, ContentBlock, ImageContent, TextContent};
+use super::message::{message, tagged, word};
 use super::meta::Meta;
 use super::revision::Revision;
 use super::task::TaskMetadata;
 use super::tool::{Tool, structured_content_is_expressible};
-use super::wire::{NotExpressible, OneOrMany, Wire, message, tagged, word};
+use super::wire::{NotExpressible, OneOrMany, Wire};
 use crate::jsonrpc::Json;
 
 message! {
@@ -190,7 +191,7 @@ message! {
             /// The call that it answers.
             tool_use_id: String = "toolUseId" in ALL;
             /// What came out.
-            #[serde(default)]
+            #[serde(default, deserialize_with = "super::wire::or_default")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}
@@ -348,6 +349,14 @@ mod tests {
             assert_eq!(message.content.as_slice(), [SamplingContent::text("a")]);
             assert_eq!(message.to_json_at(Revision::LATEST).unwrap().as_str(), text);
         }
+    }
+
+    #[test]
+    fn hints_keep_their_order() {
+        // Rule: [SAMP-015].
+        let text = r#"{"hints":[{"name":"b"},{"name":"a"},{}]}"#;
+        let preferences: ModelPreferences = serde_json::from_str(text).unwrap();
+        assert_eq!(preferences.to_json_at(Revision::LATEST).unwrap().as_str(), text);
     }
 
     #[test]

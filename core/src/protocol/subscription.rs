@@ -3,9 +3,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::message::message;
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{NotExpressible, message};
+use super::wire::NotExpressible;
 use crate::jsonrpc::RequestId;
 
 message! {

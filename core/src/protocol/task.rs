@@ -12,9 +12,10 @@ use serde::de::{Deserializer, Error as _};
 use serde::ser::{Error as _, SerializeMap, Serializer};
 
 use super::input::{InputRequests, InputResponses};
+use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{NotExpressible, Wire, message, word};
+use super::wire::{NotExpressible, Wire};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The identifier of the extension that has tasks from 2026-07-28 on.
@@ -30,6 +31,7 @@ message! {
         defaulted {}
         optional {
             /// How long to keep the task, in milliseconds.
+            #[serde(deserialize_with = "super::wire::whole")]
             ttl: u64 as u64 = "ttl" in ALL;
         }
     }
@@ -274,9 +276,9 @@ struct FlatFields {
     status_message: Option<String>,
     created_at: String,
     last_updated_at: String,
-    #[serde(alias = "ttlMs")]
+    #[serde(default, alias = "ttlMs", deserialize_with = "super::wire::whole")]
     ttl: Option<u64>,
-    #[serde(alias = "pollIntervalMs")]
+    #[serde(default, alias = "pollIntervalMs", deserialize_with = "super::wire::whole")]
     poll_interval: Option<u64>,
     input_requests: Option<InputRequests>,
     result: Option<Json>,

@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::content::ContentBlock;
 use super::implementation::Icon;
+use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{is_object, is_object_schema, message, word};
+use super::wire::{is_object, is_object_schema};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The longest tool name that [`check_tool_name`] accepts, in characters.
@@ -146,6 +147,21 @@ message! {
     }
 }
 
+impl CallToolParams<'_> {
+    /// The same, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> CallToolParams<'static> {
+        CallToolParams {
+            name: Cow::Owned(self.name.into_owned()),
+            arguments: self.arguments.map(RawJson::into_owned),
+            task: self.task,
+            input_responses: self.input_responses.map(RawJson::into_owned),
+            request_state: self.request_state.map(|state| Cow::Owned(state.into_owned())),
+            meta: self.meta.map(RawJson::into_owned),
+        }
+    }
+}
+
 message! {
     /// The result of `tools/call`.
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
@@ -154,7 +170,7 @@ message! {
         tag "resultType" = "complete" in MODERN;
         required {
             /// What came out, for the model.
-            #[serde(default)]
+            #[serde(default, deserialize_with = "super::wire::or_default")]
             content: Vec<ContentBlock> = "content" in ALL;
         }
         defaulted {}
@@ -315,6 +331,17 @@ mod tests {
     }
 
     #[test]
+    fn data_is_also_text_and_a_failure_is_marked() {
+        // Rule: [TOOL-008] [TOOL-018].
+        let data = CallToolResult::structured(&[7]).unwrap();
+        assert_eq!(data.content, [ContentBlock::text("[7]")]);
+        assert_eq!(data.is_error, None);
+        let failure = CallToolResult::error("no such city");
+        assert_eq!(failure.is_error, Some(true));
+        assert_eq!(failure.content[0].as_text(), Some("no such city"));
+    }
+
+    #[test]
     fn null_as_structured_content_is_not_the_same_as_none() {
         // Rule: [TOOL-017].
         let read = |text| serde_json::from_str::<CallToolResult>(text).unwrap();
@@ -374,5 +401,19 @@ mod tests {
         let params: CallToolParams<'_> =
             serde_json::from_str(r#"{"name":"a","arguments":null,"task":null,"novel":1}"#).unwrap();
         assert_eq!(params, CallToolParams::new("a"));
+        let result: CallToolResult = serde_json::from_str(r#"{"content":null}"#).unwrap();
+        assert_eq!(result, CallToolResult::new([]));
+    }
+
+    #[test]
+    fn parameters_outlive_their_frame_when_owned() {
+        // Rule: [TOOL-004].
+        let frame = String::from(r#"{"name":"a","arguments":{"x":[1, 2]},"_meta":{}}"#);
+        let params: CallToolParams<'_> = serde_json::from_str(&frame).unwrap();
+        assert!(matches!(params.name, Cow::Borrowed("a")));
+        let owned = params.into_owned();
+        drop(frame);
+        assert_eq!(owned.arguments.unwrap().as_str(), r#"{"x":[1, 2]}"#);
+        assert_eq!(owned.meta.unwrap(), RawJson::EMPTY_OBJECT);
     }
 }

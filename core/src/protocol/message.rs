@@ -1,0 +1,267 @@
+//! The macros that define messages, open sets of words, and unions.
+
+/// Defines a message: a struct with public fields, `Deserialize`, [`Wire`](super::wire::Wire), `new` and setters.
+///
+/// Fields are written in the order given. `tag` members have one value and are ignored when read;
+/// `required` fields are the parameters of `new`; `defaulted` ones are always written and have a
+/// default when absent; `optional` ones are `Option`s. After `in` stands the set of revisions that
+/// have the field (a name from [`rev`](super::wire::rev)); after `when` a function of the value and the revision that
+/// may leave it out still; after `as` the exact parameter type of the setter, for numbers, whose
+/// literals `Into` cannot resolve. `check` names a function that may refuse the whole value.
+macro_rules! message {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$lt:lifetime>)? {
+            $( check $check:expr; )?
+            $( tag $tag:literal = $tag_value:literal in $tag_revs:ident; )*
+            required { $(
+                $(#[doc = $rdoc:expr])* $(#[serde($($rserde:tt)*)])*
+                $rfield:ident : $rty:ty = $rwire:literal in $rrevs:ident;
+            )* }
+            defaulted { $(
+                $(#[doc = $ddoc:expr])* $(#[serde($($dserde:tt)*)])*
+                $dfield:ident : $dty:ty $(as $darg:ty)? = $dwire:literal in $drevs:ident;
+            )* }
+            optional { $(
+                $(#[doc = $odoc:expr])* $(#[serde($($oserde:tt)*)])*
+                $ofield:ident : $oty:ty $(as $oarg:ty)? = $owire:literal in $orevs:ident
+                    $(, when $owhen:expr)? ;
+            )* }
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+        pub struct $name $(<$lt>)? {
+            $( $(#[doc = $rdoc])* $(#[serde($($rserde)*)])* #[serde(rename = $rwire)]
+               pub $rfield: $rty, )*
+            $( $(#[doc = $ddoc])* $(#[serde($($dserde)*)])* #[serde(
+                   rename = $dwire,
+                   default,
+                   deserialize_with = "crate::protocol::wire::or_default"
+               )]
+               pub $dfield: $dty, )*
+            $( $(#[doc = $odoc])* $(#[serde($($oserde)*)])* #[serde(rename = $owire, default)]
+               pub $ofield: Option<$oty>, )*
+        }
+
+        impl $(<$lt>)? $name $(<$lt>)? {
+            /// The message with the fields that it must have, and nothing else.
+            #[must_use]
+            #[allow(clippy::new_without_default, reason = "a default is derived where it has use")]
+            pub fn new($($rfield: impl Into<$rty>),*) -> Self {
+                Self {
+                    $( $rfield: $rfield.into(), )*
+                    $( $dfield: Default::default(), )*
+                    $( $ofield: None, )*
+                }
+            }
+
+            $( $crate::protocol::message::message! { @defaulted $name $dfield: $dty $(, $darg)? } )*
+            $( $crate::protocol::message::message! { @optional $name $ofield: $oty $(, $oarg)? } )*
+
+            /// Writes the members into an object that others may add to.
+            #[allow(
+                unused_variables,
+                clippy::redundant_closure_call,
+                reason = "messages without members or conditions"
+            )]
+            pub(crate) fn write_fields<M: serde::ser::SerializeMap>(
+                &self,
+                revision: $crate::protocol::Revision,
+                map: &mut M,
+            ) -> Result<(), M::Error> {
+                use $crate::protocol::wire::{Wire, rev};
+                $( $check(self, revision).map_err(serde::ser::Error::custom)?; )?
+                $( if rev::$tag_revs.contains(revision) {
+                    map.serialize_entry($tag, $tag_value)?;
+                } )*
+                $( if rev::$rrevs.contains(revision) && !self.$rfield.is_absent() {
+                    map.serialize_entry($rwire, &self.$rfield.at(revision))?;
+                } )*
+                $( if rev::$drevs.contains(revision) {
+                    map.serialize_entry($dwire, &self.$dfield.at(revision))?;
+                } )*
+                $( if let Some(value) = &self.$ofield
+                    && rev::$orevs.contains(revision)
+                    $( && $owhen(value, revision) )?
+                {
+                    map.serialize_entry($owire, &value.at(revision))?;
+                } )*
+                Ok(())
+            }
+        }
+
+        impl $(<$lt>)? $crate::protocol::wire::Wire for $name $(<$lt>)? {
+            fn serialize_at<S: serde::Serializer>(
+                &self,
+                revision: $crate::protocol::Revision,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                self.write_fields(revision, &mut map)?;
+                serde::ser::SerializeMap::end(map)
+            }
+        }
+    };
+    (@defaulted $name:ident $field:ident: $ty:ty) => {
+        #[doc = concat!("Sets [`", stringify!($name), "::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, $field: impl Into<$ty>) -> Self {
+            self.$field = $field.into();
+            self
+        }
+    };
+    (@defaulted $name:ident $field:ident: $ty:ty, $arg:ty) => {
+        #[doc = concat!("Sets [`", stringify!($name), "::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, $field: $arg) -> Self {
+            self.$field = $field;
+            self
+        }
+    };
+    (@optional $name:ident $field:ident: $ty:ty) => {
+        #[doc = concat!("Sets [`", stringify!($name), "::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, $field: impl Into<$ty>) -> Self {
+            self.$field = Some($field.into());
+            self
+        }
+    };
+    (@optional $name:ident $field:ident: $ty:ty, $arg:ty) => {
+        #[doc = concat!("Sets [`", stringify!($name), "::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, $field: $arg) -> Self {
+            self.$field = Some($field);
+            self
+        }
+    };
+}
+pub(crate) use message;
+
+/// Defines an enum of words that stays open: a word of a later revision is kept in `Unknown`.
+macro_rules! word {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident { $( $(#[$vmeta:meta])* $variant:ident = $text:literal, )+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $( $(#[$vmeta])* $variant, )+
+            /// A word that this crate does not know, kept as it came and written back as it is.
+            Unknown(alloc::string::String),
+        }
+
+        impl $name {
+            /// The spelling on the wire.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $( Self::$variant => $text, )+
+                    Self::Unknown(text) => text,
+                }
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                match text {
+                    $( $text => Self::$variant, )+
+                    _ => Self::Unknown(text.into()),
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::protocol::wire::Text::deserialize(deserializer)
+                    .map(|text| Self::from(&*text.0))
+            }
+        }
+
+        impl $crate::protocol::wire::Wire for $name {
+            fn serialize_at<S: serde::Serializer>(
+                &self,
+                _: $crate::protocol::Revision,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use word;
+
+/// Defines a union that a member of the object tells apart. A kind that this crate does not know
+/// is kept in `Unknown`, as is an object without the member. [`Wire`](super::wire::Wire) is written by hand or by
+/// [`forward_wire`].
+macro_rules! tagged {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident by $tag:literal {
+            $( $(#[$vmeta:meta])* $variant:ident($inner:ty) = $text:pat, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name {
+            $( $(#[$vmeta])* $variant($inner), )+
+            /// A kind that this crate does not know, kept as it came and written back as it is.
+            Unknown($crate::jsonrpc::Json),
+        }
+
+        $( impl From<$inner> for $name {
+            fn from(value: $inner) -> Self {
+                Self::$variant(value)
+            }
+        } )+
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(serde::Deserialize)]
+                struct Tag<'a> {
+                    #[serde(
+                        rename = $tag,
+                        borrow,
+                        default,
+                        deserialize_with = "super::wire::optional_text"
+                    )]
+                    tag: Option<alloc::borrow::Cow<'a, str>>,
+                }
+
+                let json = $crate::jsonrpc::Json::deserialize(deserializer)?;
+                let tag: Tag<'_> = json.decode().map_err(serde::de::Error::custom)?;
+                match tag.tag.as_deref() {
+                    $( $text => json.decode().map(Self::$variant), )+
+                    _ => return Ok(Self::Unknown(json)),
+                }
+                .map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use tagged;
+
+/// Writes a union as whichever variant it holds.
+macro_rules! forward_wire {
+    ($name:ident { $($variant:ident),+ $(,)? }) => {
+        impl $crate::protocol::wire::Wire for $name {
+            fn serialize_at<S: serde::Serializer>(
+                &self,
+                revision: $crate::protocol::Revision,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                match self {
+                    $( Self::$variant(value) => value.serialize_at(revision, serializer), )+
+                }
+            }
+        }
+    };
+}
+pub(crate) use forward_wire;

@@ -1,0 +1,333 @@
+//! Checks values against definitions and keeps account of what was checked.
+
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::path::Path;
+
+use mcp_sansio::protocol::{Revision, Revisions, Wire};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::spec::{Schema, object};
+
+/// What the values of one definition are wrapped in to be judged.
+#[derive(Clone, Copy, PartialEq)]
+enum Wrapping {
+    None,
+    /// They are the parameters of this method.
+    Params(&'static str),
+    /// They are the data of the error with this code.
+    ErrorData(i32),
+}
+
+pub(crate) struct Report {
+    schemas: BTreeMap<Revision, Schema>,
+    extension: Schema,
+    /// What came of each definition; of the extension, under its name.
+    verdicts: BTreeMap<(&'static str, &'static str), Verdict>,
+    faults: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(folder: &Path) -> Self {
+        let load = |revision: Revision| {
+            (revision, Schema::load(&folder.join(revision.as_str()).join("schema.json")))
+        };
+        Self {
+            schemas: Revision::ALL.into_iter().map(load).collect(),
+            extension: Schema::load(&folder.join("ext-tasks/schema.json")),
+            verdicts: BTreeMap::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Values that are what the definition says: a result, or data in a message.
+    ///
+    /// `revisions` must be exactly those whose schema has the definition.
+    pub(crate) fn data<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        revisions: Revisions,
+        values: &[T],
+    ) {
+        self.round_trip(definition, revisions, values);
+        self.check(definition, revisions, Wrapping::None, values);
+    }
+
+    /// Values that are the parameters of the request or notification that the definition says.
+    pub(crate) fn params<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        method: &'static str,
+        revisions: Revisions,
+        values: &[T],
+    ) {
+        self.round_trip(definition, revisions, values);
+        self.check(definition, revisions, Wrapping::Params(method), values);
+    }
+
+    /// Values that are the data of the error that the definition says.
+    pub(crate) fn error_data<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        code: i32,
+        revisions: Revisions,
+        values: &[T],
+    ) {
+        self.round_trip(definition, revisions, values);
+        self.check(definition, revisions, Wrapping::ErrorData(code), values);
+    }
+
+    /// The same of types that borrow from a frame, which no frame of its own can show here.
+    pub(crate) fn borrowed_params<T: Wire>(
+        &mut self,
+        definition: &'static str,
+        method: &'static str,
+        revisions: Revisions,
+        values: &[T],
+    ) {
+        self.check(definition, revisions, Wrapping::Params(method), values);
+    }
+
+    /// One more value of a definition, of a kind that only these of its revisions can say; older
+    /// ones must refuse it.
+    pub(crate) fn since<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        method: Option<&'static str>,
+        revisions: Revisions,
+        value: &T,
+    ) {
+        self.round_trip(definition, revisions, std::slice::from_ref(value));
+        for (&revision, schema) in &self.schemas {
+            if revisions.contains(revision) {
+                let wrapping = method.map_or(Wrapping::None, Wrapping::Params);
+                let written = vec![to_value(value, revision)];
+                let verdict = judge(schema, definition, revision, wrapping, false, written);
+                note(&mut self.verdicts, revision.as_str(), definition, verdict);
+            } else if value.to_json_at(revision).is_ok() {
+                self.faults.push(format!("{revision} {definition}: not refused"));
+            }
+        }
+    }
+
+    /// Values of the tasks extension, which has a schema of its own.
+    pub(crate) fn extension<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &'static str,
+        method: Option<&'static str>,
+        values: &[T],
+    ) {
+        let revision = Revision::V2026_07_28;
+        self.round_trip(definition, Revisions::only(revision), values);
+        let wrapping = method.map_or(Wrapping::None, Wrapping::Params);
+        let written: Vec<Value> = values.iter().map(|value| to_value(value, revision)).collect();
+        let verdict = judge(&self.extension, definition, revision, wrapping, true, written);
+        note(&mut self.verdicts, "extension", definition, verdict);
+    }
+
+    fn check<T: Wire>(
+        &mut self,
+        definition: &'static str,
+        revisions: Revisions,
+        wrapping: Wrapping,
+        values: &[T],
+    ) {
+        for (&revision, schema) in &self.schemas {
+            let exists = schema.definition(definition).is_some();
+            if exists != revisions.contains(revision) {
+                let fault = format!("{revision} {definition}: defined there? {exists}");
+                self.faults.push(fault);
+                continue;
+            }
+            if !exists {
+                continue;
+            }
+            let written = values.iter().map(|value| to_value(value, revision)).collect();
+            let verdict = judge(schema, definition, revision, wrapping, false, written);
+            note(&mut self.verdicts, revision.as_str(), definition, verdict);
+        }
+    }
+
+    /// What was written at a revision reads back and is written the same again.
+    fn round_trip<T: Wire + DeserializeOwned>(
+        &mut self,
+        definition: &str,
+        revisions: Revisions,
+        values: &[T],
+    ) {
+        for revision in revisions.iter() {
+            for value in values {
+                let text = value.to_json_at(revision).unwrap();
+                match text.decode::<T>() {
+                    Ok(read) => {
+                        let again = read.to_json_at(revision).unwrap();
+                        if again != text {
+                            let fault = format!("{revision} {definition}: {text:?} -> {again:?}");
+                            self.faults.push(fault);
+                        }
+                    }
+                    Err(error) => self.faults.push(format!("{revision} {definition}: {error}")),
+                }
+            }
+        }
+    }
+
+    /// No value had a fault, each member that a schema lists was written by one of the values of
+    /// its definition, and every definition that is not in `elsewhere` was checked at every revision
+    /// that has it.
+    pub(crate) fn finish(mut self, elsewhere: &[&str]) {
+        for ((place, name), verdict) in &self.verdicts {
+            self.faults.extend(verdict.faults.iter().cloned());
+            let missing = verdict.missing.iter();
+            self.faults.extend(missing.map(|key| format!("{place} {name}: {key} never written")));
+        }
+        let mut excused = BTreeSet::new();
+        for (&revision, schema) in &self.schemas {
+            for name in schema.names() {
+                if elsewhere.contains(&name) {
+                    excused.insert(name);
+                } else if !self.verdicts.contains_key(&(revision.as_str(), name)) {
+                    self.faults.push(format!("{revision} {name}: no value was checked"));
+                }
+            }
+        }
+        for name in elsewhere {
+            if !excused.contains(name) {
+                self.faults.push(format!("{name}: excused, but defined nowhere"));
+            }
+        }
+        assert!(self.faults.is_empty(), "\n{}", self.faults.join("\n"));
+    }
+}
+
+fn note(
+    verdicts: &mut BTreeMap<(&'static str, &'static str), Verdict>,
+    place: &'static str,
+    definition: &'static str,
+    verdict: Verdict,
+) {
+    match verdicts.entry((place, definition)) {
+        Entry::Vacant(entry) => drop(entry.insert(verdict)),
+        Entry::Occupied(mut entry) => entry.get_mut().merge(verdict),
+    }
+}
+
+fn to_value<T: Wire>(value: &T, revision: Revision) -> Value {
+    serde_json::to_value(value.at(revision)).unwrap()
+}
+
+/// What came of judging values of one definition.
+#[derive(Default)]
+struct Verdict {
+    faults: Vec<String>,
+    /// The members that the schema lists and no value so far had.
+    missing: BTreeSet<String>,
+}
+
+impl Verdict {
+    /// Adds what came of judging further values of the same definition.
+    fn merge(&mut self, other: Self) {
+        self.faults.extend(other.faults);
+        self.missing.retain(|member| other.missing.contains(member));
+    }
+}
+
+fn judge(
+    schema: &Schema,
+    name: &str,
+    revision: Revision,
+    wrapping: Wrapping,
+    metadata_is_implied: bool,
+    written: Vec<Value>,
+) -> Verdict {
+    let definition = schema.definition(name).unwrap();
+    let (listed, _) = schema.members(definition, None);
+    let member =
+        |name: &str| listed.iter().rfind(|(key, _)| *key == name).map(|(_, member)| *member);
+    let payload = match wrapping {
+        Wrapping::None => Some(definition),
+        Wrapping::Params(_) => member("params"),
+        Wrapping::ErrorData(_) => {
+            let (parts, _) = schema.members(member("error").unwrap(), None);
+            parts.into_iter().rfind(|(key, _)| *key == "data").map(|(_, data)| data)
+        }
+    };
+    let members = payload.map(|payload| schema.members(payload, None).0).unwrap_or_default();
+    let mut verdict = Verdict::default();
+    verdict.missing.extend(members.iter().map(|(key, _)| String::from(*key)));
+    for mut value in written {
+        for (key, _) in value.as_object().into_iter().flatten() {
+            verdict.missing.remove(key);
+        }
+        if let Wrapping::Params(method) = wrapping {
+            let modern = revision == Revision::V2026_07_28;
+            let required = payload.map(|payload| &schema.resolve(payload)["required"]);
+            if required.and_then(Value::as_array).is_some_and(|all| all.contains(&json!("_meta"))) {
+                add_request_meta(&mut value);
+                verdict.missing.remove("_meta");
+            }
+            // The base definition of all legacy requests and notifications has metadata, which
+            // many of the definitions built on it do not repeat; nor does the extension.
+            let unlisted = members.iter().all(|(key, _)| *key != "_meta");
+            if unlisted && (!modern || metadata_is_implied) {
+                object(&mut value).remove("_meta");
+            }
+            let mut message = json!({ "method": method, "params": value });
+            if member("jsonrpc").is_some() {
+                message["jsonrpc"] = json!("2.0");
+            }
+            if member("id").is_some() {
+                message["id"] = json!(1);
+            }
+            value = message;
+        }
+        if let Wrapping::ErrorData(code) = wrapping {
+            let error = json!({ "code": code, "message": "m", "data": value });
+            value = json!({ "jsonrpc": "2.0", "id": 1, "error": error });
+        }
+        let found = schema.faults(&value, &json!({ "$ref": reference(schema, name) }));
+        verdict.faults.extend(
+            found.into_iter().map(|fault| format!("{revision} {name}: {fault}\n    {value}")),
+        );
+    }
+    verdict
+}
+
+fn reference(schema: &Schema, name: &str) -> String {
+    format!("#/{}/{name}", schema.keyword())
+}
+
+/// Adds what the machine adds to every request.
+pub(crate) fn add_request_meta(params: &mut Value) {
+    let meta = object(params).entry("_meta").or_insert_with(|| json!({}));
+    meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+}
+
+#[test]
+fn the_judge_finds_what_is_wrong_missing_and_of_another_revision() {
+    let Some(folder) = super::spec::folder() else { return };
+    let schema = Schema::load(&folder.join("2025-06-18/schema.json"));
+    let judge =
+        |value| judge(&schema, "Tool", Revision::V2025_06_18, Wrapping::None, false, vec![value]);
+    let whole = json!({
+        "name": "t", "title": "T", "description": "d", "inputSchema": { "type": "object" },
+        "outputSchema": { "type": "object" }, "annotations": { "title": "a" }, "_meta": { "k": 1 },
+    });
+    let verdict = judge(whole.clone());
+    assert!(verdict.faults.is_empty() && verdict.missing.is_empty(), "{:?}", verdict.faults);
+    for (member, value, expected) in [
+        ("icons", json!([]), "/icons: not listed"),
+        ("annotations", json!({ "hint": true }), "/annotations/hint: not listed"),
+        ("name", json!(7), "/name: 7 is not of type"),
+    ] {
+        let mut wrong = whole.clone();
+        wrong[member] = value;
+        let faults = judge(wrong).faults;
+        assert!(faults.len() == 1 && faults[0].contains(expected), "{faults:?}");
+    }
+    let mut partial = whole;
+    object(&mut partial).remove("title");
+    assert!(judge(partial).missing.iter().eq(["title"]));
+}

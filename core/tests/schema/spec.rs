@@ -1,0 +1,165 @@
+//! The official schemas, as the judge of what is written.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+/// The folder with the specification, or `None` where it may be absent: everywhere but in CI.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
+    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
+    if folder.join("requirements.tsv").is_file() {
+        return Some(folder);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "no specification in {}: set MCP_SPEC_DIR",
+        folder.display()
+    );
+    // The macros for printing are captured, so that nobody would see that a test did not run.
+    let notice = format!("SKIPPED: no specification in {}: set MCP_SPEC_DIR\n", folder.display());
+    std::io::stderr().write_all(notice.as_bytes()).unwrap();
+    None
+}
+
+/// One schema document.
+pub(crate) struct Schema {
+    root: Value,
+    /// The keyword under which its definitions stand.
+    definitions: &'static str,
+    validators: RefCell<BTreeMap<String, Validator>>,
+}
+
+impl Schema {
+    pub(crate) fn load(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let root: Value = serde_json::from_str(&text).unwrap();
+        let definitions = if root.get("$defs").is_some() { "$defs" } else { "definitions" };
+        Self { root, definitions, validators: RefCell::default() }
+    }
+
+    /// The keyword under which the definitions stand.
+    pub(crate) const fn keyword(&self) -> &'static str {
+        self.definitions
+    }
+
+    /// The names of the definitions.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.root[self.definitions].as_object().unwrap().keys().map(String::as_str)
+    }
+
+    /// A definition.
+    pub(crate) fn definition(&self, name: &str) -> Option<&Value> {
+        self.root[self.definitions].get(name)
+    }
+
+    /// What is wrong with the value by the schema: violations, and members that it does not list.
+    pub(crate) fn faults(&self, value: &Value, schema: &Value) -> Vec<String> {
+        let mut faults = self.violations(value, schema);
+        self.leaks(value, schema, "", &mut faults);
+        faults
+    }
+
+    fn violations(&self, value: &Value, schema: &Value) -> Vec<String> {
+        let key = schema.to_string();
+        let mut validators = self.validators.borrow_mut();
+        let validator = validators.entry(key).or_insert_with(|| {
+            let mut root = self.root.clone();
+            root["allOf"] = json!([schema]);
+            jsonschema::validator_for(&root).unwrap()
+        });
+        validator
+            .iter_errors(value)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect()
+    }
+
+    /// Follows references to where something is said.
+    pub(crate) fn resolve<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
+        while let Some(reference) = schema.get("$ref") {
+            schema = self.root.pointer(&reference.as_str().unwrap()[1..]).unwrap();
+        }
+        schema
+    }
+
+    /// The members that an object may have, from all parts of its schema, and the schema of any
+    /// others. Of alternatives among the parts, those count that fit the value, if there is one.
+    pub(crate) fn members<'s>(
+        &'s self,
+        schema: &'s Value,
+        value: Option<&Value>,
+    ) -> (Vec<(&'s String, &'s Value)>, Option<&'s Value>) {
+        let schema = self.resolve(schema);
+        let list = |key| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+        let fits =
+            |part: &&Value| value.is_none_or(|value| self.violations(value, part).is_empty());
+        let mut listed = Vec::new();
+        // That a part stays open for the other parts does not open the whole.
+        for part in list("allOf").chain(list("anyOf").filter(fits)) {
+            listed.extend(self.members(part, value).0);
+        }
+        // The own ones come last: they say more than those of a base.
+        listed.extend(schema.get("properties").and_then(Value::as_object).into_iter().flatten());
+        (listed, schema.get("additionalProperties"))
+    }
+
+    /// Finds members that the schema does not list: those would be valid, as most schemas are
+    /// open, and yet belong to another revision.
+    fn leaks(&self, value: &Value, schema: &Value, path: &str, faults: &mut Vec<String>) {
+        let schema = self.resolve(schema);
+        let mut branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key));
+        if let Some(branches) = branches.next() {
+            let fewest = branches
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|branch| self.violations(value, branch).is_empty())
+                .map(|branch| {
+                    let mut faults = Vec::new();
+                    self.leaks(value, branch, path, &mut faults);
+                    faults
+                })
+                .min_by_key(Vec::len);
+            faults.extend(fewest.unwrap_or_default());
+            return;
+        }
+        match value {
+            object_value @ Value::Object(object) => {
+                let (listed, others) = self.members(schema, Some(object_value));
+                for (key, value) in object {
+                    let path = format!("{path}/{key}");
+                    let known = listed.iter().rfind(|(name, _)| *name == key).map(|(_, s)| *s);
+                    match (known, others) {
+                        // Metadata is open by definition.
+                        (Some(_), _) if key == "_meta" => {}
+                        (Some(member), _) => self.leaks(value, member, &path, faults),
+                        (None, Some(Value::Object(other))) => {
+                            self.leaks(value, &Value::Object(other.clone()), &path, faults);
+                        }
+                        (None, Some(Value::Bool(true))) => {}
+                        // An object of which nothing is said is open.
+                        (None, None) if listed.is_empty() => {}
+                        (None, _) => faults.push(format!("{path}: not listed in the schema")),
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(schema) = schema.get("items") else { return };
+                for (index, item) in items.iter().enumerate() {
+                    self.leaks(item, schema, &format!("{path}/{index}"), faults);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An object that can be added to.
+pub(crate) fn object(value: &mut Value) -> &mut Map<String, Value> {
+    value.as_object_mut().unwrap()
+}
