@@ -10,7 +10,7 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, WriteError, WriteJson,
     close_object_with, write_error, write_integer, write_notification, write_request, write_string,
 };
-use crate::protocol::{LoggingLevel, Method, Side};
+use crate::protocol::{Kind, LoggingLevel, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
@@ -147,6 +147,44 @@ impl Connection {
         }
     }
 
+    /// Whether the application may send `method` as a message of `kind`, going by the method alone.
+    ///
+    /// The opening, cancellations, progress and subscriptions are the machine's own affair.
+    pub(super) fn check_kind(method: Method, kind: Kind) -> Result<(), CallError> {
+        let row = method.row();
+        let machines_own = row.client.phase == Phase::Opening
+            || matches!(
+                method,
+                Method::Initialized
+                    | Method::Cancelled
+                    | Method::Progress
+                    | Method::SubscriptionsListen
+                    | Method::SubscriptionsAcknowledged
+            );
+        if row.kind == kind && !machines_own { Ok(()) } else { Err(CallError::OutOfPlace(method)) }
+    }
+
+    /// Hands on an event of a message in a batch: the first one is returned, the others wait; and
+    /// it waits as well where the message before it left an event behind.
+    pub(super) fn keep_in_order<'f>(
+        &mut self,
+        first: &mut Option<Event<'f>>,
+        event: Option<Event<'f>>,
+    ) {
+        match event {
+            Some(event) if first.is_none() && self.events.is_empty() => *first = Some(event),
+            Some(event) => self.events.push_back(event.into_owned()),
+            None => {}
+        }
+    }
+
+    /// Hands on the event of a batch that ended the connection: it comes before those of the end.
+    pub(super) fn keep_first(&mut self, first: Option<Event<'_>>) {
+        if let Some(event) = first {
+            self.events.push_front(event.into_owned());
+        }
+    }
+
     // ------------------------------------------------------------------ violations
 
     pub(super) fn violation<'f>(&mut self, reaction: Reaction, violation: Violation) -> Flow<'f> {
@@ -195,24 +233,13 @@ impl Connection {
     }
 
     /// Answers a message whose request has no entry in the table.
-    // MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error
-    // go without an id; to the others it is `null`, as JSON-RPC has it.
     pub(super) fn answer_unread(
         &mut self,
         id: Option<&RequestId>,
         error: &ErrorObject<'_>,
         revision: Option<Revision>,
     ) {
-        let null_id = id.is_none() && revision.is_some_and(|r| r < Revision::V2025_11_25);
-        self.outbox.push(Lane::Bulk, |out| {
-            if null_id {
-                out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null,"error":"#);
-                write_error_object(out, error);
-                out.push(b'}');
-            } else {
-                write_error(out, id, error);
-            }
-        });
+        self.outbox.push(Lane::Bulk, |out| write_error_unread(out, id, error, revision));
     }
 
     // ------------------------------------------------------------------ calls of this side
@@ -241,7 +268,7 @@ impl Connection {
             let params = params.to_shared_json()?;
             write_call(&mut self.outbox, id, method, &params, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
-            Some(Repeat { params, meta, rounds: 0 })
+            Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0 })
         } else {
             write_call(&mut self.outbox, id, method, params, parts)?;
             None
@@ -285,7 +312,8 @@ impl Connection {
         let Some(call) = calls.get(key) else { return Ok(()) };
         let (Some(method), Some(repeat)) = (call.method, &call.repeat) else { return Ok(()) };
         let progress_token = call.wants_progress.then_some(id);
-        let parts = MetaParts { progress_token, own: repeat.meta.as_ref(), ..parts };
+        let own = repeat.meta.as_ref();
+        let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
         let params = |out: &mut Vec<u8>| {
             extra(out)?;
             close_object_with(out, &repeat.params)
@@ -456,6 +484,24 @@ impl Connection {
         self.keep_alive_due = None;
         self.closed = Some(reason.clone());
         self.events.push_back(Event::Closed(reason));
+    }
+}
+
+/// Writes an error to a message whose id may not have been readable.
+// MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error go
+// without an id; to the others it is `null`, as JSON-RPC has it.
+pub(super) fn write_error_unread(
+    out: &mut Vec<u8>,
+    id: Option<&RequestId>,
+    error: &ErrorObject<'_>,
+    revision: Option<Revision>,
+) {
+    if id.is_none() && revision.is_some_and(|revision| revision < Revision::V2025_11_25) {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null,"error":"#);
+        write_error_object(out, error);
+        out.push(b'}');
+    } else {
+        write_error(out, id, error);
     }
 }
 

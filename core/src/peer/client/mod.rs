@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, Typed, WriteJson, parse};
 use crate::protocol::{
-    At, Capabilities, ClientCapabilities, Implementation, LoggingLevel, Method, Side, Wire,
+    At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Side, Wire,
 };
 use crate::{Era, Instant, Revision, Revisions};
 
@@ -157,11 +157,15 @@ impl Client {
         now: Instant,
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
-        match parse(frame, self.connection.parse_limits()) {
+        let flow = match parse(frame, self.connection.parse_limits()) {
             Ok(Frame::Single(message)) => self.receive(message, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
             Err(malformed) => self.connection.malformed(&malformed, None),
+        };
+        if flow.is_err() {
+            self.settle_end();
         }
+        flow
     }
 
     /// Takes the news that the decoder found something that is no frame.
@@ -174,7 +178,11 @@ impl Client {
         error: FrameError,
     ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         self.connection.check_open()?;
-        self.connection.frame_error(error, None)
+        let flow = self.connection.frame_error(error, None);
+        if flow.is_err() {
+            self.settle_end();
+        }
+        flow
     }
 
     /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].
@@ -204,6 +212,9 @@ impl Client {
             }
         }
         self.connection.keep_alive(now);
+        if self.connection.closed.is_some() {
+            self.settle_end();
+        }
     }
 
     // ------------------------------------------------------------------ from the application
@@ -223,6 +234,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        Connection::check_kind(method, Kind::Request)?;
         self.check_gate(method)?;
         self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
     }
@@ -279,6 +291,7 @@ impl Client {
     ///
     /// Nothing was sent: see [`CallError`].
     pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
+        Connection::check_kind(method, Kind::Notification)?;
         self.check_gate(method)?;
         self.connection.outbox.try_push(Lane::Bulk, |out| {
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
@@ -418,10 +431,16 @@ impl Client {
     }
 
     fn end(&mut self, reason: CloseReason) {
+        self.connection.close(reason);
+        self.settle_end();
+    }
+
+    /// The connection is over: nothing is asked and nothing is to be answered any more.
+    fn settle_end(&mut self) {
         self.state = opening::State::Over;
         self.rounds = Slab::new();
         self.subscriptions.clear();
-        self.connection.close(reason);
+        self.connection.requests.clear();
     }
 
     fn fail_opening(&mut self, failure: OpeningFailure) {

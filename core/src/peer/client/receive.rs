@@ -13,7 +13,7 @@ use crate::peer::outbox::Lane;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, Work};
 use crate::peer::slab::Key;
-use crate::protocol::{Capability, Method, Phase, Side};
+use crate::protocol::{Capability, Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::Client;
@@ -39,14 +39,16 @@ impl Client {
         }
         let mut first = None;
         for message in batch {
-            let event = match message {
-                Ok(message) => self.receive(message, now)?,
-                Err(malformed) => self.connection.malformed(&malformed, revision)?,
+            let flow = match message {
+                Ok(message) => self.receive(message, now),
+                Err(malformed) => self.connection.malformed(&malformed, revision),
             };
-            match event {
-                Some(event) if first.is_none() => first = Some(event),
-                Some(event) => self.connection.events.push_back(event.into_owned()),
-                None => {}
+            match flow {
+                Ok(event) => self.connection.keep_in_order(&mut first, event),
+                Err(closed) => {
+                    self.connection.keep_first(first);
+                    return Err(closed);
+                }
             }
         }
         Ok(first)
@@ -180,6 +182,11 @@ impl Client {
             let method = MethodName::Other(method);
             return Ok(self.deliver(id, None, method, params, &metadata, revision));
         };
+        if known.row().kind != Kind::Request {
+            self.refuse_request(&id, &ErrorObject::method_not_found(&method));
+            let violation = Violation::OutOfPlace("a notification with an id");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
         // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [ROOT-004]
         if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
@@ -276,6 +283,10 @@ impl Client {
                 subscription: None,
             })));
         };
+        if method.row().kind != Kind::Notification {
+            let violation = Violation::OutOfPlace("a request without an id");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
         let Some(session) = &self.session else {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
             if method.row().server.phase == Phase::Always {

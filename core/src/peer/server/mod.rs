@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, LoggingLevel, Method, ServerCapabilities, Side, Wire,
+    Capabilities, Implementation, Kind, LoggingLevel, Method, ServerCapabilities, Side, Wire,
 };
 use crate::{Instant, Revision};
 
@@ -160,14 +160,18 @@ impl Server {
         now: Instant,
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
-        match parse(frame, self.connection.parse_limits()) {
+        let flow = match parse(frame, self.connection.parse_limits()) {
             Ok(Frame::Single(message)) => self.receive(message, None, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
             Err(malformed) => {
                 let revision = self.session.as_ref().map(Session::revision);
                 self.connection.malformed(&malformed, revision)
             }
+        };
+        if flow.is_err() {
+            self.settle_end();
         }
+        flow
     }
 
     /// Takes the news that the decoder found something that is no frame.
@@ -181,7 +185,11 @@ impl Server {
     ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         self.connection.check_open()?;
         let revision = self.session.as_ref().map(Session::revision);
-        self.connection.frame_error(error, revision)
+        let flow = self.connection.frame_error(error, revision);
+        if flow.is_err() {
+            self.settle_end();
+        }
+        flow
     }
 
     /// Takes the end of the input.
@@ -192,6 +200,12 @@ impl Server {
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
     pub fn handle_eof(&mut self) {
         self.connection.close(CloseReason::EndOfInput);
+        self.settle_end();
+    }
+
+    /// The connection is over, but not by the application: what the machine has under way ends,
+    /// and the client, which may still read, is told so.
+    fn settle_end(&mut self) {
         self.fail_rounds();
         self.end_listening();
     }
@@ -214,6 +228,9 @@ impl Server {
             }
         }
         self.connection.keep_alive(now);
+        if self.connection.closed.is_some() {
+            self.settle_end();
+        }
     }
 
     // ------------------------------------------------------------------ from the application
@@ -234,6 +251,7 @@ impl Server {
         now: Instant,
     ) -> Result<CallHandle, CallError> {
         self.connection.check_open()?;
+        Connection::check_kind(method, Kind::Request)?;
         let Some(session) = &self.session else { return Err(CallError::NotOpen) };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
         if !session.initialized && method != Method::Ping {
@@ -261,7 +279,7 @@ impl Server {
     pub fn close(&mut self) {
         self.end_listening();
         self.connection.close(CloseReason::Local);
-        self.fail_rounds();
+        self.drop_requests();
     }
 
     /// Changes what the server offers. Clients that asked for it are told which lists changed.

@@ -173,7 +173,9 @@ impl Server {
                     Ok(())
                 } else if uri.len() > length_max {
                     Err(ErrorObject::invalid_params("the URI is too long"))
-                } else if session.subscribed.len() >= subscribed_max {
+                } else if session.subscribed.len() >= subscribed_max
+                    && !session.subscribed.contains(&uri)
+                {
                     Err(ErrorObject::internal("too many subscriptions"))
                 } else {
                     self.catalog
