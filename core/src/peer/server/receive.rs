@@ -241,7 +241,9 @@ impl Server {
             Method::ToolsList
             | Method::PromptsList
             | Method::ResourcesList
-            | Method::ResourcesTemplatesList => {
+            | Method::ResourcesTemplatesList
+                if self.catalog.manages(method) =>
+            {
                 self.answer_list(method, &incoming);
                 Ok(None)
             }
@@ -254,6 +256,7 @@ impl Server {
                 Ok(None)
             }
             Method::SubscriptionsListen => self.listen(incoming),
+            _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
                 let subject = incoming.metadata.subject.as_deref();
                 let checked =
