@@ -43,7 +43,8 @@ impl<'a> Metadata<'a> {
                 "inputResponses" => {
                     // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                     if !answers_are_objects(&member.value) {
-                        found.modern_fault = Some("`inputResponses` is an object of result objects");
+                        found.modern_fault =
+                            Some("`inputResponses` is an object of result objects");
                     }
                     found.input_responses = Some(member.value);
                 }

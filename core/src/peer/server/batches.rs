@@ -30,8 +30,7 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let revision = self.session.as_ref().map(Session::revision);
-        if revision.is_some_and(|revision| revision != BATCHES)
-            || !self.revisions.contains(BATCHES)
+        if revision.is_some_and(|revision| revision != BATCHES) || !self.revisions.contains(BATCHES)
         {
             return self.connection.malformed(&jsonrpc::Malformed::batch_refused(), revision);
         }

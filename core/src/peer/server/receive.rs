@@ -127,13 +127,11 @@ impl Server {
             MethodName::Known(method) if served(method) => {
                 // MCP 2026-07-28 basic/index#_meta [META-009]: without the metadata a request is
                 // malformed; for a legacy client the same answer says what to do instead.
-                ErrorObject::invalid_params(
-                    if self.speaks(Era::Modern) {
-                        "send `initialize` first, or the protocol version and client capabilities in `_meta`"
-                    } else {
-                        "send `initialize` first"
-                    },
-                )
+                ErrorObject::invalid_params(if self.speaks(Era::Modern) {
+                    "send `initialize` first, or the protocol version and client capabilities in `_meta`"
+                } else {
+                    "send `initialize` first"
+                })
             }
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
@@ -435,8 +433,12 @@ impl Server {
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {
-            Ok(key) => key,
-            Err(flow) => return flow,
+            Ok(Some(key)) => key,
+            Ok(None) => return Ok(None),
+            Err(violation) => {
+                let reaction = self.connection.policy.unknown_response;
+                return self.connection.violation(reaction, violation);
+            }
         };
         let Some(call) = self.connection.calls.remove(key) else { return Ok(None) };
         match call.purpose {
