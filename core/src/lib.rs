@@ -16,6 +16,7 @@ pub mod framing;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(target_has_atomic = "ptr")]
 pub mod handler;
 mod instant;
 pub mod jsonrpc;

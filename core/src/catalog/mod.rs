@@ -1,50 +1,432 @@
-//! stub
-use crate::jsonrpc::*;
-use crate::protocol::*;
-/// s
-#[derive(Clone, Debug, Default)]
-pub struct Catalog {}
-/// s
+//! What a server offers: tools, resources, resource templates and prompts.
+//!
+//! A [`Catalog`] answers the list methods by itself and turns away requests about things that it
+//! does not have, so that handlers only ever see those that it has.
+//!
+//! ```
+//! use mcp_sansio::catalog::Catalog;
+//! use mcp_sansio::jsonrpc::RawJson;
+//! use mcp_sansio::protocol::{ResourceTemplate, Tool};
+//!
+//! let mut catalog = Catalog::new();
+//! let schema = RawJson::parse(r#"{"type":"object"}"#)?;
+//! catalog.add_tool(Tool::new("forecast", schema))?;
+//! catalog.add_resource_template(ResourceTemplate::new("station://{id}/log{?day}", "log"))?;
+//!
+//! let (template, values) = catalog.find_template("station://oslo/log").unwrap();
+//! assert_eq!(template.name, "log");
+//! assert_eq!(values, [("id".into(), "oslo".into())]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cursor;
+mod declaration;
+mod error;
+mod item;
+mod list;
+mod page;
+mod subject;
+pub mod template;
+mod uri;
+mod validator;
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::num::NonZeroUsize;
+
+pub use error::CatalogError;
+pub use item::ItemKind;
+use item::ToolItem;
+use list::List;
+pub use page::{PAGE_SIZE_DEFAULT, Page};
+pub use template::{InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, match_template};
+pub use uri::{InvalidUri, check_uri};
+pub use validator::{CompiledSchema, Invalid, Validator};
+
+use crate::protocol::wire::{is_object, is_object_schema};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
+
+/// What a server offers. See the [module](self) for what it does with it.
+///
+/// Each kind is listed in order of insertion. Adding, removing and finding by key are logarithmic.
+/// How much is put in is the application's affair: there is no bound.
+#[derive(Debug)]
+pub struct Catalog {
+    tools: List<ToolItem>,
+    resources: List<Resource>,
+    templates: List<ResourceTemplate>,
+    prompts: List<Prompt>,
+    /// How many tools run as tasks, or can.
+    task_tools: usize,
+    changes: Changes,
+    /// The kinds that are the catalog's affair.
+    managed: Changes,
+    page_size: Option<NonZeroUsize>,
+    list_changed: bool,
+    subscribe: bool,
+    validator: Option<Box<dyn Validator>>,
+}
+
+/// The kinds of lists that were edited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// a
+    /// The tools.
     pub tools: bool,
-    /// a
+    /// The prompts.
     pub prompts: bool,
-    /// a
+    /// The resources or the resource templates.
     pub resources: bool,
 }
-impl Catalog {
-    /// s
-    pub fn complete(
-        &self,
-        declared: ServerCapabilities,
-        _revision: Revision,
-    ) -> ServerCapabilities {
-        declared
+
+impl Changes {
+    /// Whether nothing was edited.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        !(self.tools || self.prompts || self.resources)
     }
-    /// s
-    pub fn list(
-        &self,
-        _m: Method,
-        _params: &RawJson<'_>,
-        _revision: Revision,
-        _cache: &CacheHints,
-    ) -> Result<impl WriteJson + use<>, ErrorObject<'static>> {
-        Ok(RawJson::EMPTY_OBJECT)
-    }
-    /// s
-    pub fn check(
-        &self,
-        _m: Method,
-        _s: Option<&str>,
-        _p: &RawJson<'_>,
-        _r: Revision,
-    ) -> Result<(), ErrorObject<'static>> {
-        Ok(())
-    }
-    /// s
-    pub fn take_changes(&mut self) -> Changes {
-        Changes::default()
+
+    const fn and(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+        }
     }
 }
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self {
+            tools: List::default(),
+            resources: List::default(),
+            templates: List::default(),
+            prompts: List::default(),
+            task_tools: 0,
+            changes: Changes::default(),
+            managed: Changes::default(),
+            page_size: Some(PAGE_SIZE_DEFAULT),
+            list_changed: true,
+            subscribe: false,
+            validator: None,
+        }
+    }
+}
+
+impl Clone for Catalog {
+    /// A deep copy: processors without compare-and-swap have no shared ownership between threads.
+    fn clone(&self) -> Self {
+        Self {
+            tools: self.tools.clone(),
+            resources: self.resources.clone(),
+            templates: self.templates.clone(),
+            prompts: self.prompts.clone(),
+            validator: self.validator.as_ref().map(|validator| validator.clone_boxed()),
+            ..*self
+        }
+    }
+}
+
+impl Catalog {
+    /// The empty catalog.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Which lists were edited since the last call, or since the catalog was made.
+    pub const fn take_changes(&mut self) -> Changes {
+        self.managed = self.managed.and(self.changes);
+        core::mem::replace(
+            &mut self.changes,
+            Changes { tools: false, prompts: false, resources: false },
+        )
+    }
+
+    /// Makes every kind the catalog's affair, also those that have no entries yet.
+    ///
+    /// A kind that never had an entry is the application's otherwise: its lists and its requests
+    /// are handed on, for servers that find out what they offer only when they are asked.
+    pub const fn manage_all(&mut self) -> &mut Self {
+        self.managed = Changes { tools: true, prompts: true, resources: true };
+        self
+    }
+
+    /// Whether requests of `method` are the catalog's affair.
+    #[must_use]
+    pub const fn manages(&self, method: Method) -> bool {
+        let managed = self.managed.and(self.changes);
+        match method {
+            Method::ToolsList | Method::ToolsCall => managed.tools,
+            Method::PromptsList | Method::PromptsGet => managed.prompts,
+            Method::ResourcesList
+            | Method::ResourcesTemplatesList
+            | Method::ResourcesRead
+            | Method::ResourcesSubscribe
+            | Method::ResourcesUnsubscribe => managed.resources,
+            Method::CompletionComplete => managed.prompts && managed.resources,
+            _ => false,
+        }
+    }
+
+    /// Adds a tool at the end of the list.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: its name is taken or not one that servers use, its `inputSchema` is not
+    /// a JSON object whose `type` is `object`, its `outputSchema` is not a JSON object, or the
+    /// validator refuses one of these.
+    pub fn add_tool(&mut self, tool: Tool) -> Result<(), CatalogError> {
+        let item = self.tool_item(tool)?;
+        let task = runs_as_task(&item.tool);
+        self.tools.add(item)?;
+        self.task_tools += usize::from(task);
+        self.changes.tools = true;
+        Ok(())
+    }
+
+    /// Puts a tool in the place of the one of its name, which is given back, or at the end of the
+    /// list if there is none. The same tool again is no change.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add_tool`](Self::add_tool), but that the name may be taken.
+    pub fn replace_tool(&mut self, tool: Tool) -> Result<Option<Tool>, CatalogError> {
+        let item = self.tool_item(tool)?;
+        let same = self.tool(&item.tool.name) == Some(&item.tool);
+        self.task_tools += usize::from(runs_as_task(&item.tool));
+        let old = self.tools.replace(item).map(|item| item.tool);
+        self.task_tools -= usize::from(old.as_ref().is_some_and(runs_as_task));
+        self.changes.tools |= !same;
+        Ok(old)
+    }
+
+    /// Removes the tool called `name`, and gives it back.
+    pub fn remove_tool(&mut self, name: &str) -> Option<Tool> {
+        let tool = self.tools.remove(name)?.tool;
+        self.task_tools -= usize::from(runs_as_task(&tool));
+        self.changes.tools = true;
+        Some(tool)
+    }
+
+    /// The tool called `name`.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name).map(|item| &item.tool)
+    }
+
+    /// The tools in order.
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &Tool> {
+        self.tools.iter().map(|item| &item.tool)
+    }
+
+    fn tool_item(&self, tool: Tool) -> Result<ToolItem, CatalogError> {
+        // MCP 2026-07-28 server/tools#tool-names [TOOL-023]
+        if let Err(reason) = check_tool_name(&tool.name) {
+            return Err(CatalogError::InvalidToolName { name: tool.name, reason });
+        }
+        // MCP 2026-07-28 schema.json#Tool [TOOL-001]
+        // MCP 2026-07-28 server/tools#tool [TOOL-021]
+        if !(is_object(&tool.input_schema) && is_object_schema(&tool.input_schema)) {
+            let reason = "must be a JSON object with \"type\": \"object\"; a tool without arguments \
+                          has {\"type\": \"object\"}";
+            return Err(invalid_schema(tool, "inputSchema", reason));
+        }
+        // MCP 2026-07-28 server/tools#structured-content [TOOL-017]: of any type.
+        if !tool.output_schema.as_ref().is_none_or(is_object) {
+            return Err(invalid_schema(tool, "outputSchema", "must be a JSON object"));
+        }
+        let schemas = self.compile(&tool)?;
+        Ok(ToolItem { tool, schemas })
+    }
+
+    /// Adds a resource at the end of the list.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: its URI is taken, or not absolute and well-formed.
+    pub fn add_resource(&mut self, resource: Resource) -> Result<(), CatalogError> {
+        check_resource(&resource)?;
+        self.resources.add(resource)?;
+        self.changes.resources = true;
+        Ok(())
+    }
+
+    /// Puts a resource in the place of the one of its URI, which is given back, or at the end of
+    /// the list if there is none. The same resource again is no change.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add_resource`](Self::add_resource), but that the URI may be taken.
+    pub fn replace_resource(
+        &mut self,
+        resource: Resource,
+    ) -> Result<Option<Resource>, CatalogError> {
+        check_resource(&resource)?;
+        self.changes.resources |= self.resource(&resource.uri) != Some(&resource);
+        Ok(self.resources.replace(resource))
+    }
+
+    /// Removes the resource at `uri`, and gives it back.
+    pub fn remove_resource(&mut self, uri: &str) -> Option<Resource> {
+        let resource = self.resources.remove(uri)?;
+        self.changes.resources = true;
+        Some(resource)
+    }
+
+    /// The resource at `uri`.
+    #[must_use]
+    pub fn resource(&self, uri: &str) -> Option<&Resource> {
+        self.resources.get(uri)
+    }
+
+    /// The resources in order.
+    pub fn resources(&self) -> impl ExactSizeIterator<Item = &Resource> {
+        self.resources.iter()
+    }
+
+    /// Adds a resource template at the end of the list.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: its URI template is taken or not well-formed.
+    pub fn add_resource_template(
+        &mut self,
+        template: ResourceTemplate,
+    ) -> Result<(), CatalogError> {
+        check_resource_template(&template)?;
+        self.templates.add(template)?;
+        self.changes.resources = true;
+        Ok(())
+    }
+
+    /// Puts a resource template in the place of the one of its URI template, which is given back,
+    /// or at the end of the list if there is none. The same one again is no change.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add_resource_template`](Self::add_resource_template), but that the URI template
+    /// may be taken.
+    pub fn replace_resource_template(
+        &mut self,
+        template: ResourceTemplate,
+    ) -> Result<Option<ResourceTemplate>, CatalogError> {
+        check_resource_template(&template)?;
+        self.changes.resources |= self.resource_template(&template.uri_template) != Some(&template);
+        Ok(self.templates.replace(template))
+    }
+
+    /// Removes the resource template with this URI template, and gives it back.
+    pub fn remove_resource_template(&mut self, uri_template: &str) -> Option<ResourceTemplate> {
+        let template = self.templates.remove(uri_template)?;
+        self.changes.resources = true;
+        Some(template)
+    }
+
+    /// The resource template with this URI template.
+    #[must_use]
+    pub fn resource_template(&self, uri_template: &str) -> Option<&ResourceTemplate> {
+        self.templates.get(uri_template)
+    }
+
+    /// The resource templates in order.
+    pub fn resource_templates(&self) -> impl ExactSizeIterator<Item = &ResourceTemplate> {
+        self.templates.iter()
+    }
+
+    /// The first resource template that `uri` follows, and the values of its variables; see
+    /// [`match_template`] for their form. The work is that of one match for each template that
+    /// starts as the URI does, and next to nothing for the others.
+    #[must_use]
+    pub fn find_template(&self, uri: &str) -> Option<(&ResourceTemplate, Vec<(String, String)>)> {
+        // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
+        if check_uri(uri).is_err() {
+            return None;
+        }
+        self.templates
+            .iter()
+            .find_map(|known| match_template(&known.uri_template, uri).map(|found| (known, found)))
+    }
+
+    /// Adds a prompt at the end of the list.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: its name is taken, or it names an argument twice.
+    pub fn add_prompt(&mut self, prompt: Prompt) -> Result<(), CatalogError> {
+        check_prompt(&prompt)?;
+        self.prompts.add(prompt)?;
+        self.changes.prompts = true;
+        Ok(())
+    }
+
+    /// Puts a prompt in the place of the one of its name, which is given back, or at the end of the
+    /// list if there is none. The same prompt again is no change.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add_prompt`](Self::add_prompt), but that the name may be taken.
+    pub fn replace_prompt(&mut self, prompt: Prompt) -> Result<Option<Prompt>, CatalogError> {
+        check_prompt(&prompt)?;
+        self.changes.prompts |= self.prompt(&prompt.name) != Some(&prompt);
+        Ok(self.prompts.replace(prompt))
+    }
+
+    /// Removes the prompt called `name`, and gives it back.
+    pub fn remove_prompt(&mut self, name: &str) -> Option<Prompt> {
+        let prompt = self.prompts.remove(name)?;
+        self.changes.prompts = true;
+        Some(prompt)
+    }
+
+    /// The prompt called `name`.
+    #[must_use]
+    pub fn prompt(&self, name: &str) -> Option<&Prompt> {
+        self.prompts.get(name)
+    }
+
+    /// The prompts in order.
+    pub fn prompts(&self) -> impl ExactSizeIterator<Item = &Prompt> {
+        self.prompts.iter()
+    }
+}
+
+fn runs_as_task(tool: &Tool) -> bool {
+    use crate::protocol::TaskSupport::{Optional, Required};
+    let support = tool.execution.as_ref().and_then(|execution| execution.task_support.as_ref());
+    matches!(support, Some(Optional | Required))
+}
+
+fn invalid_schema(tool: Tool, member: &'static str, reason: &str) -> CatalogError {
+    CatalogError::InvalidSchema { tool: tool.name, member, reason: reason.into() }
+}
+
+// MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
+// MCP 2026-07-28 server/resources#custom-uri-schemes [RSRC-018]
+fn check_resource(resource: &Resource) -> Result<(), CatalogError> {
+    check_uri(&resource.uri)
+        .map_err(|reason| CatalogError::InvalidUri { uri: resource.uri.clone(), reason })
+}
+
+// MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
+fn check_resource_template(template: &ResourceTemplate) -> Result<(), CatalogError> {
+    check_template(&template.uri_template).map_err(|reason| CatalogError::InvalidTemplate {
+        template: template.uri_template.clone(),
+        reason,
+    })
+}
+
+fn check_prompt(prompt: &Prompt) -> Result<(), CatalogError> {
+    let mut names = BTreeSet::new();
+    match prompt.arguments.iter().flatten().find(|argument| !names.insert(&*argument.name)) {
+        Some(argument) => Err(CatalogError::DuplicateArgument {
+            prompt: prompt.name.clone(),
+            argument: argument.name.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ use memchr::memchr;
 /// bytes are split over the calls, the frames and the errors are the same.
 ///
 /// Each byte is searched once, and moved at most once for each time that the storage fills up.
-// MCP 2026-07-28 basic/transports/stdio [STDIO-001]: messages are delimited by newlines. For other
+// MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages are delimited by newlines. For other
 // byte streams [STDIO-021] recommends the same.
 #[derive(Debug)]
 pub struct LineDecoder<'b> {
@@ -84,6 +84,17 @@ impl<'b> LineDecoder<'b> {
         self.make_room();
         let end = self.end;
         self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
+    }
+
+    /// Makes room for `count` bytes more, for a stream that has shown that it has them. No more than
+    /// an idle decoder may keep, and none where the storage is lent.
+    pub fn reserve(&mut self, count: usize) {
+        if let Storage::Grown { bytes, limit } = &mut self.storage {
+            let length = self.end.saturating_add(count).min(*limit).min(KEPT);
+            if bytes.len() < length {
+                bytes.resize(length, 0);
+            }
+        }
     }
 
     /// Takes the first `count` bytes of [`LineDecoder::space`] as read. More than there is room
@@ -290,6 +301,26 @@ mod tests {
         assert_eq!(decoder.storage.bytes().len(), limit);
         assert!(matches!(decoder.next_frame(), Some(Ok(frame)) if frame.len() == limit - 1));
         assert_eq!(decoder.space().len(), KEPT);
+    }
+
+    #[test]
+    fn room_is_made_on_request_within_the_bounds() {
+        let mut decoder = LineDecoder::growing(8 * KEPT);
+        assert_eq!(decoder.feed(b"a"), 1);
+        decoder.reserve(KEPT / 2);
+        assert_eq!(decoder.space().len(), KEPT / 2);
+        decoder.reserve(usize::MAX);
+        assert_eq!(decoder.space().len(), KEPT - 1);
+        assert_eq!(decoder.feed(b"b\n"), 2);
+        assert_eq!(decoder.next_frame(), Some(Ok(b"ab".as_slice())));
+
+        let mut decoder = LineDecoder::growing(10);
+        decoder.reserve(KEPT);
+        assert_eq!(decoder.space().len(), 10);
+        let mut storage = [0; 10];
+        let mut decoder = LineDecoder::lent(&mut storage);
+        decoder.reserve(KEPT);
+        assert_eq!(decoder.space().len(), 10);
     }
 
     #[test]

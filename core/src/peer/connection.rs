@@ -10,7 +10,7 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, WriteError, WriteJson,
     close_object_with, write_error, write_integer, write_notification, write_request, write_string,
 };
-use crate::protocol::{Kind, LoggingLevel, Method, Phase, Role};
+use crate::protocol::{Kind, LoggingLevel, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
@@ -30,7 +30,7 @@ pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) role: Role,
+    pub(super) role: Side,
     pub(super) limits: Limits,
     pub(super) timeouts: Timeouts,
     pub(super) policy: Policy,
@@ -130,7 +130,7 @@ impl<'a> Outgoing<'a> {
 
 impl Connection {
     pub(super) fn new(
-        role: Role,
+        role: Side,
         limits: Limits,
         timeouts: Timeouts,
         policy: Policy,
@@ -221,7 +221,7 @@ impl Connection {
         malformed: &Malformed,
         revision: Option<Revision>,
     ) -> Flow<'f> {
-        if self.role == Role::Server
+        if self.role == Side::Server
             && let Some(error) = malformed.answer()
         {
             self.answer_unread(malformed.id.as_ref(), &error, revision);
@@ -240,7 +240,7 @@ impl Connection {
             FrameError::TooLong { limit } => Violation::FrameTooLong { limit },
             FrameError::Truncated { length } => Violation::FrameCutShort { length },
         };
-        if self.role == Role::Server {
+        if self.role == Side::Server {
             let message = alloc::string::ToString::to_string(&violation);
             let error = ErrorObject::new(ErrorCode::PARSE_ERROR, message);
             self.answer_unread(None, &error, revision);

@@ -224,7 +224,9 @@ impl Inputs<'_> {
         self.responses.is_none() && self.state.is_none() && self.refused.is_none()
     }
 
-    fn into_owned(self) -> Inputs<'static> {
+    /// The same, free of the frame's lifetime.
+    #[must_use]
+    pub fn into_owned(self) -> Inputs<'static> {
         Inputs {
             responses: self.responses.map(RawJson::into_owned),
             state: self.state.map(|state| Cow::Owned(state.into_owned())),

@@ -17,7 +17,7 @@ mod policy;
 mod questions;
 mod requests;
 pub mod server;
-mod slab;
+pub(crate) mod slab;
 
 pub use client::{Client, ClientOptions};
 pub use connection::CallOptions;

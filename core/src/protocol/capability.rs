@@ -9,14 +9,14 @@ use super::revision::Revision;
 
 /// One side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
+pub enum Side {
     /// The side that opens the connection and calls tools.
     Client,
     /// The side that offers tools, resources and prompts.
     Server,
 }
 
-impl Role {
+impl Side {
     /// The other side.
     #[must_use]
     pub const fn peer(self) -> Self {
@@ -36,7 +36,7 @@ impl Role {
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

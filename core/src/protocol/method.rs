@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::capability::{Capabilities, Capability, Role};
+use super::capability::{Capabilities, Capability, Side};
 use super::revision::{Revision, Revisions};
 
 macro_rules! methods {
@@ -169,7 +169,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     /// Who has to declare it.
-    pub declared_by: Role,
+    pub declared_by: Side,
     /// What has to be declared.
     pub capability: Capability,
     /// At which revisions the gate stands.
@@ -177,14 +177,14 @@ pub struct Gate {
 }
 
 impl Gate {
-    const fn new(declared_by: Role, capability: Capability, revisions: Revisions) -> Self {
+    const fn new(declared_by: Side, capability: Capability, revisions: Revisions) -> Self {
         Self { declared_by, capability, revisions }
     }
 }
 
 /// What one side may do with a method.
 #[derive(Clone, Copy, Debug)]
-pub struct Side {
+pub struct Allowance {
     /// The revisions at which this side may send it.
     pub revisions: Revisions,
     /// When it may, in a legacy session.
@@ -193,7 +193,7 @@ pub struct Side {
     pub gates: &'static [Gate],
 }
 
-impl Side {
+impl Allowance {
     /// A side that never sends the method.
     pub const NEVER: Self =
         Self { revisions: Revisions::NONE, phase: Phase::Operating, gates: &[] };
@@ -207,9 +207,9 @@ pub struct Row {
     /// Whether it is answered.
     pub kind: Kind,
     /// What a client may do.
-    pub client: Side,
+    pub client: Allowance,
     /// What a server may do.
-    pub server: Side,
+    pub server: Allowance,
     /// A remark for the printed table.
     pub note: &'static str,
 }
@@ -217,10 +217,10 @@ pub struct Row {
 impl Row {
     /// What `sender` may do.
     #[must_use]
-    pub const fn side(&self, sender: Role) -> &Side {
+    pub const fn side(&self, sender: Side) -> &Allowance {
         match sender {
-            Role::Client => &self.client,
-            Role::Server => &self.server,
+            Side::Client => &self.client,
+            Side::Server => &self.server,
         }
     }
 
@@ -233,7 +233,7 @@ impl Row {
     // MCP 2025-11-25 basic/lifecycle#operation [LIFE-006] [LIFE-007] [CAP-018] [CAP-026]
     pub fn check(
         &self,
-        sender: Role,
+        sender: Side,
         revision: Revision,
         client: Capabilities,
         server: Capabilities,
@@ -248,8 +248,8 @@ impl Row {
         }
         for gate in side.gates {
             let declared = match gate.declared_by {
-                Role::Client => client,
-                Role::Server => server,
+                Side::Client => client,
+                Side::Server => server,
             };
             if gate.revisions.contains(revision) && !declared.contains(gate.capability) {
                 return Err(Refusal::NotDeclared {
@@ -281,7 +281,7 @@ pub enum Refusal {
         /// The method.
         method: Method,
         /// Who tried.
-        sender: Role,
+        sender: Side,
     },
     /// A capability is missing.
     #[error("`{method}` needs the {declared_by} capability `{capability}`, which was not declared")]
@@ -289,7 +289,7 @@ pub enum Refusal {
         /// The method.
         method: Method,
         /// Who would have to declare it.
-        declared_by: Role,
+        declared_by: Side,
         /// What is missing.
         capability: Capability,
     },
@@ -298,42 +298,42 @@ pub enum Refusal {
 /// Every method, in the order of [`Method::ALL`].
 #[rustfmt::skip]
 pub static TABLE: [Row; Method::ALL.len()] = [
-    Row { method: Method::Initialize, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Side::NEVER, note: "first message; never in a batch; never cancelled" },
-    Row { method: Method::Discover, kind: Kind::Request, client: Side { revisions: Revisions::MODERN, phase: Phase::Always, gates: &[] }, server: Side::NEVER, note: "optional for a client; also the probe on a byte stream" },
-    Row { method: Method::Ping, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Side { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, note: "" },
-    Row { method: Method::ToolsList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tools, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
-    Row { method: Method::ToolsCall, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tools, Revisions::ALL)] }, server: Side::NEVER, note: "2026-07-28: may be input_required" },
-    Row { method: Method::ResourcesList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Resources, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
-    Row { method: Method::ResourcesTemplatesList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Resources, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
-    Row { method: Method::ResourcesRead, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Resources, Revisions::ALL)] }, server: Side::NEVER, note: "2026-07-28: may be input_required" },
-    Row { method: Method::ResourcesSubscribe, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Side::NEVER, note: "2026-07-28: subscriptions/listen" },
-    Row { method: Method::ResourcesUnsubscribe, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Side::NEVER, note: "2026-07-28: subscriptions/listen" },
-    Row { method: Method::PromptsList, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Prompts, Revisions::ALL)] }, server: Side::NEVER, note: "paginated" },
-    Row { method: Method::PromptsGet, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Prompts, Revisions::ALL)] }, server: Side::NEVER, note: "2026-07-28: may be input_required" },
-    Row { method: Method::CompletionComplete, kind: Kind::Request, client: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Completions, Revisions::range(Revision::V2025_03_26, Revision::V2026_07_28))] }, server: Side::NEVER, note: "2024-11-05 has no capability for it" },
-    Row { method: Method::LoggingSetLevel, kind: Kind::Request, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Logging, Revisions::LEGACY)] }, server: Side::NEVER, note: "2026-07-28: `_meta` of each request" },
-    Row { method: Method::SubscriptionsListen, kind: Kind::Request, client: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, server: Side::NEVER, note: "unsupported filters are left out of the acknowledgement" },
-    Row { method: Method::SamplingCreateMessage, kind: Kind::Request, client: Side::NEVER, server: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Sampling, Revisions::LEGACY)] }, note: "2026-07-28: an input request; tools need `sampling.tools`" },
-    Row { method: Method::RootsList, kind: Kind::Request, client: Side::NEVER, server: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Roots, Revisions::LEGACY)] }, note: "2026-07-28: an input request" },
-    Row { method: Method::ElicitationCreate, kind: Kind::Request, client: Side::NEVER, server: Side { revisions: Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Elicitation, Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25))] }, note: "2026-07-28: an input request; each mode has its flag" },
-    Row { method: Method::TasksGet, kind: Kind::Request, client: Side { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25)), Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
-    Row { method: Method::TasksResult, kind: Kind::Request, client: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
-    Row { method: Method::TasksList, kind: Kind::Request, client: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, note: "paginated" },
-    Row { method: Method::TasksCancel, kind: Kind::Request, client: Side { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25)), Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
-    Row { method: Method::TasksUpdate, kind: Kind::Request, client: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Side::NEVER, note: "extension" },
-    Row { method: Method::Initialized, kind: Kind::Notification, client: Side { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Side::NEVER, note: "" },
-    Row { method: Method::Cancelled, kind: Kind::Notification, client: Side { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, server: Side { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, note: "2026-07-28: byte streams only; from a server only to end a listen stream" },
-    Row { method: Method::Progress, kind: Kind::Notification, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[] }, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[] }, note: "needs a token of a request in flight" },
-    Row { method: Method::Message, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Always, gates: &[Gate::new(Role::Server, Capability::Logging, Revisions::ALL)] }, note: "2026-07-28: only where the request has a log level" },
-    Row { method: Method::ToolsListChanged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ToolsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
-    Row { method: Method::PromptsListChanged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::PromptsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
-    Row { method: Method::ResourcesListChanged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
-    Row { method: Method::ResourcesUpdated, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::ResourcesSubscribe, Revisions::ALL)] }, note: "after a subscription to it" },
-    Row { method: Method::RootsListChanged, kind: Kind::Notification, client: Side { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::RootsListChanged, Revisions::LEGACY)] }, server: Side::NEVER, note: "" },
-    Row { method: Method::ElicitationComplete, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::ElicitationUrl, Revisions::only(Revision::V2025_11_25))] }, note: "" },
-    Row { method: Method::TasksStatus, kind: Kind::Notification, client: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Side { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
-    Row { method: Method::SubscriptionsAcknowledged, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, note: "first message of each subscription" },
-    Row { method: Method::Tasks, kind: Kind::Notification, client: Side::NEVER, server: Side { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Role::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Role::Client, Capability::TasksExtension, Revisions::MODERN)] }, note: "extension; only on a listen stream with `taskIds`" },
+    Row { method: Method::Initialize, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Allowance::NEVER, note: "first message; never in a batch; never cancelled" },
+    Row { method: Method::Discover, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Always, gates: &[] }, server: Allowance::NEVER, note: "optional for a client; also the probe on a byte stream" },
+    Row { method: Method::Ping, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, note: "" },
+    Row { method: Method::ToolsList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tools, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
+    Row { method: Method::ToolsCall, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tools, Revisions::ALL)] }, server: Allowance::NEVER, note: "2026-07-28: may be input_required" },
+    Row { method: Method::ResourcesList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
+    Row { method: Method::ResourcesTemplatesList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
+    Row { method: Method::ResourcesRead, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER, note: "2026-07-28: may be input_required" },
+    Row { method: Method::ResourcesSubscribe, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "2026-07-28: subscriptions/listen" },
+    Row { method: Method::ResourcesUnsubscribe, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "2026-07-28: subscriptions/listen" },
+    Row { method: Method::PromptsList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Prompts, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
+    Row { method: Method::PromptsGet, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Prompts, Revisions::ALL)] }, server: Allowance::NEVER, note: "2026-07-28: may be input_required" },
+    Row { method: Method::CompletionComplete, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Completions, Revisions::range(Revision::V2025_03_26, Revision::V2026_07_28))] }, server: Allowance::NEVER, note: "2024-11-05 has no capability for it" },
+    Row { method: Method::LoggingSetLevel, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Logging, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "2026-07-28: `_meta` of each request" },
+    Row { method: Method::SubscriptionsListen, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, server: Allowance::NEVER, note: "unsupported filters are left out of the acknowledgement" },
+    Row { method: Method::SamplingCreateMessage, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Sampling, Revisions::LEGACY)] }, note: "2026-07-28: an input request; tools need `sampling.tools`" },
+    Row { method: Method::RootsList, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Roots, Revisions::LEGACY)] }, note: "2026-07-28: an input request" },
+    Row { method: Method::ElicitationCreate, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Elicitation, Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25))] }, note: "2026-07-28: an input request; each mode has its flag" },
+    Row { method: Method::TasksGet, kind: Kind::Request, client: Allowance { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25)), Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
+    Row { method: Method::TasksResult, kind: Kind::Request, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
+    Row { method: Method::TasksList, kind: Kind::Request, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, note: "paginated" },
+    Row { method: Method::TasksCancel, kind: Kind::Request, client: Allowance { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25)), Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
+    Row { method: Method::TasksUpdate, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance::NEVER, note: "extension" },
+    Row { method: Method::Initialized, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Allowance::NEVER, note: "" },
+    Row { method: Method::Cancelled, kind: Kind::Notification, client: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, server: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, note: "2026-07-28: byte streams only; from a server only to end a listen stream" },
+    Row { method: Method::Progress, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[] }, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[] }, note: "needs a token of a request in flight" },
+    Row { method: Method::Message, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[Gate::new(Side::Server, Capability::Logging, Revisions::ALL)] }, note: "2026-07-28: only where the request has a log level" },
+    Row { method: Method::ToolsListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ToolsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
+    Row { method: Method::PromptsListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::PromptsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
+    Row { method: Method::ResourcesListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
+    Row { method: Method::ResourcesUpdated, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::ALL)] }, note: "after a subscription to it" },
+    Row { method: Method::RootsListChanged, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::RootsListChanged, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "" },
+    Row { method: Method::ElicitationComplete, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::ElicitationUrl, Revisions::only(Revision::V2025_11_25))] }, note: "" },
+    Row { method: Method::TasksStatus, kind: Kind::Notification, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
+    Row { method: Method::SubscriptionsAcknowledged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, note: "first message of each subscription" },
+    Row { method: Method::Tasks, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, note: "extension; only on a listen stream with `taskIds`" },
 ];
 
 #[cfg(test)]
@@ -354,12 +354,12 @@ mod tests {
         let none = Capabilities::NONE;
         // Rule: [LOG-006].
         assert!(matches!(
-            row.check(Role::Client, Revision::V2026_07_28, none, none),
+            row.check(Side::Client, Revision::V2026_07_28, none, none),
             Err(Refusal::NotAtRevision { .. })
         ));
         // Rule: [CAP-018].
         assert!(matches!(
-            row.check(Role::Client, Revision::V2025_11_25, none, none),
+            row.check(Side::Client, Revision::V2025_11_25, none, none),
             Err(Refusal::NotDeclared { capability: Capability::Logging, .. })
         ));
     }
@@ -369,8 +369,8 @@ mod tests {
         // Rule: [CAP-006].
         let row = Method::CompletionComplete.row();
         let none = Capabilities::NONE;
-        assert_eq!(row.check(Role::Client, Revision::V2024_11_05, none, none), Ok(()));
-        assert!(row.check(Role::Client, Revision::V2025_03_26, none, none).is_err());
+        assert_eq!(row.check(Side::Client, Revision::V2024_11_05, none, none), Ok(()));
+        assert!(row.check(Side::Client, Revision::V2025_03_26, none, none).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallError, CallOptions, Event};
-use mcp_sansio::protocol::{Capabilities, Kind, Method, Refusal, Role, TABLE};
+use mcp_sansio::protocol::{Capabilities, Kind, Method, Refusal, Side, TABLE};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn what_the_table_forbids_a_client_is_not_sent() {
             let mut pair = Pair::open_at(revision, plain_client(), options);
             let declared = Capabilities::of_server(offers, revision).unwrap();
             for row in TABLE.iter().filter(|row| !OWN.contains(&row.method)) {
-                let open = row.check(Role::Client, revision, Capabilities::NONE, declared);
+                let open = row.check(Side::Client, revision, Capabilities::NONE, declared);
                 let call = CallOptions::default();
                 let params = RawJson::EMPTY_OBJECT;
                 let tried = match row.kind {
@@ -64,7 +64,7 @@ fn what_the_table_forbids_a_server_is_not_sent() {
                 if OWN.contains(&row.method) {
                     continue;
                 }
-                let open = row.check(Role::Server, revision, client, offers);
+                let open = row.check(Side::Server, revision, client, offers);
                 let params = RawJson::EMPTY_OBJECT;
                 let call = CallOptions::default();
                 let tried = wire.machine.call(row.method, &params, &call, wire.now);
@@ -84,7 +84,7 @@ fn a_client_request_that_arrives_nevertheless_is_not_found() {
             if legacy { server_at(revision, "{}", bare_server()) } else { server(bare_server()) };
         let mut refused = 0;
         for (row, id) in TABLE.iter().zip(10..) {
-            let open = row.check(Role::Client, revision, Capabilities::NONE, Capabilities::NONE);
+            let open = row.check(Side::Client, revision, Capabilities::NONE, Capabilities::NONE);
             if row.kind == Kind::Notification || open.is_ok() {
                 continue;
             }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
-use mcp_sansio::protocol::{Method, Role};
+use mcp_sansio::protocol::{Method, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
 
@@ -22,14 +22,14 @@ pub(crate) struct Judge {
     /// Ids of client requests that carry modern metadata, as JSON text.
     modern: BTreeSet<String>,
     /// Methods of requests that are not answered, by sender and id.
-    asked: BTreeMap<(Role, String), String>,
+    asked: BTreeMap<(Side, String), String>,
     /// Ids that each side has used: in a legacy session never again.
-    used: BTreeSet<(Role, String)>,
+    used: BTreeSet<(Side, String)>,
 }
 
 impl Judge {
     /// Panics if `line`, which `sender` sends, breaks a rule that holds for every message.
-    pub(crate) fn examine(&mut self, sender: Role, line: &str) {
+    pub(crate) fn examine(&mut self, sender: Side, line: &str) {
         // Rule: [STDIO-001] [STDIO-002] [RPC-014].
         assert!(!line.contains(['\n', '\r']), "more than one line: {line:?}");
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
@@ -46,7 +46,7 @@ impl Judge {
     }
 
     /// Takes note of what the other side sends, without judging it: it may be a script.
-    pub(crate) fn hear(&mut self, sender: Role, line: &str) {
+    pub(crate) fn hear(&mut self, sender: Side, line: &str) {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return };
         self.batch_heard |= value.is_array();
         let messages = match &value {
@@ -56,7 +56,7 @@ impl Judge {
         messages.iter().for_each(|message| self.note(sender, message));
     }
 
-    fn note(&mut self, sender: Role, message: &Value) {
+    fn note(&mut self, sender: Side, message: &Value) {
         let id = message.get("id").map(Value::to_string);
         match (message.get("method").and_then(Value::as_str), id) {
             (Some(method), Some(id)) => {
@@ -77,7 +77,7 @@ impl Judge {
         }
     }
 
-    fn message(&mut self, sender: Role, message: &Value) {
+    fn message(&mut self, sender: Side, message: &Value) {
         // Rule: [RPC-001].
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         let members = message.as_object().unwrap();
@@ -92,7 +92,7 @@ impl Judge {
                 assert!(fresh, "an id is used again: {message}");
                 modern
             }
-            Some(id) => sender == Role::Server && self.modern.contains(&id.to_string()),
+            Some(id) => sender == Side::Server && self.modern.contains(&id.to_string()),
             None => false,
         };
         if members.contains_key("method") {
@@ -103,7 +103,7 @@ impl Judge {
         self.note(sender, message);
     }
 
-    fn call(&self, sender: Role, message: &Value, modern: bool) {
+    fn call(&self, sender: Side, message: &Value, modern: bool) {
         let method = message["method"].as_str().expect("a method is a string");
         // Rule: [RPC-011].
         assert!(message.get("params").is_none_or(Value::is_object), "{message}");
@@ -111,14 +111,14 @@ impl Judge {
         let revision = self.revision(modern, message);
         if revision.is_some_and(|revision| revision.era() == Era::Modern) {
             // Rule: [RPC-030].
-            assert!(!(request && sender == Role::Server), "a modern server asks: {message}");
+            assert!(!(request && sender == Side::Server), "a modern server asks: {message}");
         }
         let Some(known) = Method::parse(method) else { return };
         let definition = match (sender, request) {
-            (Role::Client, true) => "ClientRequest",
-            (Role::Client, false) => "ClientNotification",
-            (Role::Server, true) => "ServerRequest",
-            (Role::Server, false) => "ServerNotification",
+            (Side::Client, true) => "ClientRequest",
+            (Side::Client, false) => "ClientNotification",
+            (Side::Server, true) => "ServerRequest",
+            (Side::Server, false) => "ServerNotification",
         };
         if let Some(revision) = revision {
             valid(revision, "JSONRPCMessage", message);
@@ -128,13 +128,13 @@ impl Judge {
         }
     }
 
-    fn response(&self, sender: Role, message: &Value, modern: bool) {
+    fn response(&self, sender: Side, message: &Value, modern: bool) {
         // Rule: [RPC-007].
         let (result, error) = (message.get("result"), message.get("error"));
         assert!(result.is_some() != error.is_some(), "one of result and error: {message}");
         let id = message.get("id").map(Value::to_string);
         let method = id.and_then(|id| self.asked.get(&(peer(sender), id))).map(String::as_str);
-        if sender == Role::Client {
+        if sender == Side::Client {
             // Rule: [RPC-031]: a client answers in a legacy session, and pings while it opens.
             let answers = self.session.is_some() || method == Some("ping") || error.is_some();
             assert!(answers, "a modern client answers: {message}");
@@ -174,10 +174,10 @@ impl Judge {
     }
 }
 
-const fn peer(role: Role) -> Role {
+const fn peer(role: Side) -> Side {
     match role {
-        Role::Client => Role::Server,
-        Role::Server => Role::Client,
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
     }
 }
 

@@ -3,11 +3,11 @@
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Client, ConnectionClosed, Event, Inputs, Server, Subject};
-use mcp_sansio::protocol::Role;
+use mcp_sansio::protocol::Side;
 
 /// The inputs and outputs of the driving contract.
 pub(crate) trait Machine {
-    const ROLE: Role;
+    const ROLE: Side;
 
     fn take(
         &mut self,
@@ -26,7 +26,7 @@ pub(crate) trait Machine {
 macro_rules! machine {
     ($machine:ty, $role:expr) => {
         impl Machine for $machine {
-            const ROLE: Role = $role;
+            const ROLE: Side = $role;
 
             fn take(
                 &mut self,
@@ -66,8 +66,8 @@ macro_rules! machine {
     };
 }
 
-machine!(Client, Role::Client);
-machine!(Server, Role::Server);
+machine!(Client, Side::Client);
+machine!(Server, Side::Server);
 
 /// One line that says all of an event but the handles.
 pub(crate) fn describe(event: &Event<'_>) -> String {

@@ -8,7 +8,7 @@ use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::peer::{
     Client, ClientOptions, Ended, Event, Input, Request, Server, ServerOptions,
 };
-use mcp_sansio::protocol::Role;
+use mcp_sansio::protocol::Side;
 use mcp_sansio::{Instant, Revision};
 
 use crate::judge::Judge;
@@ -154,14 +154,14 @@ impl Pair {
     }
 }
 
-const fn letter(role: Role) -> char {
+const fn letter(role: Side) -> char {
     match role {
-        Role::Client => 'C',
-        Role::Server => 'S',
+        Side::Client => 'C',
+        Side::Server => 'S',
     }
 }
 
-fn write(transcript: &mut String, now: Instant, role: Role, kind: char, text: &str) {
+fn write(transcript: &mut String, now: Instant, role: Side, kind: char, text: &str) {
     let millis = now.as_nanos() / 1_000_000;
     writeln!(transcript, "{millis:>6}ms {}{kind} {text}", letter(role)).unwrap();
 }

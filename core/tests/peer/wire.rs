@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Client, ClientOptions, ConnectionClosed, Event, Server, ServerOptions};
-use mcp_sansio::protocol::Role;
+use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
 use crate::judge::Judge;
@@ -48,7 +48,7 @@ impl<M: Machine> Wire<M> {
     /// Gives the machine a line that may end the connection.
     pub(crate) fn try_send(&mut self, line: &str) -> Result<(), ConnectionClosed> {
         self.pull();
-        let sender = if M::ROLE == Role::Client { Role::Server } else { Role::Client };
+        let sender = if M::ROLE == Side::Client { Side::Server } else { Side::Client };
         self.judge.hear(sender, line);
         let taken = self.machine.take(line.as_bytes(), self.now);
         let taken = taken.map(|event| self.events.extend(event));

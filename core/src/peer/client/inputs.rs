@@ -15,7 +15,7 @@ use crate::peer::event::{
 use crate::peer::outbox::Lane;
 use crate::peer::questions::not_offered;
 use crate::peer::slab::Key;
-use crate::protocol::{At, Capabilities, Method, Role, Wire};
+use crate::protocol::{At, Capabilities, Method, Side, Wire};
 use crate::{Instant, Revision};
 
 use super::Client;
@@ -305,7 +305,7 @@ fn question<'f>(
     let method = method?;
     let gates = match method {
         Method::SamplingCreateMessage | Method::RootsList | Method::ElicitationCreate => {
-            method.row().side(Role::Server).gates
+            method.row().side(Side::Server).gates
         }
         _ => return None,
     };

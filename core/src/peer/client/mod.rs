@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
 use crate::protocol::{
-    At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Role, Wire,
+    At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Side, Wire,
 };
 use crate::{Era, Instant, Revision, Revisions};
 
@@ -129,7 +129,7 @@ impl Client {
             policy,
         } = options;
         let mut client = Self {
-            connection: Connection::new(Role::Client, limits, timeouts, policy, seed),
+            connection: Connection::new(Side::Client, limits, timeouts, policy, seed),
             identity,
             revisions,
             capabilities,
@@ -377,6 +377,12 @@ impl Client {
         self.connection.closed.is_some() && self.connection.outbox.len() == 0
     }
 
+    /// Whether the connection is over.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.connection.closed.is_some()
+    }
+
     /// What was agreed on, once the connection is open.
     #[must_use]
     pub const fn session(&self) -> Option<&Session> {
@@ -397,7 +403,7 @@ impl Client {
     fn check_gate(&self, method: Method) -> Result<Revision, CallError> {
         self.connection.check_open()?;
         let session = self.session.as_ref().ok_or(CallError::NotOpen)?;
-        method.row().check(Role::Client, session.revision, session.client, session.server)?;
+        method.row().check(Side::Client, session.revision, session.client, session.server)?;
         Ok(session.revision)
     }
 

@@ -14,7 +14,7 @@ use crate::peer::policy::UnknownMethods;
 use crate::peer::questions::not_offered;
 use crate::peer::requests::{InFlight, ProgressOut, Work};
 use crate::peer::slab::Key;
-use crate::protocol::{Capability, Kind, Method, Phase, Role};
+use crate::protocol::{Capability, Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::Client;
@@ -193,7 +193,7 @@ impl Client {
             return self.connection.violation(self.connection.policy.forbidden, violation);
         }
         // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [ROOT-004]
-        if let Err(refusal) = known.row().check(Role::Server, revision, client, server) {
+        if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::Forbidden(refusal);
             return self.connection.violation(self.connection.policy.forbidden, violation);
@@ -302,7 +302,7 @@ impl Client {
             return self.connection.violation(self.connection.policy.forbidden, violation);
         };
         let revision = session.revision;
-        let checked = method.row().check(Role::Server, revision, session.client, session.server);
+        let checked = method.row().check(Side::Server, revision, session.client, session.server);
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
             return self.connection.violation(self.connection.policy.forbidden, violation);

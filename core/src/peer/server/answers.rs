@@ -259,12 +259,14 @@ impl Server {
     }
 
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {
-        let listed = self.catalog.list(method, &incoming.params, incoming.revision, &self.cache);
-        match listed {
+        // Taken out for the time, so that a page is written straight from its entries.
+        let catalog = core::mem::take(&mut self.catalog);
+        match catalog.list(method, &incoming.params, incoming.revision, &self.cache) {
             Ok(page) => self.answer_by_machine(incoming, &page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
             Err(error) => self.answer_error(&incoming.id, &error, incoming.batch),
         }
+        self.catalog = catalog;
     }
 }
 

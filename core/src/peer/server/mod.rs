@@ -16,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, Kind, LoggingLevel, Method, Refusal, Role, ServerCapabilities,
+    Capabilities, Implementation, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
     Wire,
 };
 use crate::{Instant, Revision};
@@ -129,7 +129,7 @@ impl Server {
         let identity_meta =
             if anonymous { Vec::new() } else { lifecycle::identity_meta(&identity) };
         let mut server = Self {
-            connection: Connection::new(Role::Server, limits, timeouts, policy, seed),
+            connection: Connection::new(Side::Server, limits, timeouts, policy, seed),
             identity,
             instructions,
             revisions,
@@ -143,6 +143,8 @@ impl Server {
             batches: Slab::new(),
         };
         server.modern = server.declared_set(Revision::LATEST);
+        // What the catalog was made with is no news.
+        let _initial = server.catalog.take_changes();
         server
     }
 
@@ -257,14 +259,14 @@ impl Server {
         if !session.initialized && method != Method::Ping {
             return Err(CallError::NotOpen);
         }
-        method.row().check(Role::Server, session.revision, session.client, session.server)?;
+        method.row().check(Side::Server, session.revision, session.client, session.server)?;
         if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
             let text = params.to_shared_json()?;
             // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005] [SAMP-006]
             if let Some(NotOffered::Capability(capability)) =
                 not_offered(method, &text, session.client, session.revision)
             {
-                let declared_by = Role::Client;
+                let declared_by = Side::Client;
                 return Err(Refusal::NotDeclared { method, declared_by, capability }.into());
             }
         }
@@ -348,6 +350,12 @@ impl Server {
             && self.connection.outbox.len() == 0
     }
 
+    /// Whether the connection is over, though answers may still be due.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.connection.closed.is_some()
+    }
+
     /// The legacy session, once a client opened one.
     #[must_use]
     pub const fn session(&self) -> Option<&Session> {
@@ -382,7 +390,7 @@ impl Server {
     ) -> Result<(), WriteError> {
         let Some(session) = &self.session else { return Ok(()) };
         let open =
-            method.row().check(Role::Server, session.revision, session.client, session.server);
+            method.row().check(Side::Server, session.revision, session.client, session.server);
         if open.is_err() || self.connection.closed.is_some() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::peer::metadata::{Metadata, text};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, Work};
 use crate::peer::slab::Key;
-use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Phase, Refusal, Role};
+use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Phase, Refusal, Side};
 use crate::{Era, Instant, Revision};
 
 use super::{NO_PARAMS, Server, Session};
@@ -110,7 +110,7 @@ impl Server {
             }
             // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [RPC-018]
             let checked =
-                method.row().check(Role::Client, incoming.revision, incoming.client, server);
+                method.row().check(Side::Client, incoming.revision, incoming.client, server);
             if let Err(refusal) = checked {
                 return self.refuse(&incoming, refusal);
             }
@@ -187,7 +187,7 @@ impl Server {
             if method.row().kind != Kind::Request {
                 return self.refuse_notification(&incoming);
             }
-            let checked = method.row().check(Role::Client, revision, incoming.client, self.modern);
+            let checked = method.row().check(Side::Client, revision, incoming.client, self.modern);
             if let Err(refusal) = checked {
                 return self.refuse(&incoming, refusal);
             }
@@ -207,7 +207,7 @@ impl Server {
     fn refuse<'f>(&mut self, incoming: &Incoming<'f>, refusal: Refusal) -> Flow<'f> {
         let error = match refusal {
             // MCP 2026-07-28 basic/index#_meta [CAP-022]
-            Refusal::NotDeclared { declared_by: Role::Client, capability, .. }
+            Refusal::NotDeclared { declared_by: Side::Client, capability, .. }
                 if incoming.revision.era() == Era::Modern =>
             {
                 missing_capability(capability)
@@ -241,7 +241,9 @@ impl Server {
             Method::ToolsList
             | Method::PromptsList
             | Method::ResourcesList
-            | Method::ResourcesTemplatesList => {
+            | Method::ResourcesTemplatesList
+                if self.catalog.manages(method) =>
+            {
                 self.answer_list(method, &incoming);
                 Ok(None)
             }
@@ -254,6 +256,7 @@ impl Server {
                 Ok(None)
             }
             Method::SubscriptionsListen => self.listen(incoming),
+            _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
                 let subject = incoming.metadata.subject.as_deref();
                 let checked =
@@ -365,7 +368,7 @@ impl Server {
             return self.connection.violation(self.connection.policy.forbidden, violation);
         };
         let revision = session.revision;
-        let checked = method.row().check(Role::Client, revision, session.client, session.server);
+        let checked = method.row().check(Side::Client, revision, session.client, session.server);
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
             return self.connection.violation(self.connection.policy.forbidden, violation);

@@ -177,6 +177,9 @@ impl Server {
                     && !session.subscribed.contains(&uri)
                 {
                     Err(ErrorObject::internal("too many subscriptions"))
+                } else if !self.catalog.manages(method) {
+                    session.subscribed.insert(uri);
+                    Ok(())
                 } else {
                     self.catalog
                         .check(

@@ -1,0 +1,106 @@
+//! The text that says where the next page of a list starts.
+
+use alloc::format;
+use alloc::string::String;
+
+use super::item::{Item, ItemKind};
+use super::list::List;
+
+/// Where a page ended: behind the entry with this number.
+///
+/// As text: the number, what the key of the entry hashes to, and a checksum of both with the kind,
+/// 8 hexadecimal digits each but for the number, which has no leading zeros. It stays good when
+/// the list is edited, and says nothing about the catalog but how many insertions it has seen.
+// MCP 2026-07-28 server/utilities/pagination#error-handling [PAGE-007]: stable.
+pub(super) fn write_cursor<T: Item>(number: u64, item: &T) -> String {
+    let key = hash(item.key().as_bytes(), BASIS);
+    format!("{number:x}-{key:08x}{:08x}", checksum(T::KIND, number, key))
+}
+
+/// The number in a cursor of this list; `None` for any other text: one that was not made here, was
+/// made for another kind of list, or names an entry that is another one in this list.
+// Nothing is secret in a cursor, and each is as good as another, so a checksum will do: it is there
+// to tell a client of its mistake.
+pub(super) fn read_cursor<T: Item>(cursor: &str, list: &List<T>) -> Option<u64> {
+    let (digits, hashes) = cursor.split_once('-')?;
+    let number = u64::from_str_radix(digits, 16).ok()?;
+    let key = u32::from_str_radix(hashes.get(..8)?, 16).ok()?;
+    let entry = list.issued(number)?;
+    let item = entry.is_none_or(|item| hash(item.key().as_bytes(), BASIS) == key);
+    // Comparing the text leaves no second spelling.
+    let spelling = format!("{number:x}-{key:08x}{:08x}", checksum(T::KIND, number, key));
+    (item && spelling == cursor).then_some(number)
+}
+
+fn checksum(kind: ItemKind, number: u64, key: u32) -> u32 {
+    let sum = hash(kind.member().as_bytes(), BASIS);
+    hash(&key.to_le_bytes(), hash(&number.to_le_bytes(), sum))
+}
+
+const BASIS: u32 = 0x811c_9dc5;
+
+/// FNV-1a: the same on every machine, as the pages of one list may come from several.
+fn hash(bytes: &[u8], start: u32) -> u32 {
+    const PRIME: u32 = 0x0100_0193;
+    bytes.iter().fold(start, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Prompt, Resource};
+
+    fn prompts() -> List<Prompt> {
+        let mut list = List::default();
+        for n in 0..20 {
+            list.add(Prompt::new(format!("p{n}"))).unwrap();
+        }
+        list
+    }
+
+    #[test]
+    fn a_cursor_is_read_back_even_when_its_entry_is_gone() {
+        // Rule: [PAGE-007].
+        let mut list = prompts();
+        let cursor = write_cursor(17, list.get("p17").unwrap());
+        assert_eq!(read_cursor(&cursor, &list), Some(17));
+        list.remove("p17");
+        assert_eq!(read_cursor(&cursor, &list), Some(17));
+    }
+
+    #[test]
+    fn what_was_not_made_here_is_no_cursor() {
+        // Rule: [PAGE-007].
+        let list = prompts();
+        let cursor = write_cursor(17, list.get("p17").unwrap());
+        for at in 0..cursor.len() {
+            let mut bytes = cursor.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
+            let changed = String::from_utf8(bytes).unwrap();
+            assert_eq!(read_cursor(&changed, &list), None, "{changed}");
+            assert_eq!(read_cursor(&cursor[..at], &list), None);
+        }
+        for garbage in ["", "-", "17", "é-é", "+11-0000000000000000", &cursor.to_uppercase()] {
+            assert_eq!(read_cursor(garbage, &list), None, "{garbage}");
+        }
+        assert_eq!(read_cursor(&[&cursor, "0"].concat(), &list), None);
+    }
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        // Rule: [PAGE-007].
+        let list = prompts();
+        let cursor = write_cursor(17, list.get("p17").unwrap());
+        let mut other = List::<Resource>::default();
+        let mut shorter = List::<Prompt>::default();
+        let mut renamed = List::<Prompt>::default();
+        for n in 0..20 {
+            other.add(Resource::new(format!("p{n}"), "r")).unwrap();
+            renamed.add(Prompt::new(format!("q{n}"))).unwrap();
+        }
+        shorter.add(Prompt::new("p0")).unwrap();
+        assert_eq!(read_cursor(&cursor, &other), None);
+        assert_eq!(read_cursor(&cursor, &shorter), None);
+        assert_eq!(read_cursor(&cursor, &renamed), None);
+    }
+}

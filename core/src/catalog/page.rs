@@ -1,0 +1,319 @@
+//! One page of a list, written straight from the catalog.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::num::NonZeroUsize;
+
+use super::Catalog;
+use super::cursor::{read_cursor, write_cursor};
+use super::item::{Item, ItemKind};
+use super::list::List;
+use crate::jsonrpc::{ErrorObject, RawJson, Typed, WriteError, WriteJson, write_string};
+use crate::protocol::revision::Era;
+use crate::protocol::{CacheHints, Method, Revision, Wire};
+
+/// The page size of a new catalog. Many clients never ask for a second page, so that a page should
+/// hold what real servers offer, of which few have more than a hundred tools; and of a list that is
+/// longer still, a page of usual entries stays within a megabyte.
+pub const PAGE_SIZE_DEFAULT: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+/// The result of a list method: one page. Written with [`WriteJson`]; nothing is copied before.
+#[derive(Clone, Debug)]
+pub struct Page<'c> {
+    catalog: &'c Catalog,
+    kind: ItemKind,
+    after: Option<u64>,
+    revision: Revision,
+    cache: CacheHints,
+}
+
+impl Catalog {
+    /// How many entries a list method answers with at once; `None` for all of them. By default
+    /// [`PAGE_SIZE_DEFAULT`].
+    pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
+        self.page_size = size;
+        self
+    }
+
+    /// The page of a list method that `params` asks for, as the result to answer with: of the form
+    /// of `revision`, and with the hints of `cache` where that has them.
+    ///
+    /// Finding the page is logarithmic in the length of the list, and writing it linear in its own,
+    /// so that reading a list page by page is never quadratic.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault, to be answered as it is: `-32602` for a `cursor` that is no string or
+    /// none of this list, and `-32601` for a method that lists nothing in a catalog.
+    // MCP 2026-07-28 server/utilities/pagination#operations-supporting-pagination [PAGE-001]
+    // MCP 2026-07-28 server/tools#capabilities [TOOL-027]: the list may be empty.
+    // MCP 2026-07-28 server/resources#capabilities [RSRC-013]
+    // MCP 2026-07-28 server/prompts#capabilities [PRMT-012]
+    pub fn list(
+        &self,
+        method: Method,
+        params: &RawJson<'_>,
+        revision: Revision,
+        cache: &CacheHints,
+    ) -> Result<Page<'_>, ErrorObject<'static>> {
+        let kind = ItemKind::listed_by(method)
+            .ok_or_else(|| ErrorObject::method_not_found(method.as_str()))?;
+        let after = match params.get("cursor").filter(|cursor| *cursor != RawJson::NULL) {
+            None => None,
+            // MCP 2026-07-28 server/utilities/pagination#error-handling [PAGE-007]
+            Some(cursor) => Some(
+                cursor
+                    .decode::<String>()
+                    .map_err(|_| ErrorObject::invalid_params("`cursor` must be a string"))
+                    .and_then(|cursor| self.read_cursor(kind, &cursor))?,
+            ),
+        };
+        Ok(Page { catalog: self, kind, after, revision, cache: cache.clone() })
+    }
+
+    fn read_cursor(&self, kind: ItemKind, cursor: &str) -> Result<u64, ErrorObject<'static>> {
+        match kind {
+            ItemKind::Tool => read_cursor(cursor, &self.tools),
+            ItemKind::Resource => read_cursor(cursor, &self.resources),
+            ItemKind::ResourceTemplate => read_cursor(cursor, &self.templates),
+            ItemKind::Prompt => read_cursor(cursor, &self.prompts),
+        }
+        .ok_or_else(|| {
+            ErrorObject::invalid_params(format!(
+                "invalid cursor: it is none of this list of {kind}s; start again without one"
+            ))
+        })
+    }
+}
+
+impl Page<'_> {
+    // MCP 2026-07-28 server/tools#listing-tools [TOOL-003]
+    // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
+    fn write<T: Item>(&self, out: &mut Vec<u8>, list: &List<T>) -> Result<(), WriteError> {
+        let modern = self.revision.era() == Era::Modern;
+        out.push(b'{');
+        if modern {
+            out.extend_from_slice(b"\"resultType\":\"complete\",");
+        }
+        write_string(out, self.kind.member());
+        out.extend_from_slice(b":[");
+        let size = self.catalog.page_size.map_or(usize::MAX, usize::from);
+        let mut rest = list.iter_after(self.after);
+        let mut last = None;
+        for (index, (number, item)) in rest.by_ref().take(size).enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            Typed(&item.message().at(self.revision)).write_json(out)?;
+            last = Some((number, item));
+        }
+        out.push(b']');
+        if modern {
+            // MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001] [CACHE-002]
+            // MCP 2026-07-28 server/utilities/caching#interaction-with-pagination [CACHE-011]: the
+            // hints are those of the list, not of the page.
+            out.extend_from_slice(b",\"ttlMs\":");
+            Typed(&self.cache.ttl.0).write_json(out)?;
+            out.extend_from_slice(b",\"cacheScope\":");
+            write_string(out, self.cache.scope.as_str());
+        }
+        if let (Some((number, item)), Some(_)) = (last, rest.next()) {
+            out.extend_from_slice(b",\"nextCursor\":");
+            write_string(out, &write_cursor(number, item));
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+impl WriteJson for Page<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        match self.kind {
+            ItemKind::Tool => self.write(out, &self.catalog.tools),
+            ItemKind::Resource => self.write(out, &self.catalog.resources),
+            ItemKind::ResourceTemplate => self.write(out, &self.catalog.templates),
+            ItemKind::Prompt => self.write(out, &self.catalog.prompts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::jsonrpc::{ErrorCode, Json};
+    use crate::protocol::{ListPromptsResult, ListToolsResult, Prompt, Resource, Tool};
+
+    fn text(page: &Page<'_>) -> String {
+        let mut out = Vec::new();
+        page.write_json(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn params(cursor: Option<&str>) -> Json {
+        let cursor = cursor.map(|cursor| ("cursor", cursor));
+        let object: alloc::collections::BTreeMap<_, _> = cursor.into_iter().collect();
+        Json::from_serialize(&object).unwrap()
+    }
+
+    fn page(catalog: &Catalog, cursor: Option<&str>, revision: Revision) -> ListPromptsResult {
+        let (params, hints) = (params(cursor), CacheHints::default());
+        let page = catalog.list(Method::PromptsList, &params.as_raw(), revision, &hints).unwrap();
+        serde_json::from_str(&text(&page)).unwrap()
+    }
+
+    fn prompts(count: usize, size: usize) -> Catalog {
+        let mut catalog = Catalog::new();
+        catalog.page_size(NonZeroUsize::new(size));
+        for n in 0..count {
+            catalog.add_prompt(Prompt::new(format!("p{n}"))).unwrap();
+        }
+        catalog
+    }
+
+    fn names(page: &ListPromptsResult) -> Vec<&str> {
+        page.prompts.iter().map(|prompt| prompt.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_page_is_written_as_the_typed_result_is() {
+        // Rule: [TOOL-003] [TOOL-026] [CACHE-001] [CACHE-002].
+        let schema: Json = RawJson::parse(r#"{"type":"object","x":1}"#).unwrap().into();
+        let tools = ["a", "b"].map(|name| Tool::new(name, schema.clone()).title(name));
+        let mut catalog = Catalog::new();
+        for tool in tools.clone() {
+            catalog.add_tool(tool).unwrap();
+        }
+        let hints = CacheHints::public(Duration::from_secs(60));
+        for revision in Revision::ALL {
+            let empty = RawJson::EMPTY_OBJECT;
+            let page = catalog.list(Method::ToolsList, &empty, revision, &hints).unwrap();
+            let typed = ListToolsResult::new(tools.clone()).cached(hints.clone());
+            assert_eq!(text(&page), typed.to_json_at(revision).unwrap().as_str());
+        }
+    }
+
+    #[test]
+    fn an_empty_list_is_a_list() {
+        // Rule: [TOOL-027] [RSRC-013] [PRMT-012] [RSRC-002].
+        let (catalog, empty) = (Catalog::new(), RawJson::EMPTY_OBJECT);
+        for (method, member) in [
+            (Method::ToolsList, "tools"),
+            (Method::ResourcesList, "resources"),
+            (Method::ResourcesTemplatesList, "resourceTemplates"),
+            (Method::PromptsList, "prompts"),
+        ] {
+            let hints = CacheHints::default();
+            let page = catalog.list(method, &empty, Revision::V2024_11_05, &hints).unwrap();
+            assert_eq!(text(&page), format!("{{\"{member}\":[]}}"));
+            let page = catalog.list(method, &empty, Revision::LATEST, &hints).unwrap();
+            let rest = r#"[],"ttlMs":0,"cacheScope":"private"}"#;
+            let expected = format!("{{\"resultType\":\"complete\",\"{member}\":{rest}");
+            assert_eq!(text(&page), expected);
+        }
+        let hints = CacheHints::default();
+        let other = catalog.list(Method::ToolsCall, &empty, Revision::LATEST, &hints);
+        assert_eq!(other.unwrap_err().code, ErrorCode::METHOD_NOT_FOUND);
+    }
+
+    #[test]
+    fn pages_follow_each_other_to_the_end_of_the_list() {
+        // Rule: [PAGE-001] [PAGE-007].
+        for (count, size, pages) in [(7, 3, 3), (6, 3, 2), (3, 3, 1), (2, 3, 1), (7, 0, 1)] {
+            let catalog = prompts(count, size);
+            let mut read = Vec::new();
+            let mut cursor = None;
+            for at in 1..=pages {
+                let page = page(&catalog, cursor.as_deref(), Revision::V2025_06_18);
+                read.extend(names(&page).into_iter().map(String::from));
+                assert_eq!(page.next_cursor.is_none(), at == pages);
+                cursor = page.next_cursor;
+            }
+            let all: Vec<_> = catalog.prompts().map(|prompt| prompt.name.clone()).collect();
+            assert_eq!(read, all);
+        }
+    }
+
+    #[test]
+    fn a_list_edited_between_its_pages_is_read_on() {
+        // Rule: [PAGE-007].
+        let mut catalog = prompts(6, 2);
+        let first = page(&catalog, None, Revision::LATEST);
+        assert_eq!(names(&first), ["p0", "p1"]);
+        for name in ["p0", "p1", "p2"] {
+            catalog.remove_prompt(name);
+        }
+        catalog.add_prompt(Prompt::new("new")).unwrap();
+        let second = page(&catalog, first.next_cursor.as_deref(), Revision::LATEST);
+        assert_eq!(names(&second), ["p3", "p4"]);
+        let third = page(&catalog, second.next_cursor.as_deref(), Revision::LATEST);
+        assert_eq!(names(&third), ["p5", "new"]);
+        assert_eq!(third.next_cursor, None);
+    }
+
+    #[test]
+    fn all_pages_have_the_same_cache_scope() {
+        // Rule: [CACHE-011].
+        let catalog = prompts(3, 1);
+        let hints = CacheHints::public(Duration::from_millis(5));
+        let mut cursor = None;
+        for _ in 0..3 {
+            let params = params(cursor.as_deref());
+            let page =
+                catalog.list(Method::PromptsList, &params.as_raw(), Revision::LATEST, &hints);
+            let page: ListPromptsResult = serde_json::from_str(&text(&page.unwrap())).unwrap();
+            assert_eq!(page.cache_hints(), hints);
+            cursor = page.next_cursor;
+        }
+        assert_eq!(cursor, None);
+    }
+
+    #[test]
+    fn a_cursor_from_elsewhere_is_refused() {
+        // Rule: [PAGE-007] [PAGE-004].
+        let mut catalog = prompts(3, 1);
+        catalog.add_resource(Resource::new("a:b", "r")).unwrap();
+        let cursor = page(&catalog, None, Revision::LATEST).next_cursor.unwrap();
+        let of_another = Json::from_serialize(&serde_json::json!({ "cursor": cursor })).unwrap();
+        let no_string: Json = RawJson::parse(r#"{"cursor":1}"#).unwrap().into();
+        for (method, params) in [
+            (Method::PromptsList, params(Some(""))),
+            (Method::PromptsList, params(Some("garbage"))),
+            (Method::PromptsList, no_string),
+            (Method::ResourcesList, of_another),
+        ] {
+            for revision in Revision::ALL {
+                let hints = CacheHints::default();
+                let refused = catalog.list(method, &params.as_raw(), revision, &hints);
+                let error = refused.unwrap_err();
+                assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+                assert!(error.message.contains("cursor"), "{error}");
+            }
+        }
+        let null: Json = RawJson::parse(r#"{"cursor":null}"#).unwrap().into();
+        let hints = CacheHints::default();
+        let revision = Revision::LATEST;
+        assert!(catalog.list(Method::PromptsList, &null.as_raw(), revision, &hints).is_ok());
+    }
+
+    #[test]
+    fn ten_thousand_entries_are_read_page_by_page() {
+        // Rule: [TOOL-029] [PAGE-001].
+        let catalog = prompts(10_000, 10);
+        let (mut cursor, mut count) = (None, 0);
+        loop {
+            let page = page(&catalog, cursor.as_deref(), Revision::LATEST);
+            for prompt in &page.prompts {
+                assert_eq!(prompt.name, format!("p{count}"));
+                count += 1;
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(count, 10_000);
+    }
+}

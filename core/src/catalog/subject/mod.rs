@@ -1,0 +1,204 @@
+//! What a request is about, checked before a handler sees it.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+
+use super::Catalog;
+use super::item::ItemKind;
+use super::runs_as_task;
+use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use crate::protocol::revision::Era;
+use crate::protocol::{Method, Prompt, ResourceNotFoundData, Revision, TaskSupport, Tool, Wire};
+
+type Checked = Result<(), ErrorObject<'static>>;
+
+impl Catalog {
+    /// Checks a request that is about one thing. `subject` is the member `name` or `uri` of
+    /// `params`, if that is a string.
+    ///
+    /// Linear in the length of `params`, and in the number of resource templates for a URI that is
+    /// not listed. Methods that are about nothing in a catalog pass.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault, to be answered as it is. `-32602`: a member is missing or of the wrong
+    /// type, or there is no such tool, prompt, completion target or (2026-07-28) resource; `-32002`:
+    /// there is no such resource (up to 2025-11-25); `-32601`: a tool runs only, or never, as a task
+    /// (2025-11-25).
+    pub fn check(
+        &self,
+        method: Method,
+        subject: Option<&str>,
+        params: &RawJson<'_>,
+        revision: Revision,
+    ) -> Checked {
+        match method {
+            Method::ToolsCall => self.check_tool(required(subject, "name")?, params, revision),
+            Method::PromptsGet => self.check_prompt(required(subject, "name")?, params),
+            Method::ResourcesRead | Method::ResourcesSubscribe => {
+                self.check_resource(required(subject, "uri")?, revision)
+            }
+            Method::ResourcesUnsubscribe => required(subject, "uri").map(|_| ()),
+            Method::CompletionComplete => self.check_completion(params, revision),
+            _ => Ok(()),
+        }
+    }
+
+    // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
+    fn check_tool(&self, name: &str, params: &RawJson<'_>, revision: Revision) -> Checked {
+        // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
+        let tool = self.tool(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
+        arguments(params)?;
+        // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
+        // runs no tool as a task does not see that one is asked for.
+        if revision == Revision::V2025_11_25 && self.task_tools > 0 {
+            check_task(tool, present(params, "task").is_some())?;
+        }
+        Ok(())
+    }
+
+    // MCP 2026-07-28 server/prompts#error-handling [PRMT-006]
+    fn check_prompt(&self, name: &str, params: &RawJson<'_>) -> Checked {
+        let prompt = self.prompt(name).ok_or_else(|| unknown(ItemKind::Prompt, name))?;
+        check_prompt_arguments(prompt, arguments(params)?.as_ref())
+    }
+
+    fn check_resource(&self, uri: &str, revision: Revision) -> Checked {
+        if self.has_resource(uri) {
+            return Ok(());
+        }
+        // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
+        // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
+        let code = match revision.era() {
+            Era::Legacy => ErrorCode::RESOURCE_NOT_FOUND,
+            Era::Modern => ErrorCode::INVALID_PARAMS,
+        };
+        let error = ErrorObject::new(code, format!("resource not found: {}", shown(uri)));
+        Err(match ResourceNotFoundData::new(uri).to_json_at(revision) {
+            Ok(data) => error.with_data(data.into()),
+            Err(_) => error,
+        })
+    }
+
+    fn has_resource(&self, uri: &str) -> bool {
+        self.resource(uri).is_some() || self.find_template(uri).is_some()
+    }
+
+    // MCP 2026-07-28 server/utilities/completion#requesting-completions [COMP-001]
+    // MCP 2026-07-28 server/utilities/completion#error-handling [COMP-004]
+    fn check_completion(&self, params: &RawJson<'_>, revision: Revision) -> Checked {
+        let reference = present(params, "ref").filter(RawJson::is_object);
+        let reference = reference.ok_or_else(|| wrong("`ref` must be an object"))?;
+        match text(&reference, "type").as_deref() {
+            Some("ref/prompt") => {
+                let name = text(&reference, "name");
+                let name = name.ok_or_else(|| wrong("`ref.name` must be a string"))?;
+                if self.prompt(&name).is_none() {
+                    return Err(unknown(ItemKind::Prompt, &name));
+                }
+            }
+            Some("ref/resource") => {
+                let uri = text(&reference, "uri");
+                let uri = uri.ok_or_else(|| wrong("`ref.uri` must be a string"))?;
+                if self.resource_template(&uri).is_none() && !self.has_resource(&uri) {
+                    return Err(unknown(ItemKind::ResourceTemplate, &uri));
+                }
+            }
+            _ => return Err(wrong("`ref.type` must be `ref/prompt` or `ref/resource`")),
+        }
+        let argument = present(params, "argument");
+        let complete =
+            argument.is_some_and(|it| text(&it, "name").is_some() && text(&it, "value").is_some());
+        if !complete {
+            return Err(wrong("`argument` must have the strings `name` and `value`"));
+        }
+        // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
+        if revision >= Revision::V2025_06_18
+            && let Some(context) = present(params, "context")
+            && let Some(known) = arguments(&context)?
+            && known.members().any(|member| !is_string(&member.value))
+        {
+            return Err(wrong("the values of `context.arguments` must be strings"));
+        }
+        Ok(())
+    }
+}
+
+fn check_prompt_arguments(prompt: &Prompt, filled: Option<&RawJson<'_>>) -> Checked {
+    let known = prompt.arguments.iter().flatten();
+    let mut missing: BTreeSet<&str> = known
+        .filter(|argument| argument.required == Some(true))
+        .map(|argument| argument.name.as_str())
+        .collect();
+    for member in filled.into_iter().flat_map(RawJson::members) {
+        let name = member.name();
+        // MCP 2026-07-28 schema.json#GetPromptRequest [PRMT-002]: string values only.
+        if !is_string(&member.value) {
+            return Err(wrong(format!("the argument `{}` must be a string", shown(&name))));
+        }
+        missing.remove(&*name);
+    }
+    match missing.first() {
+        Some(name) => Err(wrong(format!("missing required argument: {}", shown(name)))),
+        None => Ok(()),
+    }
+}
+
+fn check_task(tool: &Tool, asked: bool) -> Checked {
+    let support = tool.execution.as_ref().and_then(|execution| execution.task_support.as_ref());
+    let name = &tool.name;
+    if asked && !runs_as_task(tool) {
+        // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-004]
+        let message = format!("the tool {name} never runs as a task: call it without `task`");
+        Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
+    } else if !asked && support == Some(&TaskSupport::Required) {
+        // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-005]
+        let message = format!("the tool {name} only runs as a task: call it with `task`");
+        Err(ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, message))
+    } else {
+        Ok(())
+    }
+}
+
+/// The member `arguments`, which is an object if it is there.
+fn arguments<'p>(params: &'p RawJson<'_>) -> Result<Option<RawJson<'p>>, ErrorObject<'static>> {
+    match present(params, "arguments") {
+        Some(arguments) if !arguments.is_object() => Err(wrong("`arguments` must be an object")),
+        arguments => Ok(arguments),
+    }
+}
+
+/// A member that is there; `null` is not.
+fn present<'p>(object: &'p RawJson<'_>, name: &str) -> Option<RawJson<'p>> {
+    object.get(name).filter(|value| *value != RawJson::NULL)
+}
+
+fn text(object: &RawJson<'_>, name: &str) -> Option<String> {
+    object.get(name)?.decode().ok()
+}
+
+fn is_string(value: &RawJson<'_>) -> bool {
+    value.as_str().starts_with('"')
+}
+
+fn required<'s>(subject: Option<&'s str>, member: &str) -> Result<&'s str, ErrorObject<'static>> {
+    subject.ok_or_else(|| wrong(format!("`{member}` must be a string")))
+}
+
+fn unknown(kind: ItemKind, key: &str) -> ErrorObject<'static> {
+    wrong(format!("unknown {kind}: {}", shown(key)))
+}
+
+fn wrong(message: impl Into<alloc::borrow::Cow<'static, str>>) -> ErrorObject<'static> {
+    ErrorObject::invalid_params(message)
+}
+
+/// As much of a peer's text as an error message repeats.
+fn shown(text: &str) -> &str {
+    const SHOWN_MAX: usize = 64;
+    text.char_indices().nth(SHOWN_MAX).map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+mod tests;

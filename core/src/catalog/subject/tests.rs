@@ -1,0 +1,181 @@
+use alloc::string::String;
+
+use super::*;
+use crate::protocol::{PromptArgument, Resource, ResourceTemplate, ToolExecution};
+
+fn raw(text: &str) -> RawJson<'_> {
+    RawJson::parse(text).unwrap()
+}
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::new();
+    catalog.add_tool(Tool::new("t", raw(r#"{"type":"object"}"#))).unwrap();
+    catalog.add_resource(Resource::new("mem://a", "a")).unwrap();
+    catalog.add_resource_template(ResourceTemplate::new("db://{table}/{+path}", "row")).unwrap();
+    let must = PromptArgument::new("must").required(true);
+    let may = PromptArgument::new("may");
+    catalog.add_prompt(Prompt::new("p").arguments([must, may])).unwrap();
+    catalog
+}
+
+fn check_at(
+    catalog: &Catalog,
+    method: Method,
+    params: &str,
+    revision: Revision,
+) -> Result<(), ErrorObject<'static>> {
+    let params = raw(params);
+    let subject = text(&params, "name").or_else(|| text(&params, "uri"));
+    catalog.check(method, subject.as_deref(), &params, revision)
+}
+
+fn refused(method: Method, params: &str) -> String {
+    let mut found = None;
+    for revision in Revision::ALL {
+        let error = check_at(&catalog(), method, params, revision).unwrap_err();
+        assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{params} at {revision}");
+        found = Some(error.message.into_owned());
+    }
+    found.unwrap()
+}
+
+fn passes(method: Method, params: &str) {
+    for revision in Revision::ALL {
+        assert_eq!(check_at(&catalog(), method, params, revision), Ok(()), "{params} {revision}");
+    }
+}
+
+#[test]
+fn a_call_names_a_tool_and_its_arguments_are_an_object() {
+    // Rule: [TOOL-004] [TOOL-007].
+    passes(Method::ToolsCall, r#"{"name":"t"}"#);
+    passes(Method::ToolsCall, r#"{"name":"t","arguments":{"a":1},"task":{}}"#);
+    assert_eq!(refused(Method::ToolsCall, r#"{"name":"T"}"#), "unknown tool: T");
+    assert_eq!(refused(Method::ToolsCall, r#"{"name":1}"#), "`name` must be a string");
+    let list = r#"{"name":"t","arguments":[1]}"#;
+    assert_eq!(refused(Method::ToolsCall, list), "`arguments` must be an object");
+    let long = alloc::format!("{{\"name\":\"{}\"}}", "é".repeat(1000));
+    assert!(refused(Method::ToolsCall, &long).chars().count() < 100);
+}
+
+#[test]
+fn a_tool_runs_as_a_task_where_it_says_so_and_the_revision_has_tasks() {
+    // Rule: [TASK-004] [TASK-005] [TASK-006].
+    let mut catalog = catalog();
+    for support in [TaskSupport::Forbidden, TaskSupport::Optional, TaskSupport::Required] {
+        let tool = Tool::new(support.as_str(), raw(r#"{"type":"object"}"#));
+        catalog.add_tool(tool.execution(ToolExecution::new().task_support(support))).unwrap();
+    }
+    for (name, plain, as_task) in [
+        ("t", true, false),
+        ("forbidden", true, false),
+        ("optional", true, true),
+        ("required", false, true),
+    ] {
+        for (params, fits) in [
+            (alloc::format!(r#"{{"name":"{name}"}}"#), plain),
+            (alloc::format!(r#"{{"name":"{name}","task":{{"ttl":1}}}}"#), as_task),
+        ] {
+            for revision in Revision::ALL {
+                let checked = check_at(&catalog, Method::ToolsCall, &params, revision);
+                if fits || revision != Revision::V2025_11_25 {
+                    assert_eq!(checked, Ok(()), "{params} at {revision}");
+                } else {
+                    assert_eq!(checked.unwrap_err().code, ErrorCode::METHOD_NOT_FOUND, "{params}");
+                }
+            }
+        }
+    }
+    for name in ["optional", "required"] {
+        catalog.remove_tool(name).unwrap();
+    }
+    let ignored = r#"{"name":"t","task":{}}"#;
+    let revision = Revision::V2025_11_25;
+    assert_eq!(check_at(&catalog, Method::ToolsCall, ignored, revision), Ok(()));
+}
+
+#[test]
+fn a_prompt_is_known_and_its_required_arguments_are_strings_that_are_there() {
+    // Rule: [PRMT-002] [PRMT-006] [PRMT-007].
+    passes(Method::PromptsGet, r#"{"name":"p","arguments":{"must":"x"}}"#);
+    passes(Method::PromptsGet, r#"{"name":"p","arguments":{"m\u0075st":"x","may":"","z":""}}"#);
+    assert_eq!(refused(Method::PromptsGet, r#"{"name":"q"}"#), "unknown prompt: q");
+    assert_eq!(refused(Method::PromptsGet, "{}"), "`name` must be a string");
+    let missing = "missing required argument: must";
+    assert_eq!(refused(Method::PromptsGet, r#"{"name":"p"}"#), missing);
+    assert_eq!(refused(Method::PromptsGet, r#"{"name":"p","arguments":{"may":"x"}}"#), missing);
+    let number = r#"{"name":"p","arguments":{"must":"x","may":1}}"#;
+    assert_eq!(refused(Method::PromptsGet, number), "the argument `may` must be a string");
+    let text = r#"{"name":"p","arguments":"must"}"#;
+    assert_eq!(refused(Method::PromptsGet, text), "`arguments` must be an object");
+}
+
+#[test]
+fn a_resource_is_listed_or_follows_a_template() {
+    // Rule: [RSRC-009] [RSRC-010] [RSRC-012] [RSRC-014].
+    for method in [Method::ResourcesRead, Method::ResourcesSubscribe] {
+        passes(method, r#"{"uri":"mem://a"}"#);
+        passes(method, r#"{"uri":"db://users/1/name"}"#);
+        assert_eq!(refused(method, "{}"), "`uri` must be a string");
+        for uri in ["mem://b", "db://users", "db://users/a b", "nonsense", ""] {
+            for revision in Revision::ALL {
+                let params = alloc::format!(r#"{{"uri":"{uri}"}}"#);
+                let error = check_at(&catalog(), method, &params, revision).unwrap_err();
+                let code = if revision == Revision::V2026_07_28 {
+                    ErrorCode::INVALID_PARAMS
+                } else {
+                    ErrorCode::RESOURCE_NOT_FOUND
+                };
+                assert_eq!(error.code, code);
+                assert!(error.code.is_emittable_at(revision));
+                assert_eq!(error.data.unwrap().as_str(), params);
+            }
+        }
+    }
+    passes(Method::ResourcesUnsubscribe, r#"{"uri":"mem://gone"}"#);
+}
+
+#[test]
+fn a_completion_is_for_an_argument_of_something_known() {
+    // Rule: [COMP-001] [COMP-002] [COMP-004].
+    let method = Method::CompletionComplete;
+    let argument = r#""argument":{"name":"n","value":""}"#;
+    for reference in [
+        r#"{"type":"ref/prompt","name":"p"}"#,
+        r#"{"type":"ref/resource","uri":"db://{table}/{+path}"}"#,
+        r#"{"type":"ref/resource","uri":"db://users/1"}"#,
+        r#"{"type":"ref/resource","uri":"mem://a"}"#,
+    ] {
+        passes(method, &alloc::format!(r#"{{"ref":{reference},{argument}}}"#));
+        let none = alloc::format!(r#"{{"ref":{reference},"argument":{{"name":"n"}}}}"#);
+        assert!(refused(method, &none).contains("`argument`"));
+    }
+    for (reference, message) in [
+        (r#"{"type":"ref/prompt","name":"q"}"#, "unknown prompt: q"),
+        (r#"{"type":"ref/prompt"}"#, "`ref.name` must be a string"),
+        (r#"{"type":"ref/resource","uri":"x:y"}"#, "unknown resource template: x:y"),
+        (r#"{"type":"ref/resource","name":"p"}"#, "`ref.uri` must be a string"),
+        (r#"{"type":"ref/tool","name":"t"}"#, "`ref.type` must be `ref/prompt` or `ref/resource`"),
+        (r#""p""#, "`ref` must be an object"),
+    ] {
+        let params = alloc::format!(r#"{{"ref":{reference},{argument}}}"#);
+        assert_eq!(refused(method, &params), message);
+    }
+    let context = |text: &str| {
+        let reference = r#"{"type":"ref/prompt","name":"p"}"#;
+        alloc::format!(r#"{{"ref":{reference},{argument},"context":{text}}}"#)
+    };
+    passes(method, &context(r#"{"arguments":{"a":"b"}}"#));
+    let numbers = context(r#"{"arguments":{"a":1}}"#);
+    for revision in Revision::ALL {
+        let checked = check_at(&catalog(), method, &numbers, revision);
+        assert_eq!(checked.is_err(), revision >= Revision::V2025_06_18, "{revision}");
+    }
+}
+
+#[test]
+fn methods_about_nothing_in_a_catalog_pass() {
+    for method in [Method::Ping, Method::ToolsList, Method::TasksGet, Method::SubscriptionsListen] {
+        passes(method, r#"{"name":"nobody"}"#);
+    }
+}

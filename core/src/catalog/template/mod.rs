@@ -1,0 +1,284 @@
+//! URI templates (RFC 6570): which of them a URI follows, and with which values.
+
+mod expression;
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::uri::decode_percent;
+pub use expression::InvalidTemplate;
+use expression::{Piece, parse};
+
+/// The longest URI that is matched with templates, in bytes: a little more than the 8,000 that HTTP
+/// wants understood (RFC 9110). A longer one follows none.
+pub const TEMPLATE_URI_LENGTH_MAX: usize = 8192;
+
+/// Checks that `template` is a well-formed template of absolute URIs. All four levels of RFC 6570
+/// are: operators, prefixes (`{id:3}`) and lists (`{path*}`).
+///
+/// # Errors
+///
+/// The fault of the template's author: see [`InvalidTemplate`].
+// MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
+pub fn check_template(template: &str) -> Result<(), InvalidTemplate> {
+    parse(template).map(|_| ())
+}
+
+/// The values with which `template` expands to `uri`, by variable in the order of the template;
+/// `None` if it does not, or is not well-formed.
+///
+/// * `{id}` is at least one character, up to the next `/`, `?` or `#`; `{+path}` takes these too,
+///   but leaves the query to a later `{?q}` and the fragment to a later `{#part}`.
+/// * `{/seg}`, `{.ext}`, `{#part}`, `{;p}`, `{?q}` and `{&q}` may be absent, and then have no pair.
+///   Query parameters may come in any order; others than those named do not fit.
+/// * Where several readings fit, earlier variables are as long as they can be.
+/// * A list (`{path*}`) is one value with its separators; a list of parameters (`{?rest*}`) gives a
+///   pair for each parameter, by its own name.
+///
+/// Values have their percent-encoding resolved, so they may hold any character, `/` and `..` among
+/// them: check them before they become a part of a path or a query.
+///
+/// The work is bounded by the product of both lengths, and `uri` has at most
+/// [`TEMPLATE_URI_LENGTH_MAX`] bytes.
+// MCP 2026-07-28 server/resources#security-considerations [RSRC-017]
+#[must_use]
+pub fn match_template(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
+    // Most templates differ from the URI before their first variable, which is told cheaply.
+    let plain = template.split('{').next().unwrap_or_default();
+    if uri.len() > TEMPLATE_URI_LENGTH_MAX || !uri.starts_with(plain) {
+        return None;
+    }
+    let pieces = parse(template).ok()?;
+    let reached = reach(&pieces, uri.as_bytes());
+    collect(&pieces, &reached, uri)
+}
+
+/// For each piece, from which places of `uri` on it and all after it match up to the end. Worked
+/// out backwards, so that no reading is tried twice.
+fn reach(pieces: &[Piece<'_>], uri: &[u8]) -> Vec<Vec<bool>> {
+    let mut last = vec![false; uri.len() + 1];
+    last[uri.len()] = true;
+    let mut rows = vec![last];
+    for piece in pieces.iter().rev() {
+        let after = &rows[rows.len() - 1];
+        let mut row = vec![false; uri.len() + 1];
+        match piece {
+            Piece::Literal(text) => {
+                for (at, reached) in row.iter_mut().enumerate() {
+                    *reached = after.get(at + text.len()) == Some(&true)
+                        && uri[at..].starts_with(text.as_bytes());
+                }
+            }
+            Piece::Value { lead, stops, .. } | Piece::Pairs { lead, stops, .. } => {
+                // Whether a run of at least one character starts here that the rest can follow.
+                let mut run = false;
+                for at in (0..=uri.len()).rev() {
+                    let byte = uri.get(at);
+                    let led = lead.is_some_and(|lead| byte == Some(&lead)) && run;
+                    run = byte.is_some_and(|byte| !stops.contains(byte)) && (run || after[at + 1]);
+                    row[at] = if lead.is_some() { led || after[at] } else { run };
+                }
+            }
+        }
+        rows.push(row);
+    }
+    rows.reverse();
+    rows
+}
+
+/// Walks along the places that were reached, and takes the values on the way.
+fn collect(
+    pieces: &[Piece<'_>],
+    reached: &[Vec<bool>],
+    uri: &str,
+) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    if !reached[0][0] {
+        return None;
+    }
+    for (piece, after) in pieces.iter().zip(&reached[1..]) {
+        match piece {
+            Piece::Literal(text) => at += text.len(),
+            Piece::Value { lead, stops, name, length_max } => {
+                let Some((start, end)) = longest(*lead, stops, after, uri.as_bytes(), at) else {
+                    continue;
+                };
+                let value = decode_percent(uri.get(start..end)?)?;
+                if length_max.is_some_and(|max| value.chars().count() > max) {
+                    return None;
+                }
+                found.push((String::from(*name), value));
+                at = end;
+            }
+            Piece::Pairs { lead, stops, separator, names, open } => {
+                let Some((start, end)) = longest(*lead, stops, after, uri.as_bytes(), at) else {
+                    continue;
+                };
+                let pairs = uri.get(start..end)?;
+                take_pairs(pairs.split(char::from(*separator)), names, *open, &mut found)?;
+                at = end;
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The longest run of characters at `at`, behind `lead`, that the rest can follow.
+fn longest(
+    lead: Option<u8>,
+    stops: &[u8],
+    after: &[bool],
+    uri: &[u8],
+    at: usize,
+) -> Option<(usize, usize)> {
+    if lead.is_some() && uri.get(at) != lead.as_ref() {
+        return None;
+    }
+    let start = at + usize::from(lead.is_some());
+    let run = uri[start..].iter().take_while(|byte| !stops.contains(byte)).count();
+    let end = (start + 1..=start + run).rev().find(|end| after[*end])?;
+    Some((start, end))
+}
+
+/// Takes `name=value` pairs, each name at most once. `open` takes other names too.
+fn take_pairs<'u>(
+    pairs: impl Iterator<Item = &'u str>,
+    names: &[&str],
+    open: bool,
+    found: &mut Vec<(String, String)>,
+) -> Option<()> {
+    let mut seen = vec![false; names.len()];
+    for pair in pairs {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match names.iter().position(|known| *known == name) {
+            Some(index) if !core::mem::replace(&mut seen[index], true) => {
+                found.push((name.into(), decode_percent(value)?));
+            }
+            None if open && !name.is_empty() => {
+                found.push((decode_percent(name)?, decode_percent(value)?));
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matched(template: &str, uri: &str) -> Option<String> {
+        check_template(template).unwrap_or_else(|error| panic!("{template}: {error}"));
+        let pairs = match_template(template, uri)?;
+        let texts: Vec<_> = pairs.iter().map(|(name, value)| [name, "=", value].concat()).collect();
+        Some(texts.join(" "))
+    }
+
+    #[test]
+    fn templates_match_their_expansions_and_give_the_values_back() {
+        // Rule: [RSRC-002].
+        for (template, uri, values) in [
+            ("a:b", "a:b", ""),
+            ("test://template/{id}/data", "test://template/123/data", "id=123"),
+            ("db://{table}/{row}", "db://users/a%20b", "table=users row=a b"),
+            ("file:///{+path}", "file:///src/main.rs", "path=src/main.rs"),
+            ("file:///{+path}/info", "file:///a/info/b/info", "path=a/info/b"),
+            ("f:{+path}{?q}", "f:a/b?q=1", "path=a/b q=1"),
+            ("f:{+path}{?q}{#f}", "f:a/b#c", "path=a/b f=c"),
+            ("f:{+path}{#f}", "f:a?b#c", "path=a?b f=c"),
+            ("f:{+path}{;v}", "f:a;v=1", "path=a;v=1"),
+            ("f:{name}.{ext}", "f:a.b.c", "name=a.b ext=c"),
+            ("f:{x,y}", "f:1,2", "x=1 y=2"),
+            ("f:x{/a,b}", "f:x/1/2", "a=1 b=2"),
+            ("f:x{/a,b}", "f:x/1", "a=1"),
+            ("f:x{/a}", "f:x", ""),
+            ("f:{/path*}/end", "f:/a/b/c/end", "path=a/b/c"),
+            ("f:x{.ext}", "f:x.tar.gz", "ext=tar.gz"),
+            ("f:x{#part}", "f:x#a/b", "part=a/b"),
+            ("f:x{;p,q}", "f:x;q=2;p", "q=2 p="),
+            ("f:x{?q,limit}", "f:x?limit=5&q=a%26b", "limit=5 q=a&b"),
+            ("f:x{?q,limit}", "f:x?q=", "q="),
+            ("f:x{?q}", "f:x", ""),
+            ("f:x{?q}{&r}", "f:x?q=1&r=2", "q=1 r=2"),
+            ("f:x?fixed=1{&r}", "f:x?fixed=1&r=2", "r=2"),
+            ("f:x{?rest*}", "f:x?b=1&a=2", "b=1 a=2"),
+            ("f:{id:3}", "f:abc", "id=abc"),
+            ("{+uri}", "any:thing/at#all", "uri=any:thing/at#all"),
+        ] {
+            assert_eq!(matched(template, uri).as_deref(), Some(values), "{template} {uri}");
+        }
+    }
+
+    #[test]
+    fn other_uris_do_not_match() {
+        // Rule: [RSRC-002].
+        for (template, uri) in [
+            ("a:b", "a:bc"),
+            ("a:{id}", "a:"),
+            ("a:{id}", "a:x/y"),
+            ("a:{id}", "a:x?y"),
+            ("a:{id}", "b:x"),
+            ("a:{id}/z", "a:x/y"),
+            ("a:x{/seg}", "a:x/"),
+            ("a:x{/seg}", "a:x/1/2"),
+            ("a:x{?q}", "a:x?"),
+            ("a:x{?q}", "a:x?r=1"),
+            ("a:x{?q}", "a:x?q=1&q=2"),
+            ("a:x{?rest*}", "a:x?=1"),
+            ("a:{id:3}", "a:abcd"),
+            ("a:{id}", "a:%FF"),
+            ("a:{id}", "a:%4"),
+        ] {
+            assert_eq!(matched(template, uri), None, "{template} {uri}");
+        }
+        assert_eq!(match_template("a:{id", "a:{id"), None);
+    }
+
+    #[test]
+    fn a_hostile_uri_costs_no_more_than_its_length_times_the_template() {
+        let template = ["a:", &"{+v}x".repeat(40), "y"].concat();
+        let uri = ["a:", &"x".repeat(TEMPLATE_URI_LENGTH_MAX - 2)].concat();
+        assert_eq!(match_template(&template, &uri), None);
+        let longer = ["a:", &"x".repeat(TEMPLATE_URI_LENGTH_MAX - 1)].concat();
+        assert!(match_template("a:{id}", &uri).is_some());
+        assert_eq!(match_template("a:{id}", &longer), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_brings_the_matcher_down(
+            template in "(a:)?([a:/?&;,.xé%]|[{][+#./;?&]?[xy,*:1]{0,4}[}]|[{}]){0,6}",
+            uri in "(a:)?[a:/?&;=,.xy1é%#]{0,24}",
+        ) {
+            let found = match_template(&template, &uri);
+            proptest::prop_assert!(found.is_none() || check_template(&template).is_ok());
+            let _checked = super::super::uri::check_uri(&uri);
+        }
+
+        #[test]
+        fn what_is_put_into_a_template_comes_out_again(
+            id in "[a-z0-9._~-]{1,8}",
+            path in "[a-z0-9/]{1,12}",
+            limit in "[0-9]{1,4}",
+        ) {
+            let uri = ["db://", &id, "/rows/", &path, "?limit=", &limit].concat();
+            let found = match_template("db://{id}/rows/{+path}{?after,limit}", &uri);
+            let expected = [("id", id), ("path", path), ("limit", limit)];
+            let expected: Vec<_> =
+                expected.into_iter().map(|(name, value)| (String::from(name), value)).collect();
+            proptest::prop_assert_eq!(found, Some(expected));
+        }
+    }
+
+    #[test]
+    fn text_beyond_ascii_is_no_obstacle() {
+        for uri in ["a:é", "a:é/ü", "a:x?é=ü", "é"] {
+            for template in ["a:{v}", "a:{+v}", "a:{v}{?q*}", "{+v}"] {
+                let _values = match_template(template, uri);
+            }
+        }
+        assert_eq!(matched("a:{v}", "a:é").as_deref(), Some("v=é"));
+    }
+}

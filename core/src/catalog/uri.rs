@@ -1,0 +1,166 @@
+//! Whether a text is an absolute URI by its syntax.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Why a text is no absolute URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidUri {
+    /// It does not start with a scheme: a letter, then letters, digits, `+`, `-` and `.`, then `:`.
+    #[error("it does not start with a scheme, such as `file:` or `https:`")]
+    Scheme,
+    /// It has a character that must be percent-encoded.
+    #[error("{0:?} must be percent-encoded")]
+    Character(char),
+    /// It has a `%` without two hexadecimal digits after it.
+    #[error("`%` is not followed by two hexadecimal digits")]
+    Percent,
+}
+
+/// Checks that `uri` is absolute and has the syntax of RFC 3986: a scheme, and after it only what
+/// URIs are made of. What a scheme asks for besides is not looked at. Linear in the length.
+///
+/// # Errors
+///
+/// The fault of whoever wrote the URI: see [`InvalidUri`].
+// MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
+// MCP 2026-07-28 server/resources#custom-uri-schemes [RSRC-018]
+pub fn check_uri(uri: &str) -> Result<(), InvalidUri> {
+    let rest = after_scheme(uri).ok_or(InvalidUri::Scheme)?;
+    let (before, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    // Brackets are for addresses in the authority alone.
+    let authority = before
+        .strip_prefix("//")
+        .map_or("", |rest| rest.split(['/', '?']).next().unwrap_or_default());
+    check_characters(authority, true)?;
+    let path = before.strip_prefix("//").map_or(before, |rest| &rest[authority.len()..]);
+    check_characters(path, false)?;
+    check_characters(fragment, false)
+}
+
+/// What stands after the scheme and its colon.
+pub(super) fn after_scheme(uri: &str) -> Option<&str> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let starts = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
+    (starts && scheme.chars().all(is_scheme_character)).then_some(rest)
+}
+
+pub(super) const fn is_scheme_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
+}
+
+/// Whether the character stands for itself in a path, a query or a fragment.
+const fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(
+            c,
+            '-' | '.'
+                | '_'
+                | '~'
+                | ':'
+                | '/'
+                | '?'
+                | '@'
+                | '!'
+                | '$'
+                | '&'
+                | '\''
+                | '('
+                | ')'
+                | '*'
+                | '+'
+                | ','
+                | ';'
+                | '='
+        )
+}
+
+fn check_characters(text: &str, brackets: bool) -> Result<(), InvalidUri> {
+    for (at, c) in text.char_indices() {
+        if c == '%' {
+            let digits = text.as_bytes().get(at + 1..at + 3);
+            if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                return Err(InvalidUri::Percent);
+            }
+        } else if !(is_plain(c) || brackets && matches!(c, '[' | ']')) {
+            return Err(InvalidUri::Character(c));
+        }
+    }
+    Ok(())
+}
+
+/// Checks literal text of a URI template, where a fragment may start.
+pub(super) fn check_literal(text: &str) -> Result<(), InvalidUri> {
+    text.split('#').try_for_each(|part| check_characters(part, true))
+}
+
+/// The text with its percent-encoding resolved; `None` if that is not UTF-8 or not well-formed.
+pub(super) fn decode_percent(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        rest = tail;
+        if *byte != b'%' {
+            bytes.push(*byte);
+            continue;
+        }
+        let (digits, tail) = rest.split_at_checked(2)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        bytes.push((digit(digits[0])? << 4 | digit(digits[1])?) as u8);
+        rest = tail;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absolute_uris_of_any_scheme_pass() {
+        // Rule: [RSRC-014] [RSRC-018].
+        for uri in [
+            "file:///a/b%20c.txt",
+            "https://user@[::1]:80/p?q=1&r=a/b#frag?",
+            "urn:isbn:0451450523",
+            "git+ssh://host/path;v=1",
+            "mem:",
+            "test://static-text",
+        ] {
+            assert_eq!(check_uri(uri), Ok(()), "{uri}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_no_absolute_uri_is_refused_with_its_reason() {
+        // Rule: [RSRC-014] [RSRC-018].
+        for (uri, reason) in [
+            ("", InvalidUri::Scheme),
+            ("readme.md", InvalidUri::Scheme),
+            ("/a:b", InvalidUri::Scheme),
+            (":x", InvalidUri::Scheme),
+            ("1x:y", InvalidUri::Scheme),
+            ("my_scheme:x", InvalidUri::Scheme),
+            ("file:///a b", InvalidUri::Character(' ')),
+            ("file:///é", InvalidUri::Character('é')),
+            ("file:///{a}", InvalidUri::Character('{')),
+            ("file:///a[1]", InvalidUri::Character('[')),
+            ("file:///a#b#c", InvalidUri::Character('#')),
+            ("file:///a%2", InvalidUri::Percent),
+            ("file:///a%", InvalidUri::Percent),
+            ("file:///a%é", InvalidUri::Percent),
+        ] {
+            assert_eq!(check_uri(uri), Err(reason), "{uri}");
+        }
+    }
+
+    #[test]
+    fn percent_encoding_is_resolved_once() {
+        assert_eq!(decode_percent("a%2Fb%25+").as_deref(), Some("a/b%+"));
+        assert_eq!(decode_percent("%C3%A9").as_deref(), Some("é"));
+        for broken in ["%", "%4", "%zz", "%FF", "%é"] {
+            assert_eq!(decode_percent(broken), None, "{broken}");
+        }
+    }
+}

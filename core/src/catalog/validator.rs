@@ -1,0 +1,257 @@
+//! Validation against the schemas of tools, by whoever can validate.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use super::Catalog;
+use super::error::CatalogError;
+use super::item::Schemas;
+use crate::jsonrpc::{ErrorObject, Json, RawJson};
+use crate::protocol::{Revision, Tool};
+
+/// Compiles JSON Schemas: a library for them, bound to a [`Catalog`].
+pub trait Validator: Debug + Send + Sync {
+    /// Compiles a schema, which is a JSON object. Called once for each schema, when a tool is added.
+    ///
+    /// A schema without `$schema` is of dialect 2020-12. Nothing is fetched: a `$ref` that leads
+    /// out of the schema is an error.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the schema's author: it is not valid in its dialect, the dialect is not
+    /// supported, or a `$ref` cannot be resolved. The text says which and becomes a part of
+    /// [`CatalogError::InvalidSchema`].
+    // MCP 2026-07-28 basic/index#implementation-requirements [JSCH-001] [JSCH-003]
+    // MCP 2026-07-28 basic/index#schema-validation [JSCH-004]
+    // MCP 2026-07-28 basic/index#ref-resolution [JSCH-005] [JSCH-007]
+    fn compile(&self, schema: &Json) -> Result<Box<dyn CompiledSchema>, String>;
+
+    /// A copy: `Box::new(self.clone())`.
+    fn clone_boxed(&self) -> Box<dyn Validator>;
+}
+
+/// A schema that a [`Validator`] has compiled.
+pub trait CompiledSchema: Debug + Send + Sync {
+    /// Checks a value, which comes from a peer: the work must be bounded.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the value's author. The text tells a model what to write instead.
+    // MCP 2026-07-28 basic/index#composition-keyword-resource-use [JSCH-008]
+    fn validate(&self, value: &RawJson<'_>) -> Result<(), String>;
+
+    /// A copy: `Box::new(self.clone())`.
+    fn clone_boxed(&self) -> Box<dyn CompiledSchema>;
+}
+
+/// Arguments do not fit the schema of a tool; the revision says who is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// The request is answered with this error.
+    Protocol(ErrorObject<'static>),
+    /// The call ends in a result with `isError` and this text, so that the model can do better.
+    Tool(String),
+}
+
+impl Catalog {
+    /// Sets what validates arguments and structured results, and compiles the schemas of all tools
+    /// with it. Without one nothing is validated here, and handlers see whatever fits their types.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::InvalidSchema`]: the validator refuses a schema of a tool that is there
+    /// already. The catalog keeps the validator that it had.
+    pub fn validator(&mut self, validator: impl Validator + 'static) -> Result<(), CatalogError> {
+        let compiled: Result<Vec<_>, _> =
+            self.tools().map(|tool| compile(&validator, tool)).collect();
+        for (item, schemas) in self.tools.iter_mut().zip(compiled?) {
+            item.schemas = schemas;
+        }
+        self.validator = Some(Box::new(validator));
+        Ok(())
+    }
+
+    /// Checks the arguments of a call against the `inputSchema` of the tool; an absent `arguments`
+    /// is [`RawJson::EMPTY_OBJECT`]. Without a validator, or a tool of that name, nothing is wrong.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault: the arguments do not fit. See [`Invalid`] for what is to be answered.
+    // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
+    pub fn validate_arguments(
+        &self,
+        tool: &str,
+        arguments: &RawJson<'_>,
+        revision: Revision,
+    ) -> Result<(), Invalid> {
+        let Some(schema) = self.tools.get(tool).and_then(|item| item.schemas.input.as_ref()) else {
+            return Ok(());
+        };
+        schema.validate(arguments).map_err(|reason| {
+            let text = format!("The arguments do not fit the tool {tool}: {reason}");
+            if revision < Revision::V2025_11_25 {
+                // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
+                Invalid::Protocol(ErrorObject::invalid_params(text))
+            } else {
+                // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: a tool error.
+                Invalid::Tool(text)
+            }
+        })
+    }
+
+    /// Checks a structured result against the `outputSchema` of the tool. Without a validator, a
+    /// tool of that name, or such a schema, nothing is wrong.
+    ///
+    /// # Errors
+    ///
+    /// The handler's fault: the result does not fit. The text says why.
+    // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
+    pub fn validate_output(&self, tool: &str, structured: &RawJson<'_>) -> Result<(), String> {
+        match self.tools.get(tool).and_then(|item| item.schemas.output.as_ref()) {
+            Some(schema) => schema.validate(structured).map_err(|reason| {
+                format!("The structured result of {tool} does not fit its schema: {reason}")
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn compile(&self, tool: &Tool) -> Result<Schemas, CatalogError> {
+        match &self.validator {
+            Some(validator) => compile(&**validator, tool),
+            None => Ok(Schemas::default()),
+        }
+    }
+}
+
+fn compile(validator: &dyn Validator, tool: &Tool) -> Result<Schemas, CatalogError> {
+    let one = |member, schema: &Json| {
+        validator.compile(schema).map_err(|reason| CatalogError::InvalidSchema {
+            tool: tool.name.clone(),
+            member,
+            reason: format!("is refused: {reason}"),
+        })
+    };
+    Ok(Schemas {
+        input: Some(one("inputSchema", &tool.input_schema)?),
+        output: match &tool.output_schema {
+            Some(schema) => Some(one("outputSchema", schema)?),
+            None => None,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jsonrpc::ErrorCode;
+
+    /// Knows one keyword: `required`, with one name.
+    #[derive(Clone, Debug)]
+    struct Required;
+
+    #[derive(Clone, Debug)]
+    struct Names(Option<String>);
+
+    impl Validator for Required {
+        fn compile(&self, schema: &Json) -> Result<Box<dyn CompiledSchema>, String> {
+            if schema.as_raw().get("$ref").is_some() {
+                return Err("a `$ref` leads out of the schema".into());
+            }
+            let required =
+                schema.as_raw().get("required").map(|names| names.decode::<[String; 1]>());
+            let [name] = match required {
+                Some(Ok(names)) => names.map(Some),
+                Some(Err(error)) => return Err(format!("{error}")),
+                None => [None],
+            };
+            Ok(Box::new(Names(name)))
+        }
+
+        fn clone_boxed(&self) -> Box<dyn Validator> {
+            Box::new(self.clone())
+        }
+    }
+
+    impl CompiledSchema for Names {
+        fn validate(&self, value: &RawJson<'_>) -> Result<(), String> {
+            match &self.0 {
+                Some(name) if value.get(name).is_none() => Err(format!("`{name}` is missing")),
+                _ => Ok(()),
+            }
+        }
+
+        fn clone_boxed(&self) -> Box<dyn CompiledSchema> {
+            Box::new(self.clone())
+        }
+    }
+
+    fn json(text: &str) -> Json {
+        RawJson::parse(text).unwrap().into()
+    }
+
+    fn tool() -> Tool {
+        Tool::new("t", json(r#"{"type":"object","required":["a"]}"#))
+            .output_schema(json(r#"{"type":"object","required":["b"]}"#))
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_are_a_protocol_error_first_and_a_tool_error_later() {
+        // Rule: [TOOL-009] [TOOL-010] [TOOL-030].
+        let mut catalog = Catalog::new();
+        catalog.add_tool(tool()).unwrap();
+        let bad = RawJson::EMPTY_OBJECT;
+        assert_eq!(catalog.validate_arguments("t", &bad, Revision::LATEST), Ok(()));
+        catalog.validator(Required).unwrap();
+        // A copy validates as the original does.
+        let catalog = catalog.clone();
+        for revision in Revision::ALL {
+            let good = json(r#"{"a":1}"#);
+            assert_eq!(catalog.validate_arguments("t", &good.as_raw(), revision), Ok(()));
+            let text = "The arguments do not fit the tool t: `a` is missing";
+            match catalog.validate_arguments("t", &bad, revision).unwrap_err() {
+                Invalid::Protocol(error) => {
+                    assert!(revision < Revision::V2025_11_25);
+                    assert_eq!((error.code, &*error.message), (ErrorCode::INVALID_PARAMS, text));
+                }
+                Invalid::Tool(found) => {
+                    assert!(revision >= Revision::V2025_11_25);
+                    assert_eq!(found, text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn structured_results_conform_to_the_output_schema() {
+        // Rule: [TOOL-019].
+        let mut catalog = Catalog::new();
+        catalog.validator(Required).unwrap();
+        catalog.add_tool(tool()).unwrap();
+        assert_eq!(catalog.validate_output("t", &json(r#"{"b":1}"#).as_raw()), Ok(()));
+        let refused = catalog.validate_output("t", &RawJson::NULL).unwrap_err();
+        assert!(refused.contains("`b` is missing"), "{refused}");
+        assert_eq!(catalog.validate_output("other", &RawJson::NULL), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_that_the_validator_refuses_keeps_its_tool_out() {
+        // Rule: [JSCH-003] [JSCH-005] [JSCH-007].
+        let mut catalog = Catalog::new();
+        let outside = Tool::new("t", json(r#"{"type":"object","$ref":"https://example.com/s"}"#));
+        catalog.add_tool(outside.clone()).unwrap();
+        let late = catalog.validator(Required).unwrap_err();
+        assert!(matches!(late, CatalogError::InvalidSchema { member: "inputSchema", .. }));
+        catalog.remove_tool("t");
+        catalog.validator(Required).unwrap();
+        let refused = catalog.add_tool(outside).unwrap_err();
+        let text = alloc::string::ToString::to_string(&refused);
+        assert_eq!(
+            text,
+            "tool \"t\": its inputSchema is refused: a `$ref` leads out of the schema"
+        );
+        assert_eq!(catalog.tools().len(), 0);
+    }
+}

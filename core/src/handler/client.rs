@@ -1,0 +1,377 @@
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use serde::Serialize;
+use spin::Mutex;
+
+use crate::jsonrpc::{ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
+use crate::peer::{CloseReason, Failure, MethodName};
+use crate::protocol::{
+    At, CallToolParams, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult,
+    GetPromptParams, GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
+    ReadResourceParams, ReadResourceResult, Resource, ResourceTemplate, SubscriptionFilter, Tool,
+    Wire,
+};
+use crate::{Era, Revision};
+
+use super::mailbox::Mailbox;
+use super::pending::{ClientCall, Pending, Subscription};
+
+/// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
+///
+/// The connection itself is driven by an adapter. When the last handle is dropped the connection
+/// closes.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What all handles of a connection and its driver share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) mailbox: Arc<Mailbox<Command>>,
+    pub(super) opening: Mutex<Opening>,
+}
+
+/// How far the connection is.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) state: State,
+    pub(super) waiting: Vec<Waker>,
+}
+
+#[derive(Debug)]
+pub(super) enum State {
+    Opening,
+    Open(Arc<Session>),
+    Closed(Option<Arc<Session>>, CloseReason),
+}
+
+/// What was agreed on when the connection opened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Session {
+    /// The negotiated revision.
+    pub revision: Revision,
+    /// What the server declared, as far as the gate knows it.
+    pub capabilities: Capabilities,
+    /// What the server declared, as it came: a `ServerCapabilities` object.
+    pub capabilities_json: Json,
+    /// What the server says that it is, an `Implementation`.
+    pub server_info: Option<Json>,
+    /// How to use the server, for the model.
+    pub instructions: Option<String>,
+}
+
+/// What handles want of the driver.
+#[derive(Debug)]
+pub(super) enum Command {
+    Call { pending: Arc<Pending>, method: MethodName<'static>, params: RawJson<'static> },
+    Subscribe { pending: Arc<Pending>, filter: SubscriptionFilter },
+    Cancel { pending: Arc<Pending>, reason: &'static str },
+    Notify { method: Method, params: RawJson<'static> },
+    SetLogLevel(LoggingLevel),
+    Close,
+}
+
+/// Why a call of a [`Client`] has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// It was made, and ended without a result.
+    #[error(transparent)]
+    Failed(#[from] Failure<'static>),
+    /// It was not made: the server does not offer it, the connection is not open, or the
+    /// parameters cannot be written.
+    #[error("{0}")]
+    NotSent(String),
+    /// The connection is over.
+    #[error(transparent)]
+    Closed(#[from] CloseReason),
+    /// The server's result does not have the shape that its method has.
+    #[error("the server's result is not valid: {0}")]
+    InvalidResult(#[from] serde_json::Error),
+    /// The server pages in circles.
+    #[error("the server gave the same cursor twice: {0:?}")]
+    CursorLoop(String),
+}
+
+impl ClientError {
+    /// The error that the server answered with.
+    #[must_use]
+    pub const fn as_refusal(&self) -> Option<&ErrorObject<'static>> {
+        match self {
+            Self::Failed(Failure::Refused(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<WriteError> for ClientError {
+    fn from(error: WriteError) -> Self {
+        Self::NotSent(alloc::string::ToString::to_string(&error))
+    }
+}
+
+impl Client {
+    /// Waits until the connection is open.
+    ///
+    /// # Errors
+    ///
+    /// It could not be opened, or is over already.
+    pub fn opened(&self) -> OpenedFuture<'_> {
+        OpenedFuture { client: self }
+    }
+
+    /// What was agreed on, once the connection is open.
+    #[must_use]
+    pub fn session(&self) -> Option<Arc<Session>> {
+        match &self.shared.opening.lock().state {
+            State::Open(session) | State::Closed(Some(session), _) => Some(Arc::clone(session)),
+            State::Opening | State::Closed(None, _) => None,
+        }
+    }
+
+    /// Why the connection is over, once it is.
+    #[must_use]
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        match &self.shared.opening.lock().state {
+            State::Closed(_, reason) => Some(reason.clone()),
+            State::Opening | State::Open(_) => None,
+        }
+    }
+
+    fn revision(&self) -> Revision {
+        self.session().map_or(Revision::LATEST, |session| session.revision)
+    }
+
+    // ------------------------------------------------------------------ calls
+
+    /// Calls a tool; `arguments` serialise to an object. A tool that fails gives a result whose
+    /// `is_error` says so.
+    #[must_use = "await it"]
+    pub fn call_tool<A: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        arguments: &A,
+    ) -> ClientCall<CallToolResult> {
+        let params =
+            RawJson::from_serialize(arguments).map_err(WriteError::from).and_then(|text| {
+                let params = CallToolParams::new(name).arguments(text);
+                self.write(&params)
+            });
+        self.start(Method::ToolsCall, params)
+    }
+
+    /// Reads a resource.
+    #[must_use = "await it"]
+    pub fn read_resource(&self, uri: &str) -> ClientCall<ReadResourceResult> {
+        let params = self.write(&ReadResourceParams::new(uri));
+        self.start(Method::ResourcesRead, params)
+    }
+
+    /// Fills in a prompt.
+    #[must_use = "await it"]
+    pub fn get_prompt(
+        &self,
+        name: &str,
+        arguments: impl IntoIterator<Item = (String, String)>,
+    ) -> ClientCall<GetPromptResult> {
+        let arguments: PromptArguments = arguments.into_iter().collect();
+        let text = Typed(&At(&arguments, self.revision())).to_shared_json();
+        let params = text.and_then(|text| {
+            let mut params = GetPromptParams::new(name);
+            params.arguments = (!arguments.is_empty()).then_some(text);
+            self.write(&params)
+        });
+        self.start(Method::PromptsGet, params)
+    }
+
+    /// Completes an argument.
+    #[must_use = "await it"]
+    pub fn complete(&self, params: &CompleteParams) -> ClientCall<CompleteResult> {
+        let params = self.write(params);
+        self.start(Method::CompletionComplete, params)
+    }
+
+    /// Asks a legacy server whether it is alive.
+    #[must_use = "await it"]
+    pub fn ping(&self) -> ClientCall<EmptyResult> {
+        self.start(Method::Ping, Ok(RawJson::EMPTY_OBJECT))
+    }
+
+    /// One page of the tools.
+    #[must_use = "await it"]
+    pub fn list_tools(&self, cursor: Option<&str>) -> ClientCall<ListToolsResult> {
+        self.list(Method::ToolsList, cursor)
+    }
+
+    /// One page of the resources.
+    #[must_use = "await it"]
+    pub fn list_resources(&self, cursor: Option<&str>) -> ClientCall<ListResourcesResult> {
+        self.list(Method::ResourcesList, cursor)
+    }
+
+    /// One page of the resource templates.
+    #[must_use = "await it"]
+    pub fn list_resource_templates(
+        &self,
+        cursor: Option<&str>,
+    ) -> ClientCall<ListResourceTemplatesResult> {
+        self.list(Method::ResourcesTemplatesList, cursor)
+    }
+
+    /// One page of the prompts.
+    #[must_use = "await it"]
+    pub fn list_prompts(&self, cursor: Option<&str>) -> ClientCall<ListPromptsResult> {
+        self.list(Method::PromptsList, cursor)
+    }
+
+    /// Any call, with parameters as JSON text without `_meta`, and a result as JSON text.
+    #[must_use = "await it"]
+    pub fn call(&self, method: Method, params: RawJson<'_>) -> ClientCall<Json> {
+        self.start(method, Ok(params.into_owned()))
+    }
+
+    /// Any call of a method outside the protocol.
+    #[must_use = "await it"]
+    pub fn call_other(&self, method: impl Into<String>, params: RawJson<'_>) -> ClientCall<Json> {
+        let method = MethodName::Other(method.into().into());
+        ClientCall::new(self.clone(), method, Ok(params.into_owned()))
+    }
+
+    fn list<T>(&self, method: Method, cursor: Option<&str>) -> ClientCall<T> {
+        let mut params = ListParams::new();
+        params.cursor = cursor.map(String::from);
+        let params = self.write(&params);
+        self.start(method, params)
+    }
+
+    fn write<P: Wire>(&self, params: &P) -> Result<RawJson<'static>, WriteError> {
+        Typed(&At(params, self.revision())).to_shared_json()
+    }
+
+    fn start<T>(
+        &self,
+        method: Method,
+        params: Result<RawJson<'static>, WriteError>,
+    ) -> ClientCall<T> {
+        let params = params.map_err(ClientError::from);
+        ClientCall::new(self.clone(), MethodName::Known(method), params)
+    }
+
+    // ------------------------------------------------------------------ the rest
+
+    /// Subscribes to changes. The subscription ends when it is dropped.
+    #[must_use]
+    pub fn subscribe(&self, filter: SubscriptionFilter) -> Subscription {
+        Subscription::new(self.clone(), filter)
+    }
+
+    /// Asks for log messages from `level` on; they are shown to the host's observers.
+    pub fn set_log_level(&self, level: LoggingLevel) {
+        self.send(Command::SetLogLevel(level));
+    }
+
+    /// Tells a legacy server that the roots changed; a modern one asks when it needs them.
+    // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003] [ROOT-005]
+    pub fn roots_changed(&self) {
+        if self.revision().era() == Era::Legacy {
+            let params = RawJson::EMPTY_OBJECT;
+            self.send(Command::Notify { method: Method::RootsListChanged, params });
+        }
+    }
+
+    /// Ends the connection.
+    pub fn close(&self) {
+        self.send(Command::Close);
+    }
+
+    pub(super) fn send(&self, command: Command) {
+        // A connection that is over has nobody to tell; calls learn it from their own state.
+        if let Err(Command::Call { pending, .. } | Command::Subscribe { pending, .. }) =
+            self.shared.mailbox.send(command)
+        {
+            let reason = self.close_reason().unwrap_or(CloseReason::Local);
+            pending.end(Err(ClientError::Closed(reason)));
+        }
+    }
+}
+
+macro_rules! all_pages {
+    ($($(#[doc = $doc:literal])* $name:ident, $page:ident, $field:ident: $item:ty;)+) => {
+        impl Client { $(
+            $(#[doc = $doc])*
+            ///
+            /// # Errors
+            ///
+            /// That of the page that failed; [`ClientError::CursorLoop`] for a server that pages
+            /// in circles.
+            // MCP 2026-07-28 server/utilities/pagination#implementation-guidelines [PAGE-002]
+            // [PAGE-004] [PAGE-005] [PAGE-006]: only the absence of a cursor is the end.
+            pub async fn $name(&self) -> Result<Vec<$item>, ClientError> {
+                let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+                let mut page = self.$page(None).await?;
+                loop {
+                    all.append(&mut page.$field);
+                    let Some(cursor) = page.next_cursor else { return Ok(all) };
+                    page = self.$page(Some(&cursor)).await?;
+                    if !seen.insert(cursor.clone()) {
+                        return Err(ClientError::CursorLoop(cursor));
+                    }
+                }
+            }
+        )+ }
+    };
+}
+
+all_pages! {
+    /// All tools, page by page.
+    all_tools, list_tools, tools: Tool;
+    /// All resources, page by page.
+    all_resources, list_resources, resources: Resource;
+    /// All resource templates, page by page.
+    all_resource_templates, list_resource_templates, resource_templates: ResourceTemplate;
+    /// All prompts, page by page.
+    all_prompts, list_prompts, prompts: Prompt;
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // This handle and the driver's: nobody can call any more.
+        if Arc::strong_count(&self.shared) <= 2 {
+            self.close();
+        }
+    }
+}
+
+/// Resolves when a connection is open or over.
+#[derive(Debug)]
+#[must_use = "await it"]
+pub struct OpenedFuture<'c> {
+    client: &'c Client,
+}
+
+impl Future for OpenedFuture<'_> {
+    type Output = Result<Arc<Session>, CloseReason>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut opening = self.client.shared.opening.lock();
+        match &opening.state {
+            State::Open(session) => Poll::Ready(Ok(Arc::clone(session))),
+            State::Closed(_, reason) => Poll::Ready(Err(reason.clone())),
+            State::Opening => {
+                if !opening.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    opening.waiting.push(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::task::Context;
+
+use spin::Mutex;
+
+use crate::Instant;
+use crate::framing::FrameError;
+use crate::jsonrpc::ErrorObject;
+use crate::peer::slab::{Key, Slab};
+use crate::peer::{
+    self, CallError, CallHandle, Ended, Event, Input, InputHandle, Inputs, MethodName, Request,
+    RequestHandle, Subject,
+};
+use crate::protocol::{Capabilities, Method};
+
+use super::client::{Client, ClientError, Command, Opening, Session, Shared, State};
+use super::context::Received;
+use super::endpoint::Endpoint;
+use super::host::{Host, HostHandlers};
+use super::kind::{Kind, Shared as AnyThread, Step};
+use super::mailbox::Mailbox;
+use super::pending::Pending;
+use super::reply::Outcome;
+use super::tasks::Tasks;
+
+/// The client's side of one connection with its host: what an adapter drives.
+#[derive(Debug)]
+pub struct ClientEndpoint<K: Kind = AnyThread> {
+    machine: peer::Client,
+    handlers: HostHandlers<K>,
+    shared: Arc<Shared>,
+    /// Calls by the slot of their handle.
+    calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
+    /// Questions that the host works on.
+    inputs: Slab<InputHandle>,
+    tasks: Tasks<K, Command, Key>,
+}
+
+impl<K: Kind> ClientEndpoint<K> {
+    pub(super) fn new(host: &Host<K>, seed: u64, now: Instant) -> (Client, Self) {
+        let options = host.options.clone().capabilities(host.capabilities.clone());
+        let mailbox = Arc::new(Mailbox::new());
+        let shared = Arc::new(Shared {
+            mailbox: Arc::clone(&mailbox),
+            opening: Mutex::new(Opening { state: State::Opening, waiting: Vec::new() }),
+        });
+        let endpoint = Self {
+            machine: peer::Client::new(options, seed, now),
+            handlers: host.handlers.clone(),
+            shared: Arc::clone(&shared),
+            calls: Vec::new(),
+            inputs: Slab::new(),
+            tasks: Tasks::new(mailbox),
+        };
+        (Client { shared }, endpoint)
+    }
+
+    /// The machine, to look at.
+    #[must_use]
+    pub const fn machine(&self) -> &peer::Client {
+        &self.machine
+    }
+
+    fn dispatch(&mut self, event: Event<'_>, now: Instant) {
+        for observer in &self.handlers.observers {
+            observer(&event);
+        }
+        match event {
+            Event::Opened(_) => self.opened(),
+            Event::Ended(ended) => self.ended(ended),
+            Event::Progress(progress) => {
+                if let Some(pending) = self.pending(progress.call) {
+                    pending.progress(&progress);
+                }
+            }
+            Event::Subscribed(subscribed) => {
+                if let Some(pending) = self.pending(subscribed.subscription) {
+                    pending.subscribed(subscribed.honoured);
+                }
+            }
+            Event::Notification(notification) => {
+                let subscription = notification.subscription;
+                if let Some(pending) = subscription.and_then(|handle| self.pending(handle)) {
+                    let Event::Notification(owned) = Event::Notification(notification).into_owned()
+                    else {
+                        return;
+                    };
+                    pending.arrive(owned);
+                }
+            }
+            Event::Input(input) => self.ask(input, now),
+            Event::Cancelled(cancelled) => {
+                if let Subject::Input(handle) = cancelled.subject {
+                    self.withdraw(handle);
+                }
+            }
+            Event::Request(request) => {
+                // Only extensions bring any; none is known here.
+                let error = ErrorObject::method_not_found(request.method.as_str());
+                let _answered = self.machine.reject(request.handle, error);
+            }
+            Event::Closed(reason) => self.closed(&reason),
+            Event::Violation(_) => {}
+        }
+    }
+
+    fn dispatch_queued(&mut self, now: Instant) {
+        while let Some(event) = self.machine.poll_event() {
+            self.dispatch(event, now);
+        }
+    }
+
+    // ------------------------------------------------------------------ calls
+
+    fn pending(&self, handle: CallHandle) -> Option<Arc<Pending>> {
+        let (known, pending) = self.calls.get(handle.0.slot as usize)?.as_ref()?;
+        (*known == handle).then(|| Arc::clone(pending))
+    }
+
+    fn started(&mut self, started: Result<CallHandle, CallError>, pending: Arc<Pending>) {
+        match started {
+            Ok(handle) => {
+                pending.set_handle(handle);
+                let place = handle.0.slot as usize;
+                if self.calls.len() <= place {
+                    self.calls.resize_with(place + 1, || None);
+                }
+                self.calls[place] = Some((handle, pending));
+            }
+            Err(CallError::Closed(closed)) => pending.end(Err(ClientError::Closed(closed.reason))),
+            Err(error) => pending.end(Err(ClientError::NotSent(error.to_string()))),
+        }
+    }
+
+    fn ended(&mut self, ended: Ended<'_>) {
+        let Some(pending) = self.pending(ended.call) else { return };
+        self.calls[ended.call.0.slot as usize] = None;
+        let outcome = match ended.outcome {
+            Ok(result) => Ok(result.into_owned()),
+            Err(failure) => Err(ClientError::Failed(failure.into_owned())),
+        };
+        pending.end(outcome);
+    }
+
+    fn opened(&mut self) {
+        let Some(session) = self.machine.session() else { return };
+        let session = Arc::new(Session {
+            revision: session.revision(),
+            capabilities: session.server_capabilities(),
+            capabilities_json: session.server_capabilities_json().clone(),
+            server_info: session.server_info().cloned(),
+            instructions: session.instructions().map(Into::into),
+        });
+        self.change_state(|_| State::Open(session));
+    }
+
+    fn closed(&mut self, reason: &peer::CloseReason) {
+        self.change_state(|old| {
+            let session = match old {
+                State::Open(session) => Some(Arc::clone(session)),
+                State::Opening | State::Closed(..) => None,
+            };
+            State::Closed(session, reason.clone())
+        });
+        for command in self.shared.mailbox.close() {
+            if let Command::Call { pending, .. } | Command::Subscribe { pending, .. } = command {
+                pending.end(Err(ClientError::Closed(reason.clone())));
+            }
+        }
+    }
+
+    fn change_state(&self, change: impl FnOnce(&State) -> State) {
+        let waiting = {
+            let mut opening = self.shared.opening.lock();
+            opening.state = change(&opening.state);
+            core::mem::take(&mut opening.waiting)
+        };
+        for waker in waiting {
+            waker.wake();
+        }
+    }
+
+    // ------------------------------------------------------------------ questions
+
+    fn ask(&mut self, input: Input<'_>, now: Instant) {
+        let function = match input.method {
+            Method::ElicitationCreate => &self.handlers.elicit,
+            Method::SamplingCreateMessage => &self.handlers.sample,
+            _ => &self.handlers.roots,
+        };
+        let Some(function) = function.clone() else {
+            let error = ErrorObject::method_not_found(input.method.as_str());
+            let _answered = self.machine.refuse_input(input.handle, error);
+            return;
+        };
+        let place = self.inputs.insert(input.handle);
+        let request = Request {
+            handle: RequestHandle(place),
+            method: MethodName::Known(input.method),
+            params: input.params,
+            revision: input.revision,
+            capabilities: Capabilities::NONE,
+            wants_progress: false,
+            inputs: Inputs::default(),
+        };
+        let received = Received { request: &request, outlet: None, variables: Vec::new() };
+        match function(received) {
+            Step::Done(outcome) => self.answer(place, outcome, now),
+            Step::Running(task) => {
+                if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
+                    self.answer(place, outcome, now);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
+        let Some(handle) = self.inputs.remove(place) else { return };
+        // A question that was withdrawn meanwhile needs no answer.
+        let _answered = match outcome {
+            Outcome::Result(body) => match self.machine.answer_input(handle, &body, now) {
+                Err(peer::AnswerError::NotWritable(error)) => {
+                    self.machine.refuse_input(handle, ErrorObject::internal(error.to_string()))
+                }
+                answered => answered,
+            },
+            Outcome::Error(error) => self.machine.refuse_input(handle, error),
+            Outcome::InputRequired(_) => {
+                let error = ErrorObject::internal("a host's handler cannot ask for input");
+                self.machine.refuse_input(handle, error)
+            }
+        };
+    }
+
+    fn withdraw(&mut self, handle: InputHandle) {
+        if let Some(place) = self.inputs.find_from(0, |known| *known == handle) {
+            self.inputs.remove(place);
+            self.tasks.cancel(place.slot);
+        }
+    }
+
+    // ------------------------------------------------------------------ commands
+
+    fn take_commands(&mut self, now: Instant) {
+        while let Some(command) = self.shared.mailbox.take_command() {
+            match command {
+                Command::Call { pending, method, params } => {
+                    let options = pending.options();
+                    let started = match method {
+                        MethodName::Known(method) => {
+                            self.machine.call(method, &params, &options, now)
+                        }
+                        MethodName::Other(name) => {
+                            self.machine.call_other(&name, &params, &options, now)
+                        }
+                    };
+                    self.started(started, pending);
+                }
+                Command::Subscribe { pending, filter } => {
+                    let started = self.machine.subscribe(&filter, now);
+                    self.started(started, pending);
+                }
+                Command::Cancel { pending, reason } => {
+                    if let Some(handle) = pending.handle() {
+                        self.machine.cancel(handle, reason, now);
+                    }
+                }
+                Command::Notify { method, params } => {
+                    // What the gate does not let through is nothing that the server wants.
+                    let _sent = self.machine.notify(method, &params);
+                }
+                Command::SetLogLevel(level) => {
+                    let _sent = self.machine.set_log_level(level, now);
+                }
+                Command::Close => self.machine.close(),
+            }
+        }
+    }
+}
+
+impl<K: Kind> Drop for ClientEndpoint<K> {
+    fn drop(&mut self) {
+        // A driver that goes away takes the connection with it.
+        self.machine.close();
+        self.dispatch_queued(Instant::ZERO);
+    }
+}
+
+impl<K: Kind> Endpoint for ClientEndpoint<K> {
+    fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
+        let event = match frame {
+            Ok(frame) => self.machine.handle_message(frame, now),
+            Err(error) => self.machine.handle_frame_error(error),
+        };
+        if let Ok(Some(event)) = event {
+            self.dispatch(event, now);
+        }
+        self.dispatch_queued(now);
+    }
+
+    fn handle_eof(&mut self, now: Instant) {
+        self.machine.handle_eof();
+        self.dispatch_queued(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+        self.dispatch_queued(now);
+    }
+
+    fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
+        loop {
+            self.take_commands(now);
+            for _ in 0..self.tasks.len().max(1) {
+                let Some(place) = self.shared.mailbox.take_ready() else { break };
+                if let Some((place, outcome)) = self.tasks.poll(place) {
+                    self.answer(place, outcome, now);
+                }
+            }
+            self.dispatch_queued(now);
+            if !self.shared.mailbox.register(cx.waker()) {
+                return;
+            }
+            if self.shared.mailbox.has_only_ready() {
+                cx.waker().wake_by_ref();
+                return;
+            }
+        }
+    }
+
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
+        loop {
+            let waiting = self.machine.peek_transmit();
+            let length = waiting.len();
+            if length == 0 {
+                return;
+            }
+            let written = write(waiting);
+            self.machine.consume_transmit(written);
+            if written < length {
+                return;
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.machine.is_congested()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.machine.is_drained()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+}

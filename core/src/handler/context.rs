@@ -1,0 +1,300 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Revision;
+use crate::catalog::Catalog;
+use crate::jsonrpc::{Json, RawJson};
+use crate::peer::{Inputs, Request, RequestHandle};
+use crate::protocol::{
+    Capabilities, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
+};
+
+use super::mailbox::Mailbox;
+use super::reply::{
+    Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
+    OfTool,
+};
+
+/// A request on its way to a handler.
+#[derive(Debug)]
+pub struct Received<'r, 'f> {
+    pub(super) request: &'r Request<'f>,
+    /// Where a server's handlers leave what they want; a host's have nothing to leave.
+    pub(super) outlet: Option<&'r Outlet>,
+    /// Variables of the resource template that matched.
+    pub(super) variables: Vec<(String, String)>,
+}
+
+/// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
+pub(super) enum Command {
+    Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
+    Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
+    ResourceUpdated(String),
+    EditCatalog(Box<dyn FnOnce(&mut Catalog) + Send>),
+    Close,
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Progress { .. } => "Progress",
+            Self::Log { .. } => "Log",
+            Self::ResourceUpdated(_) => "ResourceUpdated",
+            Self::EditCatalog(_) => "EditCatalog",
+            Self::Close => "Close",
+        })
+    }
+}
+
+/// Where commands go.
+pub(super) type Outlet = Arc<Mailbox<Command>>;
+
+/// What a handler can know of its request and do while it works on it.
+#[derive(Debug)]
+pub struct Context {
+    handle: RequestHandle,
+    revision: Revision,
+    capabilities: Capabilities,
+    wants_progress: bool,
+    inputs: Inputs<'static>,
+    outlet: Option<Outlet>,
+}
+
+impl Context {
+    fn new(received: &Received<'_, '_>) -> Self {
+        let request = received.request;
+        Self {
+            handle: request.handle,
+            revision: request.revision,
+            capabilities: request.capabilities,
+            wants_progress: request.wants_progress,
+            inputs: if request.inputs.is_empty() {
+                Inputs::default()
+            } else {
+                request.inputs.clone().into_owned()
+            },
+            outlet: received.outlet.map(Arc::clone),
+        }
+    }
+
+    /// The revision that governs the request.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// What the client declared.
+    #[must_use]
+    pub const fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// Whether the client asked for progress.
+    #[must_use]
+    pub const fn wants_progress(&self) -> bool {
+        self.wants_progress
+    }
+
+    /// Reports progress, in units of the handler's choice; each report must be greater than the
+    /// one before. Nothing happens where the client did not ask for it.
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
+        if !self.wants_progress {
+            return;
+        }
+        let message = (!message.is_empty()).then(|| String::from(message));
+        self.send(Command::Progress { request: self.handle, progress, total, message });
+    }
+
+    /// Sends a log message to the client, if it wants messages of this level.
+    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
+        self.log_as(level, None, data);
+    }
+
+    /// The same, naming the part that logs.
+    pub fn log_as<D: Serialize + ?Sized>(
+        &self,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &D,
+    ) {
+        // Data that is no JSON is a fault of the server that its client cannot help.
+        if let Ok(data) = Json::from_serialize(data) {
+            let (request, logger) = (Some(self.handle), logger.map(String::from));
+            self.send(Command::Log { request, level, logger, data });
+        }
+    }
+
+    /// Changes what the server offers; clients are told.
+    pub fn edit_catalog(&self, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
+        self.send(Command::EditCatalog(Box::new(edit)));
+    }
+
+    /// Tells whoever subscribed to it that a resource changed.
+    pub fn resource_updated(&self, uri: impl Into<String>) {
+        self.send(Command::ResourceUpdated(uri.into()));
+    }
+
+    /// What earlier rounds of this request brought.
+    #[must_use]
+    pub const fn inputs(&self) -> &Inputs<'static> {
+        &self.inputs
+    }
+
+    fn send(&self, command: Command) {
+        if let Some(outlet) = &self.outlet {
+            // A closed connection has nobody to tell.
+            let _sent = outlet.send(command);
+        }
+    }
+}
+
+/// A request in a handler: its arguments, and the [`Context`] that it derefs to.
+#[derive(Debug)]
+pub struct Call<A> {
+    /// The arguments, decoded.
+    pub arguments: A,
+    context: Context,
+}
+
+impl<A> Deref for Call<A> {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Arguments of a tool that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct NoArguments {}
+
+/// What a read of a resource is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The URI that was asked for.
+    pub uri: String,
+    /// The variables of the template that it matched, in the template's order.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Read {
+    /// The variable called `name`.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What a handler's parameter is made from.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the parameter of this kind of handler",
+    note = "a tool's handler takes `Call<T>` with `T: DeserializeOwned`"
+)]
+pub trait FromReceived<Of>: Sized {
+    /// Decodes it.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault: the arguments do not have this shape.
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error>;
+}
+
+impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
+    // MCP 2025-11-25 server/tools#error-handling [TOOL-009] [TOOL-010]: until 2025-06-18 arguments
+    // that do not fit are an error of the protocol, since then one of the tool.
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.params.get("arguments");
+        let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
+        match arguments.decode() {
+            Ok(arguments) => Ok(Self { arguments, context: Context::new(&received) }),
+            Err(error) => Err(invalid_arguments(&error, received.request.revision)),
+        }
+    }
+}
+
+fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
+    let message = alloc::format!("invalid arguments: {error}");
+    if revision >= Revision::V2025_11_25 {
+        use crate::protocol::CallToolResult;
+        let failed = CallToolResult::error(message);
+        Error::Answered(Box::new(super::reply::Body::Tool(failed)))
+    } else {
+        Error::invalid_params(message)
+    }
+}
+
+impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.params.get("arguments");
+        let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
+        // MCP 2025-11-25 server/prompts#error-handling [PRMT-006] [PRMT-007]
+        let arguments = arguments.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(&received) })
+    }
+}
+
+impl FromReceived<OfResource> for Call<Read> {
+    fn from_received(mut received: Received<'_, '_>) -> Result<Self, Error> {
+        let uri = received.request.params.get("uri");
+        let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
+        let variables = core::mem::take(&mut received.variables);
+        Ok(Self { arguments: Read { uri, variables }, context: Context::new(&received) })
+    }
+}
+
+impl FromReceived<OfCompletion> for Call<CompleteParams> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(&received) })
+    }
+}
+
+impl<A: DeserializeOwned> FromReceived<OfRequest> for Call<A> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(&received) })
+    }
+}
+
+fn invalid_params(error: &serde_json::Error) -> Error {
+    Error::invalid_params(error.to_string())
+}
+
+/// A question to a host: what is asked, and at which revision.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Question<P> {
+    /// What is asked.
+    pub params: P,
+    /// The revision that governs it.
+    pub revision: Revision,
+}
+
+macro_rules! questions {
+    ($($of:ty, $params:ty);+) => { $(
+        impl FromReceived<$of> for Question<$params> {
+            fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+                let params = received.request.params.decode();
+                let params = params.map_err(|error| invalid_params(&error))?;
+                Ok(Self { params, revision: received.request.revision })
+            }
+        }
+    )+ };
+}
+
+questions!(OfElicitation, ElicitParams; OfSampling, CreateMessageParams);
+
+impl FromReceived<OfRoots> for Question<()> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        Ok(Self { params: (), revision: received.request.revision })
+    }
+}

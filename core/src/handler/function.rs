@@ -1,0 +1,120 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use core::future::Future;
+use core::marker::PhantomData;
+
+use super::context::{FromReceived, Received};
+use super::kind::{Kind, Local, Shared, Step};
+use super::reply::{IntoOutcome, Outcome};
+
+/// A function that can be a handler: a closure or a function, plain or `async`, that takes a
+/// [`Call`](super::Call) or a [`Question`](super::Question) and returns something that fits what
+/// it handles.
+///
+/// `Of` is what it handles ([`OfTool`](super::OfTool) and the like), `M` tells a plain function
+/// from an `async` one; both are found by the compiler.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot be a handler here",
+    note = "a tool's takes `Call<Arguments>` and returns text, content, `Structured`, or a `Result` of these with `handler::Error`"
+)]
+pub trait Handler<K: Kind, Of, M> {
+    /// The function in the form that is stored.
+    fn into_function(self) -> K::Function;
+}
+
+/// Marks a plain function of `In`.
+#[derive(Debug)]
+pub struct Plain<In>(PhantomData<fn(In)>);
+
+/// Marks an `async` function of `In`.
+#[derive(Debug)]
+pub struct Async<In>(PhantomData<fn(In)>);
+
+/// What a handler takes.
+pub trait Takes {
+    /// The parameter of the function.
+    type In;
+}
+
+impl<In> Takes for Plain<In> {
+    type In = In;
+}
+
+impl<In> Takes for Async<In> {
+    type In = In;
+}
+
+/// Decodes what the function takes; a failure is an answer already.
+fn decode<Of, In: FromReceived<Of>>(received: Received<'_, '_>) -> Result<In, Outcome> {
+    In::from_received(received).map_err(|error| error.into_outcome())
+}
+
+impl<F, In, R, Of> Handler<Shared, Of, Plain<In>> for F
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: FromReceived<Of>,
+    R: IntoOutcome<Of>,
+{
+    fn into_function(self) -> <Shared as Kind>::Function {
+        Arc::new(move |received: Received<'_, '_>| {
+            Step::Done(
+                decode(received).map_or_else(|done| done, |input| self(input).into_outcome()),
+            )
+        })
+    }
+}
+
+impl<F, In, R, Of> Handler<Shared, Of, Async<In>> for F
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: FromReceived<Of>,
+    R: Future<Output: IntoOutcome<Of>> + Send + 'static,
+{
+    fn into_function(self) -> <Shared as Kind>::Function {
+        Arc::new(move |received: Received<'_, '_>| match decode(received) {
+            Err(done) => Step::Done(done),
+            Ok(input) => {
+                let answer = self(input);
+                let task: <Shared as Kind>::Task =
+                    Box::pin(async move { answer.await.into_outcome() });
+                Step::Running(task)
+            }
+        })
+    }
+}
+
+impl<F, In, R, Of> Handler<Local, Of, Plain<In>> for F
+where
+    F: Fn(In) -> R + 'static,
+    In: FromReceived<Of>,
+    R: IntoOutcome<Of>,
+{
+    fn into_function(self) -> <Local as Kind>::Function {
+        Rc::new(move |received: Received<'_, '_>| {
+            Step::Done(
+                decode(received).map_or_else(|done| done, |input| self(input).into_outcome()),
+            )
+        })
+    }
+}
+
+impl<F, In, R, Of> Handler<Local, Of, Async<In>> for F
+where
+    F: AsyncFn(In) -> R + 'static,
+    In: FromReceived<Of> + 'static,
+    R: IntoOutcome<Of>,
+{
+    fn into_function(self) -> <Local as Kind>::Function {
+        let function = Rc::new(self);
+        Rc::new(move |received: Received<'_, '_>| match decode(received) {
+            Err(done) => Step::Done(done),
+            Ok(input) => {
+                let function = Rc::clone(&function);
+                let task: <Local as Kind>::Task =
+                    Box::pin(async move { function(input).await.into_outcome() });
+                Step::Running(task)
+            }
+        })
+    }
+}

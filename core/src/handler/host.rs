@@ -1,0 +1,191 @@
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::peer::{ClientOptions, Event, Limits, Policy, Timeouts};
+use crate::protocol::{
+    ClientCapabilities, ElicitationCapability, Implementation, RootsCapability, SamplingCapability,
+    Settings,
+};
+use crate::{Era, Instant, Revisions};
+
+use super::client::Client;
+use super::client_endpoint::ClientEndpoint;
+use super::function::Handler;
+use super::kind::{Kind, Local, Shared};
+use super::reply::{OfElicitation, OfRoots, OfSampling};
+use super::server::Observer;
+
+/// A client's host: what it is called, what it can do for servers, and the functions that do it.
+///
+/// Written once, it answers servers of every revision: their requests in the legacy era, the input
+/// rounds of calls in the modern one.
+pub struct Host<K: Kind = Shared> {
+    pub(super) options: ClientOptions,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) handlers: HostHandlers<K>,
+}
+
+/// The functions of a host.
+pub(super) struct HostHandlers<K: Kind> {
+    pub(super) elicit: Option<K::Function>,
+    pub(super) sample: Option<K::Function>,
+    pub(super) roots: Option<K::Function>,
+    pub(super) observers: Vec<Observer>,
+}
+
+impl<K: Kind> Clone for HostHandlers<K> {
+    fn clone(&self) -> Self {
+        Self {
+            elicit: self.elicit.clone(),
+            sample: self.sample.clone(),
+            roots: self.roots.clone(),
+            observers: self.observers.clone(),
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for HostHandlers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostHandlers")
+            .field("elicit", &self.elicit.is_some())
+            .field("sample", &self.sample.is_some())
+            .field("roots", &self.roots.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// A host whose handlers may run on any thread.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl Host<Local> {
+    /// A host whose handlers stay on the thread that its connection runs on.
+    pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl<K: Kind> Host<K> {
+    /// A host with more to say of itself than a name and a version.
+    #[must_use]
+    pub fn with_identity(identity: Implementation) -> Self {
+        Self {
+            options: ClientOptions::new(identity),
+            capabilities: ClientCapabilities::default(),
+            handlers: HostHandlers {
+                elicit: None,
+                sample: None,
+                roots: None,
+                observers: Vec::new(),
+            },
+        }
+    }
+
+    /// Asks the user, in forms and by sending them to addresses. The handler takes
+    /// `Question<ElicitParams>` and returns an `ElicitResult`.
+    // MCP 2025-11-25 client/elicitation#capabilities [CAP-011] [CAP-012]
+    #[must_use]
+    pub fn on_elicit<M>(mut self, handler: impl Handler<K, OfElicitation, M>) -> Self {
+        let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
+        self.capabilities.elicitation.get_or_insert(both);
+        self.handlers.elicit = Some(handler.into_function());
+        self
+    }
+
+    /// Asks the model. The handler takes `Question<CreateMessageParams>` and returns a
+    /// `CreateMessageResult`.
+    // MCP 2025-11-25 client/sampling#capabilities [CAP-009] [CAP-010]
+    #[must_use]
+    pub fn on_sample<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
+        self.capabilities.sampling.get_or_insert_default();
+        self.handlers.sample = Some(handler.into_function());
+        self
+    }
+
+    /// The same for a model that takes tools.
+    // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
+    #[must_use]
+    pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
+        let tools = SamplingCapability::new().tools(Settings::default());
+        self.capabilities.sampling = Some(tools);
+        self.on_sample(handler)
+    }
+
+    /// Lists the places that servers may work in. The handler takes `Question<()>` and returns the
+    /// roots.
+    // MCP 2025-11-25 client/roots#capabilities [CAP-007] [CAP-008]
+    #[must_use]
+    pub fn on_roots<M>(mut self, handler: impl Handler<K, OfRoots, M>) -> Self {
+        self.capabilities.roots.get_or_insert_with(|| RootsCapability::new().list_changed(true));
+        self.handlers.roots = Some(handler.into_function());
+        self
+    }
+
+    /// Declares capabilities beyond those that follow from the handlers, or takes some back.
+    #[must_use]
+    pub fn capabilities(mut self, declare: impl FnOnce(&mut ClientCapabilities)) -> Self {
+        declare(&mut self.capabilities);
+        self
+    }
+
+    /// Shows every event of the connection to `observer`: log messages, notifications, violations.
+    /// It must be quick.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.handlers.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// The revisions to speak; all by default.
+    #[must_use]
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.options = self.options.revisions(revisions);
+        self
+    }
+
+    /// The era that the same server was of before.
+    #[must_use]
+    pub fn known_era(mut self, era: Era) -> Self {
+        self.options = self.options.known_era(era);
+        self
+    }
+
+    /// The bounds on what a server can cost.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options = self.options.limits(limits);
+        self
+    }
+
+    /// How long things may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.options = self.options.timeouts(timeouts);
+        self
+    }
+
+    /// What to do when a server breaks a rule.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.options = self.options.policy(policy);
+        self
+    }
+
+    /// The client's side of one connection: a handle for the application, and what an adapter
+    /// drives. `seed` is a random number: see [`peer::Client::new`](crate::peer::Client::new).
+    #[must_use]
+    pub fn connect(&self, seed: u64, now: Instant) -> (Client, ClientEndpoint<K>) {
+        ClientEndpoint::new(self, seed, now)
+    }
+}
+
+impl<K: Kind> fmt::Debug for Host<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("handlers", &self.handlers).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use core::future::Future;
+use core::pin::Pin;
+
+use super::context::Received;
+use super::reply::Outcome;
+
+/// What kind of handlers a server or a host has: such that may move between threads, or such that
+/// stay on one. [`Shared`] or [`Local`].
+pub trait Kind: sealed::Sealed + Sized + 'static {
+    /// A handler that goes on later.
+    type Task: Future<Output = Outcome> + Unpin;
+    /// A handler, ready to be called.
+    type Function: Clone + core::ops::Deref<Target: Fn(Received<'_, '_>) -> Step<Self>>;
+}
+
+/// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Shared {}
+
+/// Handlers without such bounds: they may hold an `Rc` or borrow a peripheral, and run where the
+/// connection runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Local {}
+
+/// What a handler comes to when it is called.
+#[derive(Debug)]
+pub enum Step<K: Kind> {
+    /// It is done.
+    Done(Outcome),
+    /// It goes on: to be polled.
+    Running(K::Task),
+}
+
+impl Kind for Shared {
+    type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+    type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
+}
+
+impl Kind for Local {
+    type Task = Pin<Box<dyn Future<Output = Outcome>>>;
+    type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
+}
+
+mod sealed {
+    #[allow(unnameable_types, reason = "so that nobody else implements it")]
+    pub trait Sealed {}
+    impl Sealed for super::Shared {}
+    impl Sealed for super::Local {}
+}

@@ -1,0 +1,302 @@
+//! Calls of a client that wait for their end, and subscriptions that wait for what comes.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::{Future, IntoFuture};
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+use serde::de::DeserializeOwned;
+use spin::Mutex;
+
+use crate::jsonrpc::RawJson;
+use crate::peer::{CallHandle, CallOptions, MethodName, Notification, Progress};
+use crate::protocol::{LoggingLevel, SubscriptionFilter};
+
+use super::client::{Client, ClientError, Command};
+
+/// A call that its caller and the driver share.
+pub(super) struct Pending {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    handle: Option<CallHandle>,
+    options: CallOptions<'static>,
+    on_progress: Option<OnProgress>,
+    outcome: Option<Result<RawJson<'static>, ClientError>>,
+    /// Whether there was an outcome, taken or not.
+    ended: bool,
+    honoured: Option<SubscriptionFilter>,
+    arrived: VecDeque<Notification<'static>>,
+    waker: Option<Waker>,
+}
+
+type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
+
+/// Notifications of a subscription that wait for whoever reads it. Those beyond are dropped, the
+/// oldest first: each says only that something changed.
+const ARRIVED_MAX: usize = 1024;
+
+impl Pending {
+    pub(super) fn new(options: CallOptions<'static>, on_progress: Option<OnProgress>) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                handle: None,
+                options,
+                on_progress,
+                outcome: None,
+                ended: false,
+                honoured: None,
+                arrived: VecDeque::new(),
+                waker: None,
+            }),
+        }
+    }
+
+    pub(super) fn options(&self) -> CallOptions<'static> {
+        self.inner.lock().options.clone()
+    }
+
+    pub(super) fn set_handle(&self, handle: CallHandle) {
+        self.inner.lock().handle = Some(handle);
+    }
+
+    pub(super) fn handle(&self) -> Option<CallHandle> {
+        self.inner.lock().handle
+    }
+
+    pub(super) fn progress(&self, progress: &Progress<'_>) {
+        // The callback runs outside the lock: it may make calls itself.
+        let callback = self.inner.lock().on_progress.take();
+        if let Some(mut callback) = callback {
+            callback(progress);
+            self.inner.lock().on_progress = Some(callback);
+        }
+    }
+
+    pub(super) fn subscribed(&self, honoured: SubscriptionFilter) {
+        self.change(|inner| inner.honoured = Some(honoured));
+    }
+
+    pub(super) fn arrive(&self, notification: Notification<'static>) {
+        self.change(|inner| {
+            if inner.arrived.len() >= ARRIVED_MAX {
+                inner.arrived.pop_front();
+            }
+            inner.arrived.push_back(notification);
+        });
+    }
+
+    pub(super) fn end(&self, outcome: Result<RawJson<'static>, ClientError>) {
+        self.change(|inner| {
+            if !inner.ended {
+                inner.ended = true;
+                inner.outcome = Some(outcome);
+            }
+        });
+    }
+
+    fn has_ended(&self) -> bool {
+        self.inner.lock().ended
+    }
+
+    /// Changes the state and wakes whoever waits, outside the lock.
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        let waker = {
+            let mut inner = self.inner.lock();
+            change(&mut inner);
+            inner.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Looks for something, and leaves the waker where it is not there yet.
+    fn poll<T>(&self, cx: &Context<'_>, find: impl FnOnce(&mut Inner) -> Option<T>) -> Poll<T> {
+        let mut inner = self.inner.lock();
+        match find(&mut inner) {
+            Some(found) => Poll::Ready(found),
+            None => {
+                inner.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = self.inner.lock();
+        f.debug_struct("Pending").field("handle", &inner.handle).finish_non_exhaustive()
+    }
+}
+
+/// A call that is about to be made: set what it needs, then await it. Dropping the future cancels
+/// the call.
+#[must_use = "a call is made when it is awaited"]
+pub struct ClientCall<T> {
+    client: Client,
+    method: MethodName<'static>,
+    params: Result<RawJson<'static>, ClientError>,
+    options: CallOptions<'static>,
+    on_progress: Option<OnProgress>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> ClientCall<T> {
+    pub(super) fn new(
+        client: Client,
+        method: MethodName<'static>,
+        params: Result<RawJson<'static>, ClientError>,
+    ) -> Self {
+        let options = CallOptions::default();
+        Self { client, method, params, options, on_progress: None, result: PhantomData }
+    }
+
+    /// How long to wait for an answer or for progress.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options = self.options.timeout(timeout);
+        self
+    }
+
+    /// How long to wait altogether.
+    pub fn timeout_hard(mut self, timeout: Duration) -> Self {
+        self.options = self.options.timeout_hard(timeout);
+        self
+    }
+
+    /// Asks for progress and shows it to `callback`, which must be quick.
+    pub fn on_progress(mut self, callback: impl FnMut(&Progress<'_>) + Send + 'static) -> Self {
+        self.options = self.options.progress();
+        self.on_progress = Some(Box::new(callback));
+        self
+    }
+
+    /// Asks for log messages of this call from `level` on, at revisions that have it per request.
+    pub fn log_level(mut self, level: LoggingLevel) -> Self {
+        self.options = self.options.log_level(level);
+        self
+    }
+
+    /// Members for `_meta`.
+    pub fn meta(mut self, meta: RawJson<'_>) -> Self {
+        self.options = self.options.meta(meta.into_owned());
+        self
+    }
+}
+
+impl<T> fmt::Debug for ClientCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCall").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
+    type Output = Result<T, ClientError>;
+    type IntoFuture = CallFuture<T>;
+
+    fn into_future(self) -> CallFuture<T> {
+        let pending = Arc::new(Pending::new(self.options, self.on_progress));
+        match self.params {
+            Ok(params) => {
+                let pending = Arc::clone(&pending);
+                self.client.send(Command::Call { pending, method: self.method, params });
+            }
+            Err(error) => pending.end(Err(error)),
+        }
+        CallFuture { client: self.client, pending, result: PhantomData }
+    }
+}
+
+/// Resolves to the result of a call. Dropped before that, it cancels the call.
+#[must_use = "await it"]
+#[derive(Debug)]
+pub struct CallFuture<T> {
+    client: Client,
+    pending: Arc<Pending>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Future for CallFuture<T> {
+    type Output = Result<T, ClientError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = self.pending.poll(cx, |inner| inner.outcome.take());
+        outcome.map(|outcome| outcome.and_then(|result| result.decode().map_err(ClientError::from)))
+    }
+}
+
+impl<T> Drop for CallFuture<T> {
+    fn drop(&mut self) {
+        if !self.pending.has_ended() {
+            let pending = Arc::clone(&self.pending);
+            self.client.send(Command::Cancel { pending, reason: "the caller went away" });
+        }
+    }
+}
+
+/// An open subscription. Dropping it ends it.
+#[derive(Debug)]
+pub struct Subscription {
+    client: Client,
+    pending: Arc<Pending>,
+}
+
+impl Subscription {
+    pub(super) fn new(client: Client, filter: SubscriptionFilter) -> Self {
+        let pending = Arc::new(Pending::new(CallOptions::default(), None));
+        client.send(Command::Subscribe { pending: Arc::clone(&pending), filter });
+        Self { client, pending }
+    }
+
+    /// Waits until the server has acknowledged the subscription: what of it the server honours.
+    ///
+    /// # Errors
+    ///
+    /// The subscription ended, or could not be made.
+    pub async fn honoured(&self) -> Result<SubscriptionFilter, ClientError> {
+        core::future::poll_fn(|cx| {
+            self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
+                (_, Some(Err(error))) => Some(Err(error)),
+                (Some(honoured), _) => Some(Ok(honoured.clone())),
+                (None, Some(Ok(_))) => Some(Ok(SubscriptionFilter::default())),
+                (None, None) => None,
+            })
+        })
+        .await
+    }
+
+    /// Waits for the next notification; `None` once the server ended the subscription.
+    ///
+    /// # Errors
+    ///
+    /// The subscription or its connection broke.
+    pub async fn next(&self) -> Result<Option<Notification<'static>>, ClientError> {
+        core::future::poll_fn(|cx| {
+            self.pending.poll(cx, |inner| match (inner.arrived.pop_front(), inner.ended) {
+                (Some(notification), _) => Some(Ok(Some(notification))),
+                (None, false) => None,
+                (None, true) => Some(match inner.outcome.take() {
+                    Some(Err(error)) => Err(error),
+                    Some(Ok(_)) | None => Ok(None),
+                }),
+            })
+        })
+        .await
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if !self.pending.has_ended() {
+            let pending = Arc::clone(&self.pending);
+            self.client.send(Command::Cancel { pending, reason: "no longer interested" });
+        }
+    }
+}

@@ -1,0 +1,343 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::Revisions;
+use crate::catalog::{Catalog, CatalogError};
+use crate::peer::{Event, Limits, Policy, ServerOptions, Timeouts};
+use crate::protocol::{
+    CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
+    Tool,
+};
+
+use super::function::Handler;
+use super::kind::{Kind, Local, Shared};
+use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
+use super::server_endpoint::ServerEndpoint;
+
+/// A server: what it is called, what it offers, and the functions that do the work.
+///
+/// The same server runs under every adapter and serves every revision:
+///
+/// ```
+/// use mcp_sansio::handler::{Call, Server};
+/// use mcp_sansio::protocol::Tool;
+/// use mcp_sansio::jsonrpc::RawJson;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Place { location: String }
+///
+/// let schema = RawJson::parse(
+///     r#"{"type":"object","properties":{"location":{"type":"string"}},"required":["location"]}"#,
+/// ).unwrap();
+/// let server = Server::new("weather", "1.0.0").tool_with(
+///     Tool::new("forecast", schema).description("Weather at a place"),
+///     |call: Call<Place>| format!("Sunny in {}", call.arguments.location),
+/// );
+/// # let _ = server;
+/// ```
+pub struct Server<K: Kind = Shared> {
+    pub(super) options: ServerOptions,
+    pub(super) catalog: Catalog,
+    pub(super) capabilities: ServerCapabilities,
+    /// Shared with every connection; changed only while nobody else has it.
+    pub(super) handlers: Arc<Handlers<K>>,
+    problem: Option<CatalogError>,
+}
+
+/// The functions of a server, by what they handle.
+pub(super) struct Handlers<K: Kind> {
+    pub(super) tools: BTreeMap<String, K::Function>,
+    pub(super) prompts: BTreeMap<String, K::Function>,
+    pub(super) resources: BTreeMap<String, K::Function>,
+    /// By URI template.
+    pub(super) templates: BTreeMap<String, K::Function>,
+    pub(super) completion: Option<K::Function>,
+    pub(super) others: BTreeMap<String, K::Function>,
+    pub(super) observers: Vec<Observer>,
+}
+
+impl<K: Kind> Clone for Handlers<K> {
+    fn clone(&self) -> Self {
+        Self {
+            tools: self.tools.clone(),
+            prompts: self.prompts.clone(),
+            resources: self.resources.clone(),
+            templates: self.templates.clone(),
+            completion: self.completion.clone(),
+            others: self.others.clone(),
+            observers: self.observers.clone(),
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Handlers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handlers")
+            .field("tools", &Names(&self.tools))
+            .field("prompts", &Names(&self.prompts))
+            .field("resources", &Names(&self.resources))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A function that is shown every event.
+pub(super) type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+impl Server {
+    /// A server whose handlers may run on any thread.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl Server<Local> {
+    /// A server whose handlers stay on the thread that its connection runs on.
+    pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl<K: Kind> Server<K> {
+    /// A server with more to say of itself than a name and a version.
+    #[must_use]
+    pub fn with_identity(identity: Implementation) -> Self {
+        let mut catalog = Catalog::new();
+        catalog.manage_all();
+        Self {
+            options: ServerOptions::new(identity),
+            catalog,
+            capabilities: ServerCapabilities::default(),
+            handlers: Arc::new(Handlers {
+                tools: BTreeMap::new(),
+                prompts: BTreeMap::new(),
+                resources: BTreeMap::new(),
+                templates: BTreeMap::new(),
+                completion: None,
+                others: BTreeMap::new(),
+                observers: Vec::new(),
+            }),
+            problem: None,
+        }
+    }
+
+    /// Offers a tool. The schema of its arguments is that of the handler's `Call<T>`.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: super::function::Takes<In: Described>,
+        H: Handler<K, OfTool, M>,
+    {
+        let schema = <M::In as Described>::schema();
+        self.tool_with(Tool::new(name, schema).description(description), handler)
+    }
+
+    /// Offers a tool, with all there is to say about it.
+    #[must_use]
+    pub fn tool_with<M>(mut self, tool: Tool, handler: impl Handler<K, OfTool, M>) -> Self {
+        let name = tool.name.clone();
+        let added = self.catalog.add_tool(tool);
+        self.note(added);
+        self.functions().tools.insert(name, handler.into_function());
+        self
+    }
+
+    /// Offers a prompt. Its handler takes `Call<T>`, `T` being what the arguments, a map of
+    /// strings, deserialise to.
+    #[must_use]
+    pub fn prompt<M>(mut self, prompt: Prompt, handler: impl Handler<K, OfPrompt, M>) -> Self {
+        let name = prompt.name.clone();
+        let added = self.catalog.add_prompt(prompt);
+        self.note(added);
+        self.functions().prompts.insert(name, handler.into_function());
+        self
+    }
+
+    /// Offers a resource. Its handler takes `Call<Read>`.
+    #[must_use]
+    pub fn resource<M>(
+        mut self,
+        resource: Resource,
+        handler: impl Handler<K, OfResource, M>,
+    ) -> Self {
+        let uri = resource.uri.clone();
+        let added = self.catalog.add_resource(resource);
+        self.note(added);
+        self.functions().resources.insert(uri, handler.into_function());
+        self
+    }
+
+    /// Offers the resources whose URIs match a template. The handler finds the template's
+    /// variables in `Call<Read>`.
+    #[must_use]
+    pub fn resource_template<M>(
+        mut self,
+        template: ResourceTemplate,
+        handler: impl Handler<K, OfResource, M>,
+    ) -> Self {
+        let pattern = template.uri_template.clone();
+        let added = self.catalog.add_resource_template(template);
+        self.note(added);
+        self.functions().templates.insert(pattern, handler.into_function());
+        self
+    }
+
+    /// Completes arguments of prompts and templates. The handler takes `Call<CompleteParams>`.
+    // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+    #[must_use]
+    pub fn completion<M>(mut self, handler: impl Handler<K, OfCompletion, M>) -> Self {
+        self.capabilities.completions = Some(Settings::default());
+        self.functions().completion = Some(handler.into_function());
+        self
+    }
+
+    /// Handles requests of `method`, of an extension or of the protocol, that nothing else does.
+    /// The handler takes `Call<T>`, `T` being what the parameters deserialise to, and returns
+    /// [`Json`](crate::jsonrpc::Json).
+    #[must_use]
+    pub fn request<M>(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Handler<K, OfRequest, M>,
+    ) -> Self {
+        self.functions().others.insert(method.into(), handler.into_function());
+        self
+    }
+
+    /// Declares that the server sends log messages.
+    // MCP 2025-11-25 server/utilities/logging#capabilities [CAP-004]
+    #[must_use]
+    pub fn logging(mut self) -> Self {
+        self.capabilities.logging = Some(Settings::default());
+        self
+    }
+
+    /// Declares that clients can subscribe to resources.
+    #[must_use]
+    pub fn subscriptions(mut self) -> Self {
+        self.catalog.subscribe(true);
+        self
+    }
+
+    /// Declares capabilities beyond those that follow from what is offered.
+    #[must_use]
+    pub fn capabilities(mut self, declare: impl FnOnce(&mut ServerCapabilities)) -> Self {
+        declare(&mut self.capabilities);
+        self
+    }
+
+    /// Tells the model how to use the server.
+    #[must_use]
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.options = self.options.instructions(instructions);
+        self
+    }
+
+    /// The revisions to speak; all by default.
+    #[must_use]
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.options = self.options.revisions(revisions);
+        self
+    }
+
+    /// How long clients may keep lists, at revisions with caching hints.
+    #[must_use]
+    pub fn cache(mut self, cache: CacheHints) -> Self {
+        self.options = self.options.cache(cache);
+        self
+    }
+
+    /// The bounds on what a client can cost.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options = self.options.limits(limits);
+        self
+    }
+
+    /// How long things may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.options = self.options.timeouts(timeouts);
+        self
+    }
+
+    /// What to do when a client breaks a rule.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.options = self.options.policy(policy);
+        self
+    }
+
+    /// Changes the catalog by hand: page size, validator, entries without a handler.
+    #[must_use]
+    pub fn catalog(mut self, edit: impl FnOnce(&mut Catalog)) -> Self {
+        edit(&mut self.catalog);
+        self
+    }
+
+    /// Shows every event of every connection to `observer`, for logs and counts: violations,
+    /// openings, ends. It must be quick.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.functions().observers.push(Arc::new(observer));
+        self
+    }
+
+    /// The server's side of one connection, for an adapter to drive. A server may have many.
+    ///
+    /// `seed` is a random number: see [`peer::Server::new`](crate::peer::Server::new).
+    ///
+    /// # Errors
+    ///
+    /// The caller's: something offered has a bad name, or the name of another.
+    pub fn endpoint(&self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
+        match &self.problem {
+            Some(problem) => Err(problem.clone()),
+            None => Ok(ServerEndpoint::new(self, seed)),
+        }
+    }
+
+    /// The functions, to add to them; a copy of them where a connection has them already.
+    fn functions(&mut self) -> &mut Handlers<K> {
+        Arc::make_mut(&mut self.handlers)
+    }
+
+    fn note(&mut self, added: Result<(), CatalogError>) {
+        if let Err(problem) = added
+            && self.problem.is_none()
+        {
+            self.problem = Some(problem);
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Server<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("handlers", &self.handlers).finish_non_exhaustive()
+    }
+}
+
+struct Names<'a, V>(&'a BTreeMap<String, V>);
+
+impl<V> fmt::Debug for Names<'_, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// A handler's parameter whose JSON Schema is known.
+#[cfg(feature = "schemars")]
+pub trait Described {
+    /// The schema of the arguments.
+    fn schema() -> crate::jsonrpc::Json;
+}
+
+#[cfg(feature = "schemars")]
+impl<A: schemars::JsonSchema> Described for super::Call<A> {
+    fn schema() -> crate::jsonrpc::Json {
+        super::schema::of::<A>()
+    }
+}
