@@ -112,6 +112,22 @@ pub(super) struct MetaParts<'a> {
     pub(super) own: Option<&'a RawJson<'a>>,
 }
 
+/// What is sent and why, as far as neither the caller nor the clock decides it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) method: &'a MethodName<'a>,
+    pub(super) purpose: Purpose,
+    pub(super) parts: MetaParts<'a>,
+    /// A further round may have to send it again.
+    pub(super) repeatable: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn new(method: &'a MethodName<'a>, purpose: Purpose) -> Self {
+        Self { method, purpose, parts: MetaParts::default(), repeatable: false }
+    }
+}
+
 impl Connection {
     pub(super) fn new(
         role: Side,
@@ -247,14 +263,12 @@ impl Connection {
     /// Puts a request on the wire and into the table.
     pub(super) fn start_call(
         &mut self,
-        method: &MethodName<'_>,
-        purpose: Purpose,
+        outgoing: Outgoing<'_>,
         params: &impl WriteJson,
         options: &CallOptions<'_>,
-        parts: MetaParts<'_>,
-        repeatable: bool,
         now: Instant,
     ) -> Result<Key, CallError> {
+        let Outgoing { method, purpose, parts, repeatable } = outgoing;
         self.check_open()?;
         if self.calls.len() >= self.limits.calls_in_flight_max {
             return Err(CallError::TooManyCalls { limit: self.limits.calls_in_flight_max });
@@ -323,23 +337,20 @@ impl Connection {
         Ok(())
     }
 
-    /// What a response answers; `None` where the machine has dealt with it.
-    pub(super) fn answered<'f>(
+    /// The call that a response answers; `None` where that was given up a moment ago.
+    pub(super) fn answered(
         &mut self,
         id: Option<RequestId>,
         now: Instant,
-    ) -> Result<Key, Flow<'f>> {
+    ) -> Result<Option<Key>, Violation> {
         let number = match &id {
             Some(RequestId::Number(number)) => Some(*number),
             _ => None,
         };
         match self.calls.answered(number, now) {
-            Answered::Call(key) => Ok(key),
-            Answered::Late => Err(Ok(None)),
-            Answered::Unknown => {
-                let violation = Violation::UnknownResponse(id);
-                Err(self.violation(self.policy.unknown_response, violation))
-            }
+            Answered::Call(key) => Ok(Some(key)),
+            Answered::Late => Ok(None),
+            Answered::Unknown => Err(Violation::UnknownResponse(id)),
         }
     }
 
@@ -428,8 +439,14 @@ impl Connection {
     /// The session is open: keep-alive starts, where it is wanted and the era has pings.
     pub(super) fn start_keep_alive(&mut self, revision: Revision, now: Instant) {
         if revision.era() == Era::Legacy {
-            self.keep_alive_due = self.timeouts.keep_alive.map(|pause| now + pause);
+            self.keep_alive_due = self.next_keep_alive(now);
         }
+    }
+
+    /// When the next ping is due; never at once, so that a driver cannot spin.
+    fn next_keep_alive(&self, now: Instant) -> Option<Instant> {
+        const LEAST: Duration = Duration::from_millis(1);
+        self.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
     }
 
     /// Sends a keep-alive ping if one is due.
@@ -441,19 +458,18 @@ impl Connection {
         self.keep_alive_due = None;
         let options = CallOptions::default().timeout(self.timeouts.keep_alive_answer);
         let ping = MethodName::Known(Method::Ping);
-        let parts = MetaParts::default();
+        let outgoing = Outgoing::new(&ping, Purpose::KeepAlive);
         let params = RawJson::EMPTY_OBJECT;
-        let started =
-            self.start_call(&ping, Purpose::KeepAlive, &params, &options, parts, false, now);
+        let started = self.start_call(outgoing, &params, &options, now);
         if started.is_err() {
             // The table is full of calls: the other side has enough to answer.
-            self.keep_alive_due = self.timeouts.keep_alive.map(|pause| now + pause);
+            self.keep_alive_due = self.next_keep_alive(now);
         }
     }
 
     pub(super) fn keep_alive_answered(&mut self, now: Instant) {
         self.keep_alive_failures = 0;
-        self.keep_alive_due = self.timeouts.keep_alive.map(|pause| now + pause);
+        self.keep_alive_due = self.next_keep_alive(now);
     }
 
     pub(super) fn keep_alive_expired(&mut self, call: &Call, now: Instant) {

@@ -213,3 +213,16 @@ fn an_initialize_without_an_answer_is_never_cancelled() {
     assert_eq!(failure(&mut wire), OpeningFailure::TimedOut);
     wire.expect_silence();
 }
+
+#[test]
+fn a_server_that_wants_neither_era_is_reported_with_what_it_said_to_the_handshake() {
+    // Rule: [VER-018] [LIFE-008].
+    let mut wire = client(plain_client().known_era(Era::Legacy));
+    wire.line();
+    wire.send(&error("1", -32603, ""));
+    assert_eq!(wire.message()["method"], "server/discover");
+    wire.send(&error("2", -32601, ""));
+    let OpeningFailure::Refused(refused) = failure(&mut wire) else { panic!("refused") };
+    assert_eq!(refused.code.0, -32603);
+    wire.expect_nothing();
+}

@@ -257,3 +257,27 @@ fn a_tool_result_that_is_a_task_needs_the_extension() {
     wire.send(&result("3", r#"{"resultType":"task","taskId":"t"}"#));
     assert!(wire.told().starts_with("failed: the answer is not valid"));
 }
+
+#[test]
+fn a_question_beyond_what_the_client_declared_is_not_sent() {
+    // Rule: [ELIC-005] [SAMP-006] [CAP-014] [CAP-027].
+    let cases = [
+        (
+            Method::ElicitationCreate,
+            r#"{"mode":"url","message":"m","url":"a:b","elicitationId":"e"}"#,
+        ),
+        (Method::SamplingCreateMessage, r#"{"messages":[],"maxTokens":1,"tools":[]}"#),
+    ];
+    for (method, params) in cases {
+        let declared = r#"{"sampling":{},"elicitation":{}}"#;
+        let mut wire = server_at(Revision::V2025_11_25, declared, full_server());
+        let options = CallOptions::default();
+        let called = wire.machine.call(method, &raw(params), &options, wire.now);
+        assert!(matches!(called, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+        wire.expect_silence();
+        let declared = r#"{"sampling":{"tools":{}},"elicitation":{"url":{}}}"#;
+        let mut wire = server_at(Revision::V2025_11_25, declared, full_server());
+        wire.machine.call(method, &raw(params), &options, wire.now).unwrap();
+        assert_eq!(wire.message()["method"], method.as_str());
+    }
+}

@@ -93,3 +93,24 @@ fn there_are_no_pings_in_the_modern_era_nor_unasked() {
     let wire = client_at(Revision::V2025_11_25, plain_client());
     assert_eq!(wire.machine.poll_timeout(), None);
 }
+
+#[test]
+fn a_pause_of_nothing_does_not_make_the_driver_spin() {
+    // Rule: [PING-003]: the harness checks after each wake that the next deadline is later.
+    let mut limits = mcp_sansio::peer::Limits::DEFAULT;
+    limits.calls_in_flight_max = 1;
+    let eager = timeouts(|timeouts| timeouts.keep_alive = Some(Duration::ZERO));
+    let options = plain_client().timeouts(eager).limits(limits);
+    let mut wire = client_at(Revision::V2025_11_25, options);
+    let endless = CallOptions::default().timeout(Duration::MAX).timeout_hard(Duration::MAX);
+    wire.machine.call(Method::ToolsCall, &echo(), &endless, wire.now).unwrap();
+    wire.line();
+    wire.advance(MINUTE);
+    wire.expect_silence();
+    wire.send(&result("2", "{}"));
+    wire.told();
+    wire.advance_to_deadline();
+    let id = ping(&mut wire);
+    wire.send(&result(&id, "{}"));
+    assert!(wire.machine.poll_timeout().unwrap() > wire.now);
+}

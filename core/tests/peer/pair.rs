@@ -62,12 +62,8 @@ impl Pair {
         pair
     }
 
-    /// Moves what each side has to send, once; whether anything happened.
-    pub(crate) fn step(&mut self) -> bool {
-        self.step_in_pieces(usize::MAX)
-    }
-
-    /// The same with reads of at most `piece` bytes.
+    /// Moves what each side has to send, once, in reads of at most `piece` bytes; whether anything
+    /// happened.
     pub(crate) fn step_in_pieces(&mut self, piece: usize) -> bool {
         let told = self.pull_events();
         let sent = {

@@ -126,7 +126,7 @@ impl<M: Machine> Wire<M> {
         let Some(line) = self.lines.pop_front() else { panic!("nothing instead of {code}") };
         let value: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["error"]["code"], code, "{line}");
-        assert_eq!(value.get("id").map_or("none".into(), Value::to_string), id, "{line}");
+        assert_eq!(value.get("id").map_or_else(|| "none".into(), Value::to_string), id, "{line}");
         value
     }
 

@@ -13,6 +13,7 @@ use crate::peer::event::{
     CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
 };
 use crate::peer::outbox::Lane;
+use crate::peer::questions::not_offered;
 use crate::peer::slab::Key;
 use crate::protocol::{At, Capabilities, Method, Side, Wire};
 use crate::{Instant, Revision};
@@ -310,6 +311,6 @@ fn question<'f>(
     };
     // The gates of the legacy requests: the capability is the same, the way is another.
     let offered = gates.iter().all(|gate| client.contains(gate.capability));
-    (offered && super::receive::not_offered(method, &params, client, revision).is_none())
+    (offered && not_offered(method, &params, client, revision).is_none())
         .then_some((method, params))
 }

@@ -10,14 +10,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, Typed, WriteJson, parse};
+use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
 use crate::protocol::{
     At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Side, Wire,
 };
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::calls::Purpose;
-use super::connection::{CallOptions, Connection, MetaParts};
+use super::connection::{CallOptions, Connection, MetaParts, Outgoing};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{
     CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
@@ -56,6 +56,8 @@ pub struct Client {
     capabilities: ClientCapabilities,
     anonymous: bool,
     state: opening::State,
+    /// What the server said to a handshake that was tried on a guess.
+    handshake_refused: Option<ErrorObject<'static>>,
     session: Option<Session>,
     /// Members of the `_meta` of every modern request, ready to be written.
     request_meta: Vec<u8>,
@@ -133,6 +135,7 @@ impl Client {
             capabilities,
             anonymous,
             state: opening::State::Over,
+            handshake_refused: None,
             session: None,
             request_meta: Vec::new(),
             log_level: None,
@@ -425,9 +428,8 @@ impl Client {
         };
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
         let repeatable = modern && may_repeat && offers_input(session.client);
-        self.connection
-            .start_call(method, purpose, params, options, parts, repeatable, now)
-            .map(CallHandle)
+        let outgoing = Outgoing { method, purpose, parts, repeatable };
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle)
     }
 
     fn end(&mut self, reason: CloseReason) {

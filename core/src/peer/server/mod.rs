@@ -16,14 +16,16 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, Kind, LoggingLevel, Method, ServerCapabilities, Side, Wire,
+    Capabilities, Implementation, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
+    Wire,
 };
 use crate::{Instant, Revision};
 
 use super::calls::Purpose;
-use super::connection::{CallOptions, Connection, Flow, MetaParts};
+use super::connection::{CallOptions, Connection, Flow, Outgoing};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
+use super::questions::{NotOffered, not_offered};
 use super::slab::Slab;
 
 pub use options::ServerOptions;
@@ -258,12 +260,19 @@ impl Server {
             return Err(CallError::NotOpen);
         }
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
+        if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
+            let text = params.to_shared_json()?;
+            // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005] [SAMP-006]
+            if let Some(NotOffered::Capability(capability)) =
+                not_offered(method, &text, session.client, session.revision)
+            {
+                let declared_by = Side::Client;
+                return Err(Refusal::NotDeclared { method, declared_by, capability }.into());
+            }
+        }
         let method = MethodName::Known(method);
-        let parts = MetaParts::default();
-        let purpose = Purpose::Application;
-        self.connection
-            .start_call(&method, purpose, params, options, parts, false, now)
-            .map(CallHandle)
+        let outgoing = Outgoing::new(&method, Purpose::Application);
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle)
     }
 
     /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].

@@ -436,8 +436,12 @@ impl Server {
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {
-            Ok(key) => key,
-            Err(flow) => return flow,
+            Ok(Some(key)) => key,
+            Ok(None) => return Ok(None),
+            Err(violation) => {
+                let reaction = self.connection.policy.unknown_response;
+                return self.connection.violation(reaction, violation);
+            }
         };
         let Some(call) = self.connection.calls.remove(key) else { return Ok(None) };
         match call.purpose {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
-use crate::peer::connection::{CallOptions, MetaParts};
+use crate::peer::connection::{CallOptions, Outgoing};
 use crate::peer::error::AnswerError;
 use crate::peer::event::{Event, Inputs, Keyed, MethodName, Request, RequestHandle};
 use crate::peer::requests::Work;
@@ -147,12 +147,10 @@ impl Server {
         let asked = required.input_requests.iter().flat_map(|questions| questions.iter());
         for ((_, question), index) in asked.zip(0..) {
             let Some(method) = question.method().map(MethodName::Known) else { continue };
-            let purpose = Purpose::Input { round, index };
+            let outgoing = Outgoing::new(&method, Purpose::Input { round, index });
             let params = Typed(&At(&question.params(), revision));
             let options = CallOptions::default().timeout(self.connection.timeouts.call_hard);
-            let parts = MetaParts::default();
-            let started =
-                self.connection.start_call(&method, purpose, &params, &options, parts, false, now);
+            let started = self.connection.start_call(outgoing, &params, &options, now);
             match started {
                 Ok(call) => {
                     if let Some(round) = self.rounds.get_mut(round) {
