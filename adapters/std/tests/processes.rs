@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcp_sansio::handler::{Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, ChildOptions, ChildServer, Force, PipeStream, Stderr, Wait as _,
+    Background, ByteStream, ChildOptions, ChildServer, ChildStream, Force, Stderr, Wait as _,
     block_on, now, seed, serve_stdio, spawn, spawn_with,
 };
 use rustix::process::{Pid, test_kill_process};
@@ -52,7 +52,7 @@ fn hurried() -> ChildOptions {
     options
 }
 
-fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
+fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {
     block_on(poll_fn(|cx| {
         while !bytes.is_empty() {
             match stream.poll_write(cx, bytes) {
@@ -65,11 +65,11 @@ fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
     .unwrap();
 }
 
-fn close(stream: &mut PipeStream) {
+fn close(stream: &mut ChildStream) {
     block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
 }
 
-fn read_to_end(stream: &mut PipeStream) -> String {
+fn read_to_end(stream: &mut ChildStream) -> String {
     let mut text = Vec::new();
     let mut buffer = [0; 65536];
     loop {
@@ -81,7 +81,7 @@ fn read_to_end(stream: &mut PipeStream) -> String {
 }
 
 /// Waits until the child has said something.
-fn wait_for_word(stream: &mut PipeStream) {
+fn wait_for_word(stream: &mut ChildStream) {
     let mut buffer = [0; 100];
     assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() > 0);
 }
@@ -135,6 +135,19 @@ fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     let report = child.shutdown().unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), None));
     assert_eq!(report.to_string(), "the server ended with exit status: 0");
+}
+
+#[test]
+fn a_connection_in_use_ends_with_its_child() {
+    // Rule: [STDIO-015] [STDIO-016].
+    let (child, stream) = spawn(this_program("quiet")).unwrap();
+    let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
+    let connection = Background::spawn(endpoint, stream).unwrap();
+    client.opened().wait().unwrap();
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), None), "{report}");
+    connection.join().unwrap();
+    client.list_tools(None).wait().unwrap_err();
 }
 
 #[test]

@@ -3,17 +3,20 @@
 mod exit;
 mod spawn_error;
 mod stderr;
+mod stream;
 mod tail;
 
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::PipeStream;
 pub use exit::{ExitReport, Force};
 pub use spawn_error::SpawnError;
 pub use stderr::Stderr;
 use stderr::StderrThread;
+pub use stream::ChildStream;
+use stream::Hangup;
 
 /// How a child is treated. Each default has its reason.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ impl Default for ChildOptions {
 /// # Errors
 ///
 /// It did not start: see [`SpawnError`].
-pub fn spawn(command: Command) -> Result<(ChildServer, PipeStream), SpawnError> {
+pub fn spawn(command: Command) -> Result<(ChildServer, ChildStream), SpawnError> {
     spawn_with(command, ChildOptions::default())
 }
 
@@ -58,12 +61,12 @@ pub fn spawn(command: Command) -> Result<(ChildServer, PipeStream), SpawnError> 
 /// # Errors
 ///
 /// It did not start: see [`SpawnError`].
-// MCP 2026-07-28 basic/transports/stdio [STDIO-007]: the client launches the server and talks over
+// MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-007]: the client launches the server and talks over
 // its standard streams.
 pub fn spawn_with(
     mut command: Command,
     options: ChildOptions,
-) -> Result<(ChildServer, PipeStream), SpawnError> {
+) -> Result<(ChildServer, ChildStream), SpawnError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| SpawnError::of(&command, error))?;
     // All three are there, as they are pipes.
@@ -73,12 +76,13 @@ pub fn spawn_with(
         return Err(SpawnError::system(&command, io::ErrorKind::BrokenPipe.into()));
     };
     let ChildOptions { stderr: destination, stderr_lines_max, patience, term_patience } = options;
-    let parts = PipeStream::child(stdout, stdin).and_then(|stream| {
+    let parts = ChildStream::new(stdout, stdin).and_then(|stream| {
         Ok((stream, StderrThread::spawn(stderr, destination, stderr_lines_max)?))
     });
     match parts {
         Ok((stream, stderr)) => {
-            Ok((ChildServer { child, stderr, patience, term_patience }, stream))
+            let hangup = stream.hangup();
+            Ok((ChildServer { child, hangup, stderr, patience, term_patience }, stream))
         }
         Err(error) => {
             kill(&mut child);
@@ -89,13 +93,12 @@ pub fn spawn_with(
 
 /// A server that runs as a child process.
 ///
-/// Its standard input belongs to the stream that came with it: drop or close that first, which
-/// tells the child to exit, then call [`shutdown`](Self::shutdown). Dropped without, the child is
-/// killed. Either way neither a process nor a thread is left behind; what the child has started
-/// itself is its own business.
+/// To end it, call [`shutdown`](Self::shutdown). Dropped without, it is killed. Either way neither
+/// a process nor a thread is left behind; what the child has started itself is its own business.
 #[derive(Debug)]
 pub struct ChildServer {
     child: Child,
+    hangup: Arc<Hangup>,
     stderr: StderrThread,
     patience: Duration,
     term_patience: Duration,
@@ -123,10 +126,13 @@ impl ChildServer {
         self.child.try_wait()
     }
 
-    /// Waits for the child to exit, and makes it if it does not: SIGTERM after
-    /// [`ChildOptions::patience`], SIGKILL after [`ChildOptions::term_patience`] more. Where there
-    /// are no signals, it is terminated after the former. A child that has exited already is only
-    /// reported.
+    /// Ends the child: closes its standard input, waits, and makes it exit if it does not by itself:
+    /// SIGTERM after [`ChildOptions::patience`], SIGKILL after [`ChildOptions::term_patience`] more.
+    /// Where there are no signals, it is terminated after the former. A child that has exited
+    /// already is only reported.
+    ///
+    /// The standard input belongs to the [`ChildStream`]. If that is being driven, the connection
+    /// ends there; if it is not, drop it first, or the child has to learn of its end by force.
     ///
     /// # Errors
     ///
@@ -134,6 +140,7 @@ impl ChildServer {
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: close its input, wait, SIGTERM, SIGKILL.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-016]: likewise.
     pub fn shutdown(mut self) -> io::Result<ExitReport> {
+        self.hangup.hang_up();
         if let Some(status) = self.wait_for(self.patience)? {
             return Ok(self.report(status, None));
         }
@@ -208,6 +215,7 @@ impl Drop for ChildServer {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             kill(&mut self.child);
         }
+        self.hangup.hang_up();
     }
 }
 
