@@ -61,8 +61,8 @@ pub fn spawn(command: Command) -> Result<(ChildServer, ChildStream), SpawnError>
 /// # Errors
 ///
 /// It did not start: see [`SpawnError`].
-// MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-007]: the client launches the server and talks over
-// its standard streams.
+// MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-007]: the client launches the server and talks
+// over its standard streams.
 pub fn spawn_with(
     mut command: Command,
     options: ChildOptions,
