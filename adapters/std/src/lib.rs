@@ -1,8 +1,8 @@
 //! MCP with blocking calls, on nothing but the standard library and the operating system: no async
 //! runtime, and a thread only where there is no other way.
 //!
-//! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
-//!   They block until the connection ends; handlers run on the calling thread.
+//! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and
+//!   writer. They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child, [`Background`] drives the connection on a
 //!   thread of its own, and [`Wait`] waits for the results on any other.
 //! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],

@@ -128,6 +128,23 @@ fn what_a_server_prints_goes_to_its_standard_error() {
 }
 
 #[test]
+fn a_standard_error_that_is_the_standard_output_too_does_not_get_in_the_way() {
+    let mut command = this_program("quiet");
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    command.stdin(std::process::Stdio::piped());
+    command.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n").unwrap();
+    drop(stdin);
+    let mut answers = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut answers).unwrap();
+    assert!(answers.contains(r#""id":7,"result":{}"#), "{answers}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = spawn(Command::new("cat")).unwrap();
@@ -204,6 +221,19 @@ fn the_standard_error_can_be_forwarded() {
     let mut forwarded = String::new();
     std::io::Read::read_to_string(&mut reader, &mut forwarded).unwrap();
     assert_eq!(forwarded, "one\ntwo");
+}
+
+#[test]
+fn what_a_stubborn_child_has_started_is_killed_with_it() {
+    // Everything that is started from here on holds this pipe open.
+    let (mut held, holder) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&holder, rustix::io::FdFlags::empty()).unwrap();
+    let script = "trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
+    let (child, mut stream) = spawn_with(shell(script), hurried()).unwrap();
+    drop(holder);
+    wait_for_word(&mut stream);
+    assert_eq!(child.shutdown().unwrap().forced, Some(Force::Killed));
+    assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
 }
 
 #[test]

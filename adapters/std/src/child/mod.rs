@@ -68,6 +68,9 @@ pub fn spawn_with(
     options: ChildOptions,
 ) -> Result<(ChildServer, ChildStream), SpawnError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Launchers such as package runners do not pass on all signals, so that these go to the group.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| SpawnError::of(&command, error))?;
     // All three are there, as they are pipes.
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -94,7 +97,9 @@ pub fn spawn_with(
 /// A server that runs as a child process.
 ///
 /// To end it, call [`shutdown`](Self::shutdown). Dropped without, it is killed. Either way neither
-/// a process nor a thread is left behind; what the child has started itself is its own business.
+/// its process nor a thread is left behind. On Unix it leads a process group of its own, which
+/// signals go to: what it has started ends with it where it has to be forced. A Ctrl-C at the
+/// terminal does not reach it, it reads the end of its input instead.
 #[derive(Debug)]
 pub struct ChildServer {
     child: Child,
@@ -126,10 +131,10 @@ impl ChildServer {
         self.child.try_wait()
     }
 
-    /// Ends the child: closes its standard input, waits, and makes it exit if it does not by itself:
-    /// SIGTERM after [`ChildOptions::patience`], SIGKILL after [`ChildOptions::term_patience`] more.
-    /// Where there are no signals, it is terminated after the former. A child that has exited
-    /// already is only reported.
+    /// Ends the child: closes its standard input, waits, and makes it exit if it does not by
+    /// itself, with SIGTERM after [`ChildOptions::patience`], with SIGKILL after
+    /// [`ChildOptions::term_patience`] more. Where there are no signals, it is terminated after the
+    /// former. A child that has exited already is only reported.
     ///
     /// The standard input belongs to the [`ChildStream`]. If that is being driven, the connection
     /// ends there; if it is not, drop it first, or the child has to learn of its end by force.
@@ -149,7 +154,8 @@ impl ChildServer {
         {
             return Ok(self.report(status, Some(Force::Terminated)));
         }
-        self.child.kill()?;
+        kill(&mut self.child);
+        // It is waited for already, this only repeats the status.
         let status = self.child.wait()?;
         Ok(self.report(status, Some(Force::Killed)))
     }
@@ -190,9 +196,9 @@ impl ChildServer {
     #[cfg(unix)]
     fn terminate(&self) -> io::Result<bool> {
         use rustix::io::Errno;
-        use rustix::process::{Pid, Signal, kill_process};
-        // It is not waited for elsewhere, so the id is still its own.
-        match kill_process(Pid::from_child(&self.child), Signal::TERM) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        // It has not been waited for, so the id is still its own.
+        match kill_process_group(Pid::from_child(&self.child), Signal::TERM) {
             Ok(()) | Err(Errno::SRCH) => Ok(true),
             Err(error) => Err(error.into()),
         }
@@ -219,9 +225,15 @@ impl Drop for ChildServer {
     }
 }
 
-/// Ends a child for good and takes its status away, so that no zombie is left.
+/// Ends a child, which has not been waited for, for good, and takes its status away, so that no
+/// zombie is left.
 fn kill(child: &mut Child) {
-    // An error means that it has ended.
+    // Errors mean that it has ended.
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process_group(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::KILL,
+    );
     let _ = child.kill();
     let _ = child.wait();
 }
