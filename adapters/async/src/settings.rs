@@ -1,0 +1,33 @@
+use std::time::Duration;
+
+/// How a [`Driver`](crate::Driver) goes about its work. Each default has its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The longest line that is taken, in bytes, line end included. 16 MiB: tools return images
+    /// and whole files as text, and a peer cannot make this side hold more than one such line. A
+    /// longer one is reported, skipped, and the stream goes on.
+    pub frame_length_max: usize,
+    /// The most that is read at once, in bytes. 64 KiB: what a pipe holds.
+    pub read_length_max: usize,
+    /// How long the connection may go on once it is over, that is after the end of the input, a
+    /// broken output, or a close from this side: answers may still be in the making or on their
+    /// way. 1.5 s: a host gives a server some two seconds to exit before it is terminated.
+    // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]: a server exits promptly when its
+    // input ends.
+    pub linger: Duration,
+    /// How many frames are taken in one poll before other tasks get their turn; a look at the
+    /// stream counts as one. 512: about a millisecond's work.
+    pub frames_per_poll_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            frame_length_max: 16 * 1024 * 1024,
+            read_length_max: 64 * 1024,
+            linger: Duration::from_millis(1500),
+            frames_per_poll_max: 512,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The driver on a stream and a clock that the tests hold in their hands.
+
+mod echo;
+mod ends;
+mod moves;
+mod peers;
+mod scripted;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mcp_sansio::handler::Endpoint;
+use mcp_sansio_async::{DriveError, Driver, Settings};
+
+use echo::Echo;
+use scripted::{Manual, Scripted, Wakes};
+
+/// A driver with everything that a test wants to look at.
+struct Bench<E> {
+    driver: Driver<E, Scripted, Manual>,
+    stream: Scripted,
+    clock: Manual,
+    wakes: Arc<Wakes>,
+}
+
+impl<E: Endpoint> Bench<E> {
+    fn with(endpoint: E, stream: Scripted, settings: Settings) -> Self {
+        let clock = Manual::default();
+        let driver = Driver::with_settings(endpoint, stream.clone(), clock.clone(), settings);
+        Self { driver, stream, clock, wakes: Arc::default() }
+    }
+
+    fn new(endpoint: E, stream: Scripted) -> Self {
+        Self::with(endpoint, stream, Settings::default())
+    }
+
+    fn poll(&mut self) -> Poll<Result<(), DriveError>> {
+        let waker = Arc::clone(&self.wakes).into();
+        Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker))
+    }
+
+    /// Polls until the connection is over, at most `times`.
+    fn run(&mut self, times: usize) -> Result<(), DriveError> {
+        for _ in 0..times {
+            if let Poll::Ready(outcome) = self.poll() {
+                return outcome;
+            }
+        }
+        panic!("not over after {times} polls");
+    }
+}
+
+impl Bench<Echo> {
+    fn seen(&self) -> Vec<&str> {
+        self.driver.endpoint().seen.iter().map(String::as_str).collect()
+    }
+}

@@ -1,0 +1,121 @@
+//! How bytes and time move while the connection is up.
+
+use std::io::ErrorKind;
+
+use mcp_sansio::Instant;
+use mcp_sansio_async::Settings;
+
+use crate::Bench;
+use crate::echo::Echo;
+use crate::scripted::{Scripted, Step};
+
+#[test]
+fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
+    let mut bench = Bench::new(Echo::default(), Scripted::default().read("a\nb\nc\nd"));
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.seen(), ["a", "b", "c"]);
+    assert_eq!(bench.stream.trace(), "rwf");
+    assert_eq!(bench.stream.written(), "a\nb\nc\n");
+}
+
+#[test]
+fn any_split_of_input_and_output_comes_to_the_same() {
+    let input = "one\ntwo\r\n\nthree\n";
+    for piece in 1..=input.len() {
+        let mut stream = Scripted::default();
+        for (index, bytes) in input.as_bytes().chunks(piece).enumerate() {
+            stream = stream.read(str::from_utf8(bytes).unwrap());
+            if index % 2 == 0 {
+                stream = stream.step(Step::Pending);
+            }
+            let error = Step::Error(ErrorKind::Interrupted);
+            stream = stream.step(error.clone());
+            stream = stream.writes([Step::Take(piece), Step::Pending, error, Step::Take(1)]);
+        }
+        let mut bench = Bench::new(Echo::default(), stream.step(Step::End));
+        bench.run(200).unwrap();
+        assert_eq!(bench.seen(), ["one", "two", "three", "<eof>"]);
+        assert_eq!(bench.stream.written(), "one\ntwo\nthree\n");
+    }
+}
+
+#[test]
+fn reading_goes_on_while_a_write_waits() {
+    let stream = Scripted::default().read("a\n").read("b\n").read("c\n");
+    let mut bench = Bench::new(Echo::default(), stream.writes(vec![Step::Pending; 3]));
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.seen(), ["a", "b", "c"]);
+    assert_eq!(bench.stream.written(), "");
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.stream.trace(), "rrrwf");
+    assert_eq!(bench.stream.written(), "a\nb\nc\n");
+}
+
+#[test]
+fn a_congested_endpoint_gets_no_more_until_the_stream_has_taken_some() {
+    let echo = Echo { congested_from: Some(4), ..Echo::default() };
+    let stream = Scripted::default().read("a\nb\nc\n").read("d\n");
+    let mut bench = Bench::new(echo, stream.writes(vec![Step::Pending; 2]));
+    for _ in 0..2 {
+        assert!(bench.poll().is_pending());
+        assert_eq!(bench.seen(), ["a", "b"]);
+    }
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.seen(), ["a", "b", "c", "d"]);
+    assert_eq!(bench.stream.written(), "a\nb\nc\nd\n");
+}
+
+#[test]
+fn a_poll_takes_a_bounded_number_of_frames_and_wakes_itself_for_the_rest() {
+    let mut settings = Settings::default();
+    settings.frames_per_poll_max = 3;
+    let mut bench =
+        Bench::with(Echo::default(), Scripted::default().read(&"x\n".repeat(7)), settings);
+    for (polls, seen) in [(1, 2), (2, 5)] {
+        assert!(bench.poll().is_pending());
+        assert_eq!((bench.wakes.count(), bench.seen().len()), (polls, seen));
+        assert_eq!(bench.stream.trace(), "r");
+    }
+    assert!(bench.poll().is_pending());
+    assert_eq!((bench.wakes.count(), bench.seen().len()), (2, 7));
+    assert_eq!(bench.stream.trace(), "rwf");
+}
+
+#[test]
+fn an_overlong_line_is_reported_and_the_stream_goes_on() {
+    let mut settings = Settings::default();
+    settings.frame_length_max = 8;
+    let stream = Scripted::default().read("a\n0123456789abcdef\nb\n");
+    let mut bench = Bench::with(Echo::default(), stream, settings);
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.seen(), ["a", "<a line is longer than 8 bytes>", "b"]);
+}
+
+#[test]
+fn a_deadline_is_waited_for_and_kept() {
+    let echo = Echo { deadline: Some(Instant::from_millis(50)), ..Echo::default() };
+    let mut bench = Bench::new(echo, Scripted::default());
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.clock.awaited.get(), Some(Instant::from_millis(50)));
+    bench.clock.set(60);
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.seen(), ["<timeout at 60 ms>"]);
+}
+
+#[test]
+fn a_deadline_that_never_moves_costs_a_bounded_number_of_rounds_per_poll() {
+    let echo = Echo { deadline: Some(Instant::ZERO), is_stuck: true, ..Echo::default() };
+    let mut bench = Bench::new(echo, Scripted::default());
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.wakes.count(), 1);
+    assert!(bench.seen().len() <= Settings::default().frames_per_poll_max + 1);
+}
+
+#[test]
+fn reads_are_no_longer_than_the_settings_say() {
+    let mut settings = Settings::default();
+    settings.read_length_max = 2;
+    let mut bench = Bench::with(Echo::default(), Scripted::default().read("abcde\n"), settings);
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.stream.trace(), "rrrwf");
+}

@@ -1,0 +1,100 @@
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use mcp_sansio_async::ByteStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, Stdin, Stdout};
+#[cfg(unix)]
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+#[cfg(unix)]
+use crate::descriptor::{Descriptor, open_standard};
+
+/// The standard input and output of this process.
+///
+/// Pipes and sockets, which a host connects a server to, are read and written as such, without
+/// threads. Their open file descriptions may belong to other processes as well, so they are made
+/// blocking again, if they were, when this is dropped.
+///
+/// Files, terminals, and everything on Windows go through tokio's threads. A read that waits there
+/// for a terminal holds up the end of the runtime; after
+/// [`shutdown_background`](tokio::runtime::Runtime::shutdown_background) it does not.
+#[derive(Debug)]
+pub struct StandardStreams {
+    input: Input,
+    output: Output,
+}
+
+#[derive(Debug)]
+enum Input {
+    #[cfg(unix)]
+    Descriptor(Descriptor<Receiver>),
+    Threaded(Stdin),
+}
+
+#[derive(Debug)]
+enum Output {
+    #[cfg(unix)]
+    Descriptor(Descriptor<Sender>),
+    Threaded(Stdout),
+}
+
+impl StandardStreams {
+    /// Takes hold of both. To be done once at a time.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with I/O enabled.
+    #[must_use]
+    pub fn open() -> Self {
+        #[cfg(unix)]
+        let (input, output) = open_standard();
+        #[cfg(unix)]
+        let (input, output) = (
+            input.map_or_else(|| Input::Threaded(tokio::io::stdin()), Input::Descriptor),
+            output.map_or_else(|| Output::Threaded(tokio::io::stdout()), Output::Descriptor),
+        );
+        #[cfg(not(unix))]
+        let (input, output) =
+            (Input::Threaded(tokio::io::stdin()), Output::Threaded(tokio::io::stdout()));
+        Self { input, output }
+    }
+}
+
+impl ByteStream for StandardStreams {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(match &mut self.input {
+            #[cfg(unix)]
+            Input::Descriptor(descriptor) => descriptor.pin().poll_read(cx, &mut buffer),
+            Input::Threaded(stdin) => Pin::new(stdin).poll_read(cx, &mut buffer),
+        })?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.output {
+            #[cfg(unix)]
+            Output::Descriptor(descriptor) => descriptor.pin().poll_write(cx, bytes),
+            Output::Threaded(stdout) => Pin::new(stdout).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.output {
+            #[cfg(unix)]
+            Output::Descriptor(_) => Poll::Ready(Ok(())),
+            Output::Threaded(stdout) => Pin::new(stdout).poll_flush(cx),
+        }
+    }
+
+    /// A socket is closed for writing. A pipe is left to the end of the process, as the standard
+    /// output stays open until then.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.output {
+            #[cfg(unix)]
+            Output::Descriptor(descriptor) => Poll::Ready(descriptor.close_output()),
+            Output::Threaded(stdout) => Pin::new(stdout).poll_shutdown(cx),
+        }
+    }
+}
