@@ -1,0 +1,105 @@
+use std::io;
+use std::thread::{self, JoinHandle};
+
+use mcp_sansio::handler::Endpoint;
+use mcp_sansio_async::{ByteStream, Driver, Settings};
+
+use crate::stop::Stop;
+use crate::{Clock, ServeError, block_on};
+
+/// A connection that is driven on a thread of its own, so that other threads can
+/// [`wait`](crate::Wait::wait) for what comes of it.
+///
+/// Dropped, it ends the connection as [`stop`](Self::stop) does. Neither may happen on the
+/// connection's own thread, that is in a handler.
+#[derive(Debug)]
+pub struct Background {
+    stop: Stop,
+    /// `None` once it is joined.
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Background {
+    /// Starts to drive `endpoint` over `stream`.
+    ///
+    /// # Errors
+    ///
+    /// The system is out of threads.
+    pub fn spawn(
+        endpoint: impl Endpoint + Send + 'static,
+        stream: impl ByteStream + Send + 'static,
+    ) -> io::Result<Self> {
+        Self::with_settings(endpoint, stream, Settings::default())
+    }
+
+    /// Starts to drive `endpoint` over `stream`, with settings of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// The system is out of threads.
+    pub fn with_settings(
+        endpoint: impl Endpoint + Send + 'static,
+        stream: impl ByteStream + Send + 'static,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let stop = Stop::default();
+        let stopped = stop.clone();
+        let run = move || {
+            let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
+            let outcome = block_on(stopped.guard(driver)).map_err(ServeError::System)?;
+            Ok(outcome.unwrap_or(Ok(()))?)
+        };
+        let thread = thread::Builder::new().name("mcp-connection".into()).spawn(run)?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+
+    /// Whether the connection has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits until the connection has ended by itself.
+    ///
+    /// # Errors
+    ///
+    /// See [`ServeError`]. That the other side has gone is none.
+    ///
+    /// # Panics
+    ///
+    /// When a handler has panicked, with what it said.
+    pub fn join(mut self) -> Result<(), ServeError> {
+        self.finish()
+    }
+
+    /// Ends the connection where it stands and waits for its thread: endpoint and stream are
+    /// dropped, and nothing more is sent. To end it in good order, close the endpoint and
+    /// [`join`](Self::join).
+    ///
+    /// # Errors
+    ///
+    /// It had broken before; see [`ServeError`].
+    ///
+    /// # Panics
+    ///
+    /// When a handler has panicked, with what it said.
+    pub fn stop(mut self) -> Result<(), ServeError> {
+        self.stop.stop();
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<(), ServeError> {
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            // Whoever wants to know how it ended asks with `join` or `stop`.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use mcp_sansio::Instant;
+use mcp_sansio_async::Timer;
+
+use crate::executor::reactor;
+
+/// The computer's monotonic clock, with one alarm that [`block_on`](crate::block_on) watches.
+///
+/// The instants of all clocks of a process count from the same origin, the first reading.
+///
+/// Polled outside of `block_on`, an alarm has nobody to watch it: the task is then woken at once,
+/// time and again, until the deadline has come.
+#[derive(Debug)]
+pub struct Clock {
+    alarm: u64,
+}
+
+impl Clock {
+    /// A clock without an alarm.
+    #[must_use]
+    pub fn new() -> Self {
+        static ALARMS: AtomicU64 = AtomicU64::new(0);
+        Self { alarm: ALARMS.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Timer for Clock {
+    fn now(&self) -> Instant {
+        now()
+    }
+
+    fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        if deadline <= now() {
+            reactor::remove_alarm(self.alarm);
+            return Poll::Ready(());
+        }
+        if !reactor::set_alarm(self.alarm, deadline, cx.waker()) {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        reactor::remove_alarm(self.alarm);
+    }
+}
+
+/// The time it is, for whoever has no [`Clock`] at hand.
+#[must_use]
+pub fn now() -> Instant {
+    static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
+    #[allow(clippy::disallowed_methods, reason = "the one place of this crate that asks for it")]
+    let now = std::time::Instant::now();
+    let since = now.saturating_duration_since(*ORIGIN.get_or_init(|| now));
+    Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_alarm_goes_off_at_its_deadline_and_not_before() {
+        let mut clock = Clock::new();
+        let deadline = clock.now() + Duration::from_millis(5);
+        crate::block_on(poll_fn(|cx| clock.poll_until(cx, deadline))).unwrap();
+        assert!(clock.now() >= deadline);
+    }
+
+    #[test]
+    fn a_later_deadline_replaces_the_earlier_one() {
+        let mut clock = Clock::new();
+        let start = clock.now();
+        let (early, late) = (start + Duration::from_millis(1), start + Duration::from_millis(8));
+        let mut polls = 0;
+        crate::block_on(poll_fn(|cx| {
+            polls += 1;
+            assert!(clock.poll_until(cx, early).is_pending() || polls > 1);
+            clock.poll_until(cx, late)
+        }))
+        .unwrap();
+        assert!(clock.now() >= late && polls == 2);
+    }
+
+    #[test]
+    fn clocks_share_their_origin() {
+        let (one, other) = (Clock::new(), Clock::new());
+        let readings = [one.now(), other.now(), now(), one.now()];
+        assert!(readings.is_sorted());
+    }
+}

@@ -1,0 +1,87 @@
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::Wake;
+
+#[cfg(not(unix))]
+use std::thread::{self, Thread};
+
+/// The future is being polled, or is about to be.
+const RUNNING: u8 = 0;
+/// The future is to be polled again.
+const WOKEN: u8 = 1;
+/// The thread sleeps, or is about to.
+const PARKED: u8 = 2;
+
+/// What the wakers of one `block_on` share. Only a wake that finds the thread asleep costs a system
+/// call.
+#[derive(Debug)]
+pub(crate) struct Notifier {
+    state: AtomicU8,
+    /// A byte in the pipe ends `poll(2)`. There are at most as many bytes in it as there were wakes
+    /// since the last look, so that writing does not block.
+    #[cfg(unix)]
+    pipe: (io::PipeReader, io::PipeWriter),
+    #[cfg(not(unix))]
+    thread: Thread,
+}
+
+impl Notifier {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            state: AtomicU8::new(RUNNING),
+            #[cfg(unix)]
+            pipe: io::pipe()?,
+            #[cfg(not(unix))]
+            thread: thread::current(),
+        })
+    }
+
+    /// From now on a wake means another poll.
+    pub(super) fn reset(&self) {
+        self.state.swap(RUNNING, Ordering::AcqRel);
+    }
+
+    /// Whether the thread may sleep: nobody has woken it since [`reset`](Self::reset).
+    pub(super) fn park(&self) -> bool {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        self.state.compare_exchange(RUNNING, PARKED, success, failure).is_ok()
+    }
+
+    /// The thread is awake again. A wake that came meanwhile stays.
+    pub(super) fn unpark(&self) {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        // Otherwise it is WOKEN already.
+        let _ = self.state.compare_exchange(PARKED, RUNNING, success, failure);
+    }
+
+    /// Becomes readable on a wake.
+    #[cfg(unix)]
+    pub(super) const fn descriptor(&self) -> &io::PipeReader {
+        &self.pipe.0
+    }
+
+    /// After [`descriptor`](Self::descriptor) has become readable.
+    #[cfg(unix)]
+    pub(super) fn drain(&self) {
+        // An error shows again at the next wait.
+        let _ = io::Read::read(&mut &self.pipe.0, &mut [0; 64]);
+    }
+}
+
+impl Wake for Notifier {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.state.swap(WOKEN, Ordering::AcqRel) != PARKED {
+            return;
+        }
+        #[cfg(unix)]
+        // The other end is in the same structure, so it is open.
+        let _ = io::Write::write(&mut &self.pipe.1, &[1]);
+        #[cfg(not(unix))]
+        self.thread.unpark();
+    }
+}

@@ -1,0 +1,243 @@
+//! What the future of this thread's `block_on` waits for, apart from wakers: alarms and, on Unix,
+//! descriptors.
+
+use std::cell::RefCell;
+use std::io;
+#[cfg(unix)]
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+
+use super::notifier::Notifier;
+use crate::clock::now;
+#[cfg(unix)]
+use crate::descriptor::Descriptor;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Reactor>> = const { RefCell::new(None) };
+}
+
+#[derive(Default)]
+struct Reactor {
+    alarms: Vec<Alarm>,
+    #[cfg(unix)]
+    interests: Vec<Interest>,
+    /// Which of the interests the last wait found ready, in a vector that is kept.
+    #[cfg(unix)]
+    ready: Vec<bool>,
+    /// Who is to be woken, in a vector that is kept.
+    due: Vec<Waker>,
+}
+
+struct Alarm {
+    id: u64,
+    at: Instant,
+    waker: Waker,
+}
+
+#[cfg(unix)]
+struct Interest {
+    descriptor: Arc<Descriptor>,
+    way: Way,
+    waker: Waker,
+}
+
+/// What is waited for at a descriptor.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Read,
+    Write,
+}
+
+/// How long a wait lasts if nothing happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Not at all: a look.
+    None,
+    /// Until the first alarm.
+    UntilWoken,
+}
+
+/// The longest single wait. An hour: some systems refuse more than 24 days, and to wake once an
+/// hour costs nothing.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// Keeps this thread's reactor in place.
+pub(super) struct Entered {
+    outer: Option<Reactor>,
+}
+
+/// Puts a reactor in place for this thread, until what is returned is dropped.
+pub(super) fn enter() -> Entered {
+    Entered { outer: CURRENT.replace(Some(Reactor::default())) }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let outer = self.outer.take();
+        drop(CURRENT.replace(outer));
+    }
+}
+
+/// Calls `action` with this thread's reactor, if it has one. Whatever may run foreign code when it
+/// is dropped, wakers above all, has to leave with the result.
+fn with<T>(action: impl FnOnce(&mut Reactor) -> T) -> Option<T> {
+    CURRENT.try_with(|current| current.borrow_mut().as_mut().map(action)).ok().flatten()
+}
+
+/// Sets the alarm `id`, instead of where it was. Whether there is a reactor to watch it.
+pub(crate) fn set_alarm(id: u64, at: Instant, waker: &Waker) -> bool {
+    let replaced = with(|reactor| match reactor.alarms.iter_mut().find(|alarm| alarm.id == id) {
+        Some(alarm) => {
+            alarm.at = at;
+            renew(&mut alarm.waker, waker)
+        }
+        None => {
+            reactor.alarms.push(Alarm { id, at, waker: waker.clone() });
+            None
+        }
+    });
+    replaced.is_some()
+}
+
+/// Takes the alarm `id` back.
+pub(crate) fn remove_alarm(id: u64) {
+    let removed = with(|reactor| {
+        let index = reactor.alarms.iter().position(|alarm| alarm.id == id)?;
+        Some(reactor.alarms.swap_remove(index))
+    });
+    drop(removed);
+}
+
+/// Watches `descriptor` until it is ready. Whether there is a reactor to do so.
+#[cfg(unix)]
+pub(crate) fn watch(descriptor: &Arc<Descriptor>, way: Way, waker: &Waker) -> bool {
+    let replaced = with(|reactor| match reactor.interest(descriptor, way) {
+        Some(interest) => renew(&mut interest.waker, waker),
+        None => {
+            let descriptor = Arc::clone(descriptor);
+            reactor.interests.push(Interest { descriptor, way, waker: waker.clone() });
+            None
+        }
+    });
+    replaced.is_some()
+}
+
+/// Whether `descriptor` is still being watched, from now on for `waker`.
+#[cfg(unix)]
+pub(crate) fn is_watched(descriptor: &Arc<Descriptor>, way: Way, waker: &Waker) -> bool {
+    let watched = with(|reactor| {
+        let interest = reactor.interest(descriptor, way)?;
+        Some(renew(&mut interest.waker, waker))
+    });
+    watched.flatten().is_some()
+}
+
+/// Stops watching `descriptor`.
+#[cfg(unix)]
+pub(crate) fn forget(descriptor: &Arc<Descriptor>, way: Way) {
+    let forgotten = with(|reactor| {
+        let same = |interest: &Interest| interest.is(descriptor, way);
+        let index = reactor.interests.iter().position(same)?;
+        Some(reactor.interests.swap_remove(index))
+    });
+    drop(forgotten);
+}
+
+/// Puts `new` in the place of `waker` if they differ, and returns the old one.
+fn renew(waker: &mut Waker, new: &Waker) -> Option<Waker> {
+    (!waker.will_wake(new)).then(|| std::mem::replace(waker, new.clone()))
+}
+
+/// Waits for a descriptor, an alarm or the notifier, whichever is first.
+pub(super) fn wait(notifier: &Notifier, patience: Patience) -> io::Result<()> {
+    with(|reactor| reactor.wait(notifier, patience)).unwrap_or(Ok(()))
+}
+
+/// Wakes those for whom the last wait found something.
+pub(super) fn wake_due() {
+    let Some(mut due) = with(|reactor| std::mem::take(&mut reactor.due)) else { return };
+    if due.is_empty() {
+        return;
+    }
+    due.drain(..).for_each(Waker::wake);
+    with(|reactor| reactor.due = due);
+}
+
+impl Reactor {
+    #[cfg(unix)]
+    fn interest(&mut self, descriptor: &Arc<Descriptor>, way: Way) -> Option<&mut Interest> {
+        self.interests.iter_mut().find(|interest| interest.is(descriptor, way))
+    }
+
+    /// How long to wait, `None` for as long as it takes.
+    fn timeout(&self, patience: Patience) -> Option<Duration> {
+        if patience == Patience::None {
+            return Some(Duration::ZERO);
+        }
+        let first = self.alarms.iter().map(|alarm| alarm.at).min()?;
+        Some(first.saturating_since(now()).min(WAIT_MAX))
+    }
+
+    #[cfg(unix)]
+    fn wait(&mut self, notifier: &Notifier, patience: Patience) -> io::Result<()> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let timeout = self.timeout(patience).and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut polled = Vec::with_capacity(self.interests.len() + 1);
+        polled.extend(self.interests.iter().map(|Interest { descriptor, way, .. }| {
+            let flags = if *way == Way::Read { PollFlags::IN } else { PollFlags::OUT };
+            PollFd::new(&**descriptor, flags)
+        }));
+        polled.push(PollFd::new(notifier.descriptor(), PollFlags::IN));
+        match poll(&mut polled, timeout.as_ref()) {
+            // A signal: the caller sees that nobody has woken it, and comes again.
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {
+                if polled.pop().is_some_and(|own| !own.revents().is_empty()) {
+                    notifier.drain();
+                }
+                // An error or a hang-up shows in the read or the write that follows.
+                self.ready.clear();
+                self.ready.extend(polled.into_iter().map(|polled| !polled.revents().is_empty()));
+                let mut ready = self.ready.iter();
+                let fired = self.interests.extract_if(.., |_| ready.next() == Some(&true));
+                self.due.extend(fired.map(|interest| interest.waker));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.ring();
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn wait(&mut self, _: &Notifier, patience: Patience) -> io::Result<()> {
+        match self.timeout(patience) {
+            Some(timeout) if timeout.is_zero() => {}
+            Some(timeout) => std::thread::park_timeout(timeout),
+            None => std::thread::park(),
+        }
+        self.ring();
+        Ok(())
+    }
+
+    /// Takes out the alarms whose time has come.
+    fn ring(&mut self) {
+        if self.alarms.is_empty() {
+            return;
+        }
+        let now = now();
+        let rung = self.alarms.extract_if(.., |alarm| alarm.at <= now);
+        self.due.extend(rung.map(|alarm| alarm.waker));
+    }
+}
+
+#[cfg(unix)]
+impl Interest {
+    fn is(&self, descriptor: &Arc<Descriptor>, way: Way) -> bool {
+        self.way == way && Arc::ptr_eq(&self.descriptor, descriptor)
+    }
+}

@@ -1,0 +1,273 @@
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use mcp_sansio_async::ByteStream;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::descriptor::Descriptor;
+use crate::executor::reactor::{self, Way};
+
+/// Two descriptors as a stream, or one for both ways: pipes and sockets.
+///
+/// They do not block while they are in here, and are put back to what they were when they are
+/// dropped. It is to be polled inside of [`block_on`](crate::block_on), whose thread then waits for
+/// both ways at once; elsewhere reading and writing fail where they would have to wait. Not for
+/// regular files, for which nobody can wait, and not for terminals, whose mode other programs share:
+/// [`ThreadedStream`](crate::ThreadedStream) is.
+#[derive(Debug)]
+pub struct FdStream {
+    reader: Half,
+    /// `None` once it is closed.
+    writer: Option<Half>,
+}
+
+#[derive(Debug)]
+struct Half {
+    descriptor: Arc<Descriptor>,
+    way: Way,
+    readiness: Readiness,
+}
+
+/// What is known about the next read or write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readiness {
+    /// Trying makes sense.
+    Likely,
+    /// The last one came short: the next would most likely find nothing, and cost a system call.
+    Unlikely,
+    /// The thread's reactor says when.
+    Awaited,
+}
+
+impl FdStream {
+    /// Reads from `reader` and writes to `writer`. The descriptors may refer to the same thing.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let them be kept from blocking.
+    pub fn new(reader: impl Into<OwnedFd>, writer: impl Into<OwnedFd>) -> io::Result<Self> {
+        let reader = Half::new(Arc::new(Descriptor::new(reader.into())?), Way::Read);
+        let writer = Half::new(Arc::new(Descriptor::new(writer.into())?), Way::Write);
+        Ok(Self { reader, writer: Some(writer) })
+    }
+
+    /// Reads from `descriptor` and writes to it.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let it be kept from blocking.
+    pub fn duplex(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
+        let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
+        let writer = Half::new(Arc::clone(&descriptor), Way::Write);
+        Ok(Self { reader: Half::new(descriptor, Way::Read), writer: Some(writer) })
+    }
+
+    /// Only reads from `descriptor`.
+    pub(crate) fn reading(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
+        let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
+        Ok(Self { reader: Half::new(descriptor, Way::Read), writer: None })
+    }
+}
+
+impl TryFrom<TcpStream> for FdStream {
+    type Error = io::Error;
+
+    /// Small messages leave at once (`TCP_NODELAY`): what can be put together has been.
+    fn try_from(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Self::duplex(stream)
+    }
+}
+
+impl TryFrom<UnixStream> for FdStream {
+    type Error = io::Error;
+
+    fn try_from(stream: UnixStream) -> io::Result<Self> {
+        Self::duplex(stream)
+    }
+}
+
+impl ByteStream for FdStream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let wanted = buffer.len();
+        self.reader.poll(cx, wanted, |descriptor| rustix::io::read(descriptor, &mut *buffer))
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Some(writer) = &mut self.writer else {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        };
+        writer.poll(cx, bytes.len(), |descriptor| rustix::io::write(descriptor, bytes))
+    }
+
+    /// Nothing is held back.
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(writer) = self.writer.take() else { return Poll::Ready(Ok(())) };
+        // A socket may be open elsewhere, at least for reading. What is no socket is closed by
+        // closing it, and who has gone already need not be told.
+        Poll::Ready(match shutdown(&*writer.descriptor, Shutdown::Write) {
+            Ok(()) | Err(Errno::NOTSOCK | Errno::NOTCONN) => Ok(()),
+            Err(error) => Err(error.into()),
+        })
+    }
+}
+
+impl Half {
+    const fn new(descriptor: Arc<Descriptor>, way: Way) -> Self {
+        Self { descriptor, way, readiness: Readiness::Likely }
+    }
+
+    /// Tries `action`, which moves up to `wanted` bytes, when it is likely to succeed.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: usize,
+        mut action: impl FnMut(&Descriptor) -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_ready(cx))?;
+        loop {
+            match action(&self.descriptor) {
+                // The end of the input is not waited for, it stays.
+                Ok(count) => {
+                    if count > 0 && count < wanted {
+                        self.readiness = Readiness::Unlikely;
+                    }
+                    return Poll::Ready(Ok(count));
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    self.readiness = Readiness::Unlikely;
+                    return self.poll_ready(cx).map_ok(|()| 0);
+                }
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+    }
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.readiness {
+            Readiness::Likely => Poll::Ready(Ok(())),
+            Readiness::Awaited if reactor::is_watched(&self.descriptor, self.way, cx.waker()) => {
+                Poll::Pending
+            }
+            Readiness::Awaited => {
+                self.readiness = Readiness::Likely;
+                Poll::Ready(Ok(()))
+            }
+            Readiness::Unlikely => {
+                if !reactor::watch(&self.descriptor, self.way, cx.waker()) {
+                    let reason = "an `FdStream` can wait only inside of `mcp_sansio_std::block_on`";
+                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::Unsupported, reason)));
+                }
+                self.readiness = Readiness::Awaited;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Half {
+    fn drop(&mut self) {
+        if self.readiness == Readiness::Awaited {
+            // The reactor holds the descriptor open.
+            reactor::forget(&self.descriptor, self.way);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::io::{Read, Write, pipe};
+    use std::os::fd::AsFd;
+    use std::task::Waker;
+
+    use rustix::fs::{OFlags, fcntl_getfl};
+
+    use super::*;
+    use crate::block_on;
+
+    fn blocks(descriptor: impl AsFd) -> bool {
+        !fcntl_getfl(descriptor).unwrap().contains(OFlags::NONBLOCK)
+    }
+
+    #[test]
+    fn one_socket_serves_both_ways_and_closes_one() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let mut stream = FdStream::try_from(here).unwrap();
+        there.write_all(b"in").unwrap();
+        let mut buffer = [0; 9];
+        let read = block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap();
+        assert_eq!(&buffer[..read], b"in");
+        assert_eq!(block_on(poll_fn(|cx| stream.poll_write(cx, b"out"))).unwrap().unwrap(), 3);
+        block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
+        block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
+        let mut rest = String::new();
+        there.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "out");
+        there.write_all(b"still").unwrap();
+        let read = block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap();
+        assert_eq!(&buffer[..read], b"still");
+        let write = block_on(poll_fn(|cx| stream.poll_write(cx, b"x"))).unwrap();
+        assert_eq!(write.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn descriptors_that_others_share_block_again_afterwards() {
+        let (from, to) = (pipe().unwrap(), pipe().unwrap());
+        let (reader, writer) = (from.0.try_clone().unwrap(), to.1.try_clone().unwrap());
+        let stream = FdStream::new(reader, writer).unwrap();
+        assert!(!blocks(&from.0) && !blocks(&to.1));
+        drop(stream);
+        assert!(blocks(&from.0) && blocks(&to.1));
+
+        let (socket, _there) = UnixStream::pair().unwrap();
+        let twice = (socket.try_clone().unwrap(), socket.try_clone().unwrap());
+        let mut stream = FdStream::new(twice.0, twice.1).unwrap();
+        assert!(stream.poll_close(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert!(!blocks(&socket), "the reading half is in use");
+        drop(stream);
+        assert!(blocks(&socket));
+    }
+
+    #[test]
+    fn a_full_pipe_is_waited_for_and_closing_it_shows() {
+        let (to, from) = (pipe().unwrap(), pipe().unwrap());
+        let mut stream = FdStream::new(from.0, to.1).unwrap();
+        let written = block_on(async {
+            let mut written = 0;
+            let mut context = Context::from_waker(Waker::noop());
+            while let Poll::Ready(count) = stream.poll_write(&mut context, &[7; 4096]) {
+                written += count.unwrap();
+            }
+            written
+        });
+        let written = written.unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let mut reader = to.0;
+            reader.read_to_end(&mut bytes).map(|_| bytes.len())
+        });
+        let more = block_on(poll_fn(|cx| stream.poll_write(cx, &[7; 10]))).unwrap().unwrap();
+        block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), written + more);
+    }
+
+    #[test]
+    fn waiting_outside_of_block_on_is_an_error_that_says_so() {
+        let (from, to) = (pipe().unwrap(), pipe().unwrap());
+        let mut stream = FdStream::new(from.0, to.1).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(Err(error)) = stream.poll_read(&mut context, &mut [0; 1]) else { panic!() };
+        assert!(error.to_string().contains("block_on"), "{error}");
+    }
+}

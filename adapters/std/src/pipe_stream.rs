@@ -1,0 +1,164 @@
+use std::io;
+use std::net::TcpStream;
+use std::process::{ChildStdin, ChildStdout};
+use std::task::{Context, Poll};
+
+use mcp_sansio_async::ByteStream;
+
+#[cfg(unix)]
+use crate::FdStream;
+use crate::ThreadedStream;
+#[cfg(unix)]
+use crate::descriptor::is_pollable;
+
+/// The standard streams of this process or of a child, or a socket: whatever the operating system
+/// can wait for is waited for on one thread, the rest has a thread for each way.
+#[derive(Debug)]
+pub struct PipeStream(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    #[cfg(unix)]
+    Polled(FdStream),
+    Threaded(ThreadedStream),
+}
+
+impl PipeStream {
+    /// Reads from the standard input and writes to the standard output of this process.
+    ///
+    /// Both remain open when the stream is dropped. What else reads from the one or writes to the
+    /// other gets in the way; [`serve_stdio`](crate::serve_stdio) keeps it out.
+    ///
+    /// # Errors
+    ///
+    /// One of them is closed, or the system is out of descriptors or threads.
+    pub fn stdio() -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsFd;
+            let reader = io::stdin().as_fd().try_clone_to_owned()?;
+            let writer = io::stdout().as_fd().try_clone_to_owned()?;
+            Self::from_descriptors(reader, writer)
+        }
+        #[cfg(not(unix))]
+        Self::threaded(io::stdin(), io::stdout())
+    }
+
+    /// Reads what a child writes and writes what it reads.
+    ///
+    /// # Errors
+    ///
+    /// The system is out of threads, where it needs them for this.
+    pub fn child(stdout: ChildStdout, stdin: ChildStdin) -> io::Result<Self> {
+        #[cfg(unix)]
+        return FdStream::new(stdout, stdin).map(Self::from);
+        #[cfg(not(unix))]
+        return Self::threaded(stdout, stdin);
+    }
+
+    /// Reads from one descriptor and writes to another, by the means that fit both.
+    #[cfg(unix)]
+    pub(crate) fn from_descriptors(
+        reader: std::os::fd::OwnedFd,
+        writer: std::os::fd::OwnedFd,
+    ) -> io::Result<Self> {
+        if is_pollable(&reader)? && is_pollable(&writer)? {
+            return FdStream::new(reader, writer).map(Self::from);
+        }
+        Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer))
+    }
+
+    fn threaded(
+        reader: impl io::Read + Send + 'static,
+        writer: impl io::Write + Send + 'static,
+    ) -> io::Result<Self> {
+        ThreadedStream::new(reader, writer).map(|stream| Self(Inner::Threaded(stream)))
+    }
+
+    fn inner(&mut self) -> &mut dyn ByteStream {
+        match &mut self.0 {
+            #[cfg(unix)]
+            Inner::Polled(stream) => stream,
+            Inner::Threaded(stream) => stream,
+        }
+    }
+}
+
+#[cfg(unix)]
+impl From<FdStream> for PipeStream {
+    fn from(stream: FdStream) -> Self {
+        Self(Inner::Polled(stream))
+    }
+}
+
+impl From<ThreadedStream> for PipeStream {
+    fn from(stream: ThreadedStream) -> Self {
+        Self(Inner::Threaded(stream))
+    }
+}
+
+impl TryFrom<TcpStream> for PipeStream {
+    type Error = io::Error;
+
+    /// Small messages leave at once (`TCP_NODELAY`): what can be put together has been.
+    fn try_from(stream: TcpStream) -> io::Result<Self> {
+        #[cfg(unix)]
+        return FdStream::try_from(stream).map(Self::from);
+        #[cfg(not(unix))]
+        {
+            stream.set_nodelay(true)?;
+            let writer = ClosingSocket(stream.try_clone()?);
+            Self::threaded(stream, writer)
+        }
+    }
+}
+
+#[cfg(unix)]
+impl TryFrom<std::os::unix::net::UnixStream> for PipeStream {
+    type Error = io::Error;
+
+    fn try_from(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
+        FdStream::try_from(stream).map(Self::from)
+    }
+}
+
+/// A socket whose writing half is closed with this handle, though there are others.
+#[cfg(not(unix))]
+struct ClosingSocket(TcpStream);
+
+#[cfg(not(unix))]
+impl io::Write for ClosingSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(not(unix))]
+impl Drop for ClosingSocket {
+    fn drop(&mut self) {
+        // The other side may have gone already, and need not be told.
+        let _ = self.0.shutdown(std::net::Shutdown::Write);
+    }
+}
+
+impl ByteStream for PipeStream {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.inner().poll_read(cx, buffer)
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.inner().poll_write(cx, bytes)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner().poll_flush(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner().poll_close(cx)
+    }
+}

@@ -1,0 +1,217 @@
+//! Servers as child processes, real ones.
+#![cfg(unix)]
+
+use std::future::poll_fn;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+use std::task::Poll;
+use std::time::Duration;
+
+use mcp_sansio::handler::{Host, Server};
+use mcp_sansio_std::{
+    Background, ByteStream, ChildOptions, ChildServer, Force, PipeStream, Stderr, Wait as _,
+    block_on, now, seed, serve_stdio, spawn, spawn_with,
+};
+use rustix::process::{Pid, test_kill_process};
+
+/// Says to a copy of this program that it is to be a server, and of which kind.
+const ROLE: &str = "MCP_SANSIO_STD_TEST_ROLE";
+
+/// This is no test: [`this_program`] starts it in another process, as a server.
+#[test]
+fn server_process() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let server = Server::new("child", "1").endpoint(seed()).unwrap();
+    if role == "noisy" {
+        // Half a line that is printed before must not get between the messages.
+        let _ = std::io::stdout().write_all(b"half a line");
+    }
+    let outcome = serve_stdio(server);
+    std::process::exit(if outcome.is_ok() { 0 } else { 70 });
+}
+
+/// This program, as a server.
+fn this_program(role: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "server_process", "--nocapture"]).env(ROLE, role);
+    command
+}
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    command
+}
+
+/// Short enough not to be felt, long enough for a shell to exit.
+fn hurried() -> ChildOptions {
+    let mut options = ChildOptions::default();
+    options.patience = Duration::from_millis(50);
+    options.term_patience = Duration::from_millis(200);
+    options
+}
+
+fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
+    block_on(poll_fn(|cx| {
+        while !bytes.is_empty() {
+            match stream.poll_write(cx, bytes) {
+                Poll::Ready(count) => bytes = &bytes[count.unwrap()..],
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    }))
+    .unwrap();
+}
+
+fn close(stream: &mut PipeStream) {
+    block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
+}
+
+fn read_to_end(stream: &mut PipeStream) -> String {
+    let mut text = Vec::new();
+    let mut buffer = [0; 65536];
+    loop {
+        match block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() {
+            0 => return String::from_utf8(text).unwrap(),
+            length => text.extend_from_slice(&buffer[..length]),
+        }
+    }
+}
+
+/// Waits until the child has said something.
+fn wait_for_word(stream: &mut PipeStream) {
+    let mut buffer = [0; 100];
+    assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() > 0);
+}
+
+fn is_gone(id: u32) -> bool {
+    test_kill_process(Pid::from_raw(id.try_into().unwrap()).unwrap()).is_err()
+}
+
+#[test]
+fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
+    // Rule: [STDIO-007] [STDIO-015] [STDIO-016] [STDIO-017].
+    let (child, mut stream) = spawn(this_program("quiet")).unwrap();
+    let mut pings = Vec::new();
+    for id in 0..100_000 {
+        writeln!(pings, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).unwrap();
+    }
+    // The last frame is cut off.
+    pings.extend_from_slice(br#"{"jsonrpc":"2.0","#);
+    write_all(&mut stream, &pings);
+    let start = now();
+    close(&mut stream);
+    let answers = read_to_end(&mut stream);
+    assert_eq!(answers.matches(r#""result":{}"#).count(), 100_000);
+    let id = child.id();
+    let report = child.shutdown().unwrap();
+    assert!(report.status.success(), "{report}");
+    assert_eq!(report.forced, None);
+    assert!(is_gone(id));
+    assert!(now().saturating_since(start) < Duration::from_secs(20));
+}
+
+#[test]
+fn what_a_server_prints_goes_to_its_standard_error() {
+    // Rule: [STDIO-002] [STDIO-005].
+    let (child, stream) = spawn(this_program("noisy")).unwrap();
+    let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
+    let connection = Background::spawn(endpoint, stream).unwrap();
+    client.opened().wait().unwrap();
+    client.close();
+    connection.join().unwrap();
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), None), "{report}");
+    assert!(report.stderr_tail.iter().any(|line| line.ends_with("half a line")), "{report}");
+}
+
+#[test]
+fn the_end_of_the_input_is_told_by_dropping_the_stream() {
+    // Rule: [STDIO-015] [STDIO-016].
+    let (child, stream) = spawn(Command::new("cat")).unwrap();
+    drop(stream);
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), None));
+    assert_eq!(report.to_string(), "the server ended with exit status: 0");
+}
+
+#[test]
+fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
+    // Rule: [STDIO-015] [STDIO-016].
+    let (child, mut stream) = spawn_with(shell("echo ready; exec sleep 60"), hurried()).unwrap();
+    wait_for_word(&mut stream);
+    drop(stream);
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.signal(), report.forced), (Some(15), Some(Force::Terminated)));
+}
+
+#[test]
+fn a_child_that_ignores_everything_is_killed() {
+    // Rule: [STDIO-015] [STDIO-016].
+    let script = "trap '' TERM; echo ready; echo stubborn >&2; while :; do sleep 1; done";
+    let (child, mut stream) = spawn_with(shell(script), hurried()).unwrap();
+    wait_for_word(&mut stream);
+    drop(stream);
+    let id = child.id();
+    let start = now();
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.signal(), report.forced), (Some(9), Some(Force::Killed)));
+    assert_eq!(report.stderr_tail, ["stubborn"]);
+    assert!(report.to_string().contains("killed; it said last:\n    stubborn"), "{report}");
+    assert!(is_gone(id));
+    assert!(now().saturating_since(start) < Duration::from_secs(2));
+}
+
+#[test]
+fn a_child_that_exits_by_itself_is_reported_with_its_last_words() {
+    // Rule: [STDIO-005].
+    let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
+    let mut options = ChildOptions::default();
+    options.stderr_lines_max = 3;
+    let (child, mut stream) = spawn_with(shell(script), options).unwrap();
+    // Nobody writes to it, nobody looks at its standard error: it comes to its end all the same.
+    assert_eq!(read_to_end(&mut stream), "");
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(3), None));
+    assert_eq!(report.stderr_tail, ["line 29998", "line 29999", "line 30000"]);
+}
+
+#[test]
+fn the_standard_error_can_be_forwarded() {
+    // Rule: [STDIO-005].
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut options = ChildOptions::default();
+    options.stderr = Stderr::Forwarded(Box::new(writer));
+    let (child, stream) = spawn_with(shell("echo one >&2; printf two >&2"), options).unwrap();
+    drop(stream);
+    let report = child.shutdown().unwrap();
+    assert_eq!(report.stderr_tail, ["one", "two"]);
+    let mut forwarded = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut forwarded).unwrap();
+    assert_eq!(forwarded, "one\ntwo");
+}
+
+#[test]
+fn a_dropped_child_is_ended_and_leaves_no_zombie() {
+    let (child, stream) = spawn(shell("echo ready; exec sleep 60")).unwrap();
+    let id = child.id();
+    drop(child);
+    assert!(is_gone(id));
+    drop(stream);
+}
+
+#[test]
+fn calls_of_a_server_that_dies_end_and_its_status_can_be_had() {
+    let script = "read line; echo the disk is on fire >&2; exit 9";
+    let (mut child, stream): (ChildServer, _) = spawn(shell(script)).unwrap();
+    assert!(child.try_status().unwrap().is_none());
+    let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
+    let connection = Background::spawn(endpoint, stream).unwrap();
+    client.opened().wait().unwrap_err();
+    connection.join().unwrap();
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(9), None));
+    assert_eq!(report.stderr_tail, ["the disk is on fire"]);
+}
