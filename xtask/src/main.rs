@@ -8,6 +8,7 @@
 )]
 
 mod files;
+mod gate_table;
 mod ledger;
 mod no_std;
 mod source;
@@ -20,6 +21,10 @@ The chores of this project.
 
 cargo run -p xtask -- COMMAND
 
+  gate-table [--write | --check]
+      Prints docs/gate-table.md, who may send what, from the table that the machines consult.
+      --write    writes it
+      --check    fails unless the file is what the table says
   ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
       Counts the rules of the protocol that code and tests cite, and reports false citations.
       FILE defaults to $MCP_LEDGER, then to ../shared/spec/requirements.tsv beside the workspace.
@@ -76,6 +81,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
             print!("{HELP}");
             Ok(())
         }
+        ["gate-table", rest @ ..] => gate_table::run(rest),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),
         ["tidy"] => tidy::run(),

@@ -395,5 +395,4 @@ const fn reason(error: ScanError, at: usize, depth: usize) -> Reason {
 }
 
 #[cfg(test)]
-#[path = "envelope_tests.rs"]
 mod tests;

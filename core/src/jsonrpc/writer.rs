@@ -249,7 +249,7 @@ fn write_line(
 
 /// Turns line ends into spaces. In JSON they can only stand between tokens: in strings they are
 /// escaped.
-// MCP 2026-07-28 basic/transports/stdio [STDIO-001]: no embedded newline. A carriage return is one
+// MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: no embedded newline. A carriage return is one
 // to some readers.
 fn join_lines(message: &mut [u8]) {
     let mut rest = message;

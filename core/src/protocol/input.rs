@@ -231,7 +231,7 @@ impl<'de> Deserialize<'de> for InputResponse {
 
 message! {
     /// The result of a request that needs input first; since 2026-07-28.
-    // MCP 2026-07-28 basic/patterns/mrtr [MRTR-001]
+    // MCP 2026-07-28 basic/patterns/mrtr#multi-round-trip-requests [MRTR-001]
     #[derive(Default)]
     pub struct InputRequiredResult {
         check asks_or_remembers;
@@ -255,7 +255,7 @@ fn asks_or_remembers(
     result: &InputRequiredResult,
     revision: Revision,
 ) -> Result<(), NotExpressible> {
-    // MCP 2026-07-28 basic/patterns/mrtr [MRTR-001]: no older revision has input rounds.
+    // MCP 2026-07-28 basic/patterns/mrtr#multi-round-trip-requests [MRTR-001]: no older revision has input rounds.
     if revision < Revision::V2026_07_28 {
         Err(NotExpressible::new("a result that requires input", revision))
     } else if result.input_requests.is_none() && result.request_state.is_none() {

@@ -4,6 +4,7 @@
 
 mod definitions;
 mod examples;
+mod gate;
 mod inputs;
 mod messages;
 mod report;

@@ -1,0 +1,60 @@
+//! The table of methods against the schemas' own unions of what each side sends.
+
+use std::collections::BTreeSet;
+
+use mcp_sansio::Revision;
+use mcp_sansio::protocol::{Capability, Kind, Side, TABLE};
+use serde_json::Value;
+
+use crate::spec::{Schema, folder};
+
+/// The methods in a union of the schema, such as `ClientRequest`.
+fn in_schema(schema: &Schema, union: &str) -> BTreeSet<String> {
+    let Some(definition) = schema.definition(union) else { return BTreeSet::new() };
+    let method =
+        |definition: &Value| definition["properties"]["method"]["const"].as_str().map(String::from);
+    match definition["anyOf"].as_array() {
+        None => method(definition).into_iter().collect(),
+        Some(members) => members
+            .iter()
+            .map(|member| {
+                let reference = member["$ref"].as_str().unwrap();
+                let name = reference.rsplit('/').next().unwrap();
+                method(schema.definition(name).unwrap()).unwrap()
+            })
+            .collect(),
+    }
+}
+
+/// The methods that the table lets `side` send; those of extensions are in schemas of their own.
+fn in_table(revision: Revision, side: Side, kind: Kind) -> BTreeSet<String> {
+    TABLE
+        .iter()
+        .filter(|row| row.kind == kind)
+        .filter(|row| {
+            let allowance = row.side(side);
+            let of_extension = allowance.gates.iter().any(|gate| {
+                gate.capability == Capability::TasksExtension && gate.revisions.contains(revision)
+            });
+            allowance.revisions.contains(revision) && !of_extension
+        })
+        .map(|row| row.method.as_str().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_table_has_the_methods_of_each_schema_and_no_others() {
+    let Some(folder) = folder() else { return };
+    for revision in Revision::ALL {
+        let schema = Schema::load(&folder.join(revision.as_str()).join("schema.json"));
+        for (union, side, kind) in [
+            ("ClientRequest", Side::Client, Kind::Request),
+            ("ServerRequest", Side::Server, Kind::Request),
+            ("ClientNotification", Side::Client, Kind::Notification),
+            ("ServerNotification", Side::Server, Kind::Notification),
+        ] {
+            let (official, ours) = (in_schema(&schema, union), in_table(revision, side, kind));
+            assert_eq!(official, ours, "{union} of {revision}");
+        }
+    }
+}
