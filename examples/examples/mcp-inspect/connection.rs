@@ -170,7 +170,7 @@ fn explain(failure: Failure, noise: Option<String>, end: &End, patience: Duratio
         let _ = write!(message, "; {noise}");
     }
     if !end.last_words.is_empty() {
-        message.push_str("; its last words on standard error:");
+        message.push_str("; on standard error it said last:");
         for line in &end.last_words {
             let _ = write!(message, "\n  {line}");
         }
