@@ -1,6 +1,11 @@
-//! The messages that the benchmarks measure.
+//! What the benchmarks measure.
 
+mod link;
+
+use mcp_sansio::jsonrpc::RawJson;
 use serde_json::json;
+
+pub use link::Link;
 
 /// A request without parameters.
 #[must_use]
@@ -18,6 +23,13 @@ pub fn echo(length: usize) -> String {
         "params": { "name": "echo", "arguments": { "text": "x".repeat(length) } },
     })
     .to_string()
+}
+
+/// The parameters of a call of a tool with a text of `length` bytes.
+#[must_use]
+pub fn echo_params(length: usize) -> RawJson<'static> {
+    let params = json!({ "name": "echo", "arguments": { "text": "x".repeat(length) } });
+    RawJson::from_serialize(&params).expect("a value is JSON")
 }
 
 /// The answer to a call that is not one long string: many small values.

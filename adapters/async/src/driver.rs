@@ -19,8 +19,9 @@ use crate::{ByteStream, Settings, Timer};
 ///   without reading do not block each other; it stops while the endpoint
 ///   [`is_congested`](Endpoint::is_congested).
 /// * A poll does a bounded amount of work, then lets other tasks have their turn.
-/// * After the end of the input answers are sent as they come, for [`Settings::linger`] at most.
-///   Then the output is flushed and closed, and the future ends.
+/// * After the end of the input handlers have [`Settings::linger`] to finish their answers. What
+///   waits to be sent then still is, as long as the other side takes some of it every so often.
+///   The output is flushed and closed, and the future ends.
 ///
 /// To drop it is to drop the connection.
 pub struct Driver<E, S, T> {
@@ -36,6 +37,8 @@ pub struct Driver<E, S, T> {
     has_backlog: bool,
     /// When patience ends. There is none before the connection is over in some way.
     patience: Option<Instant>,
+    /// When the stream last took bytes.
+    written_at: Option<Instant>,
     failure: Option<DriveError>,
 }
 
@@ -91,13 +94,14 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
             endpoint,
             stream,
             timer,
-            decoder: LineDecoder::growing(settings.frame_length_max),
+            decoder: LineDecoder::growing(settings.frame_length_max.max(1)),
             settings,
             phase: Phase::Running,
             input: Input::Open,
             output: Output::Flushed,
             has_backlog: false,
             patience: None,
+            written_at: None,
             failure: None,
         }
     }
@@ -139,7 +143,8 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
             if self.endpoint.is_closed() {
                 self.run_out_of_patience(now);
             }
-            self.write(cx, now);
+            // While it waits, all else goes on.
+            let _ = self.poll_write(cx, now);
             if self.is_done(now) {
                 return Poll::Ready(());
             }
@@ -184,7 +189,13 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
         let length = space.len().min(self.settings.read_length_max.max(1));
         match ready!(self.stream.poll_read(cx, &mut space[..length])) {
             Ok(0) => self.end_input(now),
-            Ok(length) => self.decoder.commit(length),
+            Ok(read) => {
+                self.decoder.commit(read);
+                // A full read is followed by more; an idle connection keeps its memory small.
+                if read == length {
+                    self.decoder.reserve(self.settings.read_length_max);
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
                 self.failure.get_or_insert(DriveError::Read(error));
@@ -203,14 +214,14 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
         self.patience.get_or_insert(now + self.settings.linger);
     }
 
-    /// Writes all that waits, as far as the stream takes it.
-    fn write(&mut self, cx: &mut Context<'_>, now: Instant) {
+    /// Writes all that waits and flushes it. Pending when the stream does not take all of it.
+    fn poll_write(&mut self, cx: &mut Context<'_>, now: Instant) -> Poll<()> {
         if self.output == Output::Broken {
             // Nobody reads it; kept, it would congest the endpoint and hold up reading.
             self.endpoint.transmit(&mut |bytes| bytes.len());
-            return;
+            return Poll::Ready(());
         }
-        let Self { endpoint, stream, output, .. } = self;
+        let Self { endpoint, stream, output, written_at, .. } = self;
         let mut outcome = Poll::Ready(Ok(()));
         endpoint.transmit(&mut |bytes| {
             let mut written = 0;
@@ -221,6 +232,7 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
                     }
                     Poll::Ready(Ok(length)) => {
                         *output = Output::Written;
+                        *written_at = Some(now);
                         written += length.min(bytes.len() - written);
                     }
                     Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -236,9 +248,11 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
                 self.output = Output::Flushed;
             }
         }
-        if let Poll::Ready(Err(error)) = outcome {
-            self.break_output(error, now);
-        }
+        outcome.map(|outcome| {
+            if let Err(error) = outcome {
+                self.break_output(error, now);
+            }
+        })
     }
 
     /// Gives up writing. What the other side has sent before it went away is still taken.
@@ -277,17 +291,27 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
         self.phase = if self.output == Output::Broken { Phase::Over } else { Phase::Closing };
     }
 
-    /// Flushes and closes the output. Ready when that is done, fails, or takes too long.
+    /// Writes what still waits, then closes the output. Ready when that is done, fails, or makes no
+    /// progress for too long.
     fn poll_closing(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        match self.stream.poll_close(cx) {
+        let now = self.timer.now();
+        let mut outcome = Poll::Pending;
+        if self.poll_write(cx, now).is_ready() {
+            if self.output == Output::Broken {
+                return Poll::Ready(());
+            }
+            outcome = self.stream.poll_close(cx);
+        }
+        match outcome {
             Poll::Ready(Ok(())) => Poll::Ready(()),
             Poll::Ready(Err(error)) => {
-                let now = self.timer.now();
                 self.break_output(error, now);
                 Poll::Ready(())
             }
             Poll::Pending => {
-                self.patience.map_or(Poll::Ready(()), |end| self.timer.poll_until(cx, end))
+                let progress = self.written_at.map(|last| last + self.settings.linger);
+                let end = progress.max(self.patience).unwrap_or(now);
+                self.timer.poll_until(cx, end)
             }
         }
     }

@@ -10,9 +10,10 @@ pub struct Settings {
     pub frame_length_max: usize,
     /// The most that is read at once, in bytes. 64 KiB: what a pipe holds.
     pub read_length_max: usize,
-    /// How long the connection may go on once it is over, that is after the end of the input, a
-    /// broken output, or a close from this side: answers may still be in the making or on their
-    /// way. 1.5 s: a host gives a server some two seconds to exit before it is terminated.
+    /// How long handlers may go on once the connection is over, that is after the end of the input,
+    /// a broken output, or a close from this side; and how long the other side may take nothing of
+    /// what waits for it then. 1.5 s: a host gives a server some two seconds to exit before it is
+    /// terminated.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]: a server exits promptly when its
     // input ends.
     pub linger: Duration,

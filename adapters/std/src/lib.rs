@@ -1,12 +1,12 @@
 //! MCP with blocking calls, on nothing but the standard library and the operating system: no async
 //! runtime, and a thread only where there is no other way.
 //!
-//! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve`] for any reader and writer.
+//! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
 //!   They block until the connection ends; handlers run on the calling thread.
-//! * A client: [`spawn`] starts a server as a child, [`Background`] drives the connection on a
-//!   thread of its own, and [`Wait`] waits for the results on any other.
+//! * A client: [`spawn`] starts a server as a child and drives the connection on a thread of its
+//!   own; [`Wait`] waits for the results on any other.
 //! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],
-//!   [`PipeStream`] and [`Clock`], for the [`Driver`](mcp_sansio_async::Driver) that all adapters
+//!   [`PipeStream`] and [`Clock`], for the [`Driver`] that all adapters
 //!   share.
 //!
 //! ```no_run
@@ -14,7 +14,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Server::new("weather", "1.0.0");
-//! mcp_sansio_std::serve_stdio(server.endpoint(mcp_sansio_std::seed())?)?;
+//! mcp_sansio_std::serve_stdio(server)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -27,9 +27,11 @@ mod background;
 mod child;
 mod clock;
 mod conduit;
+mod connect;
 #[cfg(unix)]
 mod descriptor;
 mod entropy;
+mod error;
 mod executor;
 #[cfg(unix)]
 mod fd_stream;
@@ -39,19 +41,28 @@ mod serve;
 mod standard_output;
 mod stop;
 mod threaded_stream;
+#[cfg(feature = "jsonschema")]
+mod validator;
 mod wait;
 
 pub use background::Background;
-pub use child::{
-    ChildOptions, ChildServer, ExitReport, Force, SpawnError, Stderr, spawn, spawn_with,
-};
+pub use child::{ChildOptions, ChildServer, ChildStream, ExitReport, Force, SpawnError, Stderr};
 pub use clock::{Clock, now};
+pub use connect::{Connection, spawn};
 pub use entropy::seed;
+pub use error::Error;
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
+pub use mcp_sansio::handler::{
+    Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
+    Server, Structured,
+};
+pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
+#[cfg(feature = "jsonschema")]
+pub use validator::SchemaValidator;
 pub use wait::Wait;

@@ -1,11 +1,11 @@
 use std::io::{self, Read, Write};
 
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio::handler::{Endpoint, IntoEndpoint};
 use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings};
 
 #[cfg(unix)]
 use crate::standard_output::StandardOutput;
-use crate::{Clock, PipeStream, ThreadedStream, block_on};
+use crate::{Clock, Error, PipeStream, ThreadedStream, block_on, seed};
 
 /// Why a connection did not come about, or broke.
 #[derive(Debug, thiserror::Error)]
@@ -33,14 +33,16 @@ pub enum ServeError {
 ///
 /// # Errors
 ///
-/// See [`ServeError`]. That the other side has gone is none.
+/// The server offers something that it cannot; or see [`ServeError`]. That the other side has gone
+/// is none.
 // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]: a server exits promptly when its
 // input ends.
-pub fn serve_stdio(endpoint: impl Endpoint) -> Result<(), ServeError> {
+pub fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
+    let endpoint = server.into_endpoint(seed())?;
     let stream = PipeStream::stdio().map_err(ServeError::System)?;
     #[cfg(unix)]
     let _kept_clean = StandardOutput::redirect().map_err(ServeError::System)?;
-    drive(endpoint, stream, Settings::default())
+    Ok(drive(endpoint, stream, Settings::default())?)
 }
 
 /// Serves on a reader and a writer, each on a thread of its own, until the connection ends. The
@@ -53,12 +55,13 @@ pub fn serve_stdio(endpoint: impl Endpoint) -> Result<(), ServeError> {
 ///
 /// See [`ServeError`]. That the other side has gone is none.
 pub fn serve(
-    endpoint: impl Endpoint,
+    server: impl IntoEndpoint,
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
-) -> Result<(), ServeError> {
+) -> Result<(), Error> {
+    let endpoint = server.into_endpoint(seed())?;
     let stream = ThreadedStream::new(reader, writer).map_err(ServeError::System)?;
-    drive(endpoint, stream, Settings::default())
+    Ok(drive(endpoint, stream, Settings::default())?)
 }
 
 /// Serves on a socket until the connection ends: a `TcpStream` or a `UnixStream`. For other
@@ -68,11 +71,12 @@ pub fn serve(
 ///
 /// See [`ServeError`]. That the other side has gone is none.
 pub fn serve_stream(
-    endpoint: impl Endpoint,
+    server: impl IntoEndpoint,
     stream: impl TryInto<PipeStream, Error = io::Error>,
-) -> Result<(), ServeError> {
+) -> Result<(), Error> {
+    let endpoint = server.into_endpoint(seed())?;
     let stream = stream.try_into().map_err(ServeError::System)?;
-    drive(endpoint, stream, Settings::default())
+    Ok(drive(endpoint, stream, Settings::default())?)
 }
 
 /// Drives any endpoint over any stream until the connection ends, with settings of the caller's.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mcp_sansio::handler::{Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, ChildOptions, ChildServer, Force, PipeStream, Stderr, Wait as _,
-    block_on, now, seed, serve_stdio, spawn, spawn_with,
+    Background, ByteStream, ChildOptions, ChildServer, ChildStream, Force, Stderr, Wait as _,
+    block_on, now, seed, serve_stdio,
 };
 use rustix::process::{Pid, test_kill_process};
 
@@ -52,7 +52,7 @@ fn hurried() -> ChildOptions {
     options
 }
 
-fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
+fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {
     block_on(poll_fn(|cx| {
         while !bytes.is_empty() {
             match stream.poll_write(cx, bytes) {
@@ -65,11 +65,11 @@ fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
     .unwrap();
 }
 
-fn close(stream: &mut PipeStream) {
+fn close(stream: &mut ChildStream) {
     block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
 }
 
-fn read_to_end(stream: &mut PipeStream) -> String {
+fn read_to_end(stream: &mut ChildStream) -> String {
     let mut text = Vec::new();
     let mut buffer = [0; 65536];
     loop {
@@ -81,7 +81,7 @@ fn read_to_end(stream: &mut PipeStream) -> String {
 }
 
 /// Waits until the child has said something.
-fn wait_for_word(stream: &mut PipeStream) {
+fn wait_for_word(stream: &mut ChildStream) {
     let mut buffer = [0; 100];
     assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() > 0);
 }
@@ -93,7 +93,7 @@ fn is_gone(id: u32) -> bool {
 #[test]
 fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
     // Rule: [STDIO-007] [STDIO-015] [STDIO-016] [STDIO-017].
-    let (child, mut stream) = spawn(this_program("quiet")).unwrap();
+    let (child, mut stream) = ChildServer::spawn(this_program("quiet")).unwrap();
     let mut pings = Vec::new();
     for id in 0..100_000 {
         writeln!(pings, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).unwrap();
@@ -116,7 +116,7 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
 #[test]
 fn what_a_server_prints_goes_to_its_standard_error() {
     // Rule: [STDIO-002] [STDIO-005].
-    let (child, stream) = spawn(this_program("noisy")).unwrap();
+    let (child, stream) = ChildServer::spawn(this_program("noisy")).unwrap();
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = Background::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
@@ -128,9 +128,26 @@ fn what_a_server_prints_goes_to_its_standard_error() {
 }
 
 #[test]
+fn a_standard_error_that_is_the_standard_output_too_does_not_get_in_the_way() {
+    let mut command = this_program("quiet");
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    command.stdin(std::process::Stdio::piped());
+    command.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n").unwrap();
+    drop(stdin);
+    let mut answers = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut answers).unwrap();
+    assert!(answers.contains(r#""id":7,"result":{}"#), "{answers}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     // Rule: [STDIO-015] [STDIO-016].
-    let (child, stream) = spawn(Command::new("cat")).unwrap();
+    let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
     drop(stream);
     let report = child.shutdown().unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), None));
@@ -138,9 +155,23 @@ fn the_end_of_the_input_is_told_by_dropping_the_stream() {
 }
 
 #[test]
+fn a_connection_in_use_ends_with_its_child() {
+    // Rule: [STDIO-015] [STDIO-016].
+    let (child, stream) = ChildServer::spawn(this_program("quiet")).unwrap();
+    let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
+    let connection = Background::spawn(endpoint, stream).unwrap();
+    client.opened().wait().unwrap();
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), None), "{report}");
+    connection.join().unwrap();
+    client.list_tools(None).wait().unwrap_err();
+}
+
+#[test]
 fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
     // Rule: [STDIO-015] [STDIO-016].
-    let (child, mut stream) = spawn_with(shell("echo ready; exec sleep 60"), hurried()).unwrap();
+    let (child, mut stream) =
+        ChildServer::spawn_with(shell("echo ready; exec sleep 60"), hurried()).unwrap();
     wait_for_word(&mut stream);
     drop(stream);
     let report = child.shutdown().unwrap();
@@ -151,7 +182,7 @@ fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
 fn a_child_that_ignores_everything_is_killed() {
     // Rule: [STDIO-015] [STDIO-016].
     let script = "trap '' TERM; echo ready; echo stubborn >&2; while :; do sleep 1; done";
-    let (child, mut stream) = spawn_with(shell(script), hurried()).unwrap();
+    let (child, mut stream) = ChildServer::spawn_with(shell(script), hurried()).unwrap();
     wait_for_word(&mut stream);
     drop(stream);
     let id = child.id();
@@ -170,7 +201,7 @@ fn a_child_that_exits_by_itself_is_reported_with_its_last_words() {
     let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
     let mut options = ChildOptions::default();
     options.stderr_lines_max = 3;
-    let (child, mut stream) = spawn_with(shell(script), options).unwrap();
+    let (child, mut stream) = ChildServer::spawn_with(shell(script), options).unwrap();
     // Nobody writes to it, nobody looks at its standard error: it comes to its end all the same.
     assert_eq!(read_to_end(&mut stream), "");
     let report = child.shutdown().unwrap();
@@ -184,7 +215,8 @@ fn the_standard_error_can_be_forwarded() {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let mut options = ChildOptions::default();
     options.stderr = Stderr::Forwarded(Box::new(writer));
-    let (child, stream) = spawn_with(shell("echo one >&2; printf two >&2"), options).unwrap();
+    let (child, stream) =
+        ChildServer::spawn_with(shell("echo one >&2; printf two >&2"), options).unwrap();
     drop(stream);
     let report = child.shutdown().unwrap();
     assert_eq!(report.stderr_tail, ["one", "two"]);
@@ -194,8 +226,21 @@ fn the_standard_error_can_be_forwarded() {
 }
 
 #[test]
+fn what_a_stubborn_child_has_started_is_killed_with_it() {
+    // Everything that is started from here on holds this pipe open.
+    let (mut held, holder) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&holder, rustix::io::FdFlags::empty()).unwrap();
+    let script = "trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
+    let (child, mut stream) = ChildServer::spawn_with(shell(script), hurried()).unwrap();
+    drop(holder);
+    wait_for_word(&mut stream);
+    assert_eq!(child.shutdown().unwrap().forced, Some(Force::Killed));
+    assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
+}
+
+#[test]
 fn a_dropped_child_is_ended_and_leaves_no_zombie() {
-    let (child, stream) = spawn(shell("echo ready; exec sleep 60")).unwrap();
+    let (child, stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
     let id = child.id();
     drop(child);
     assert!(is_gone(id));
@@ -205,7 +250,7 @@ fn a_dropped_child_is_ended_and_leaves_no_zombie() {
 #[test]
 fn calls_of_a_server_that_dies_end_and_its_status_can_be_had() {
     let script = "read line; echo the disk is on fire >&2; exit 9";
-    let (mut child, stream): (ChildServer, _) = spawn(shell(script)).unwrap();
+    let (mut child, stream): (ChildServer, _) = ChildServer::spawn(shell(script)).unwrap();
     assert!(child.try_status().unwrap().is_none());
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = Background::spawn(endpoint, stream).unwrap();

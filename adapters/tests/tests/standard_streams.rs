@@ -1,6 +1,7 @@
 //! A server on its standard streams, against a client that knows nothing but pipes.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "real processes take real time")]
+#![allow(clippy::print_stdout, reason = "figures for those who ask with --no-capture")]
 
 use std::fs::File;
 use std::io::{Read, Write};

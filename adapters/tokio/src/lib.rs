@@ -1,8 +1,18 @@
 //! Endpoints of `mcp-sansio` on tokio: over standard streams, sockets, and child processes.
 //!
 //! * A server on its standard streams: [`serve_stdio`].
+//! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
-//! * A client with a server that it starts: [`ChildServer::spawn`], then [`drive`] the stream.
+//!
+//! ```no_run
+//! use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
+//!
+//! # async fn run() -> Result<(), mcp::Error> {
+//! let server = Server::new("clock", "1.0.0")
+//!     .tool("now", "The time", async |_: Call<NoArguments>| "about noon");
+//! mcp::serve_stdio(server).await
+//! # }
+//! ```
 //!
 //! Any flavour of the runtime will do, with I/O and time enabled. Nothing here knows the protocol.
 
@@ -10,8 +20,11 @@
 
 mod child;
 mod clock;
+mod connect;
 #[cfg(unix)]
 mod descriptor;
+mod entropy;
+mod error;
 mod serve;
 mod standard_streams;
 mod stream;
@@ -19,6 +32,14 @@ mod timer;
 
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
 pub use clock::now;
+pub use connect::{Connection, spawn};
+pub use entropy::seed;
+pub use error::Error;
+pub use mcp_sansio::handler::{
+    Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
+    Server, Structured,
+};
+pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;

@@ -1,13 +1,13 @@
-use mcp_sansio::handler::Endpoint;
-use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings};
+use mcp_sansio::handler::{Endpoint, IntoEndpoint};
+use mcp_sansio_async::{ByteStream, Driver, Settings};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{StandardStreams, TokioStream, TokioTimer};
+use crate::{Error, StandardStreams, TokioStream, TokioTimer, seed};
 
 /// A driver of `endpoint` over `stream`, to await or to spawn.
 ///
 /// ```no_run
-/// # use mcp_sansio::handler::Endpoint;
+/// # use mcp_sansio::handler::{Endpoint, IntoEndpoint};
 /// # async fn serve<E: Endpoint + Send + 'static>(new_endpoint: impl Fn() -> E) -> std::io::Result<()> {
 /// use mcp_sansio_tokio::{TokioStream, drive};
 ///
@@ -33,34 +33,40 @@ pub fn drive_with<E: Endpoint, S: ByteStream>(
     Driver::with_settings(endpoint, stream, TokioTimer::new(), settings)
 }
 
-/// Drives `endpoint` over a reader and a writer until the connection is over.
+/// Serves on a reader and a writer until the connection is over: a
+/// [`Server`](mcp_sansio::handler::Server), or an endpoint made from one.
 ///
 /// # Errors
 ///
-/// The stream failed, see [`DriveError`]. That the other side has gone is no error.
-pub async fn serve<E, R, W>(endpoint: E, reader: R, writer: W) -> Result<(), DriveError>
+/// The server offers something that it cannot, or the stream failed. That the other side has gone
+/// is no error.
+pub async fn serve<S, R, W>(server: S, reader: R, writer: W) -> Result<(), Error>
 where
-    E: Endpoint,
+    S: IntoEndpoint,
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    drive(endpoint, TokioStream::new(reader, writer)).await
+    let endpoint = server.into_endpoint(seed())?;
+    Ok(drive(endpoint, TokioStream::new(reader, writer)).await?)
 }
 
-/// Drives `endpoint` over the standard streams of this process, see [`StandardStreams`], until the
-/// connection is over. Exit then, to tell the other side.
+/// Serves on the standard streams of this process, see [`StandardStreams`], until the connection
+/// is over: a [`Server`](mcp_sansio::handler::Server), or an endpoint made from one. Exit then, to
+/// tell the other side.
 ///
 /// Meanwhile nothing else may write to the standard output: use the standard error for words.
 ///
 /// # Errors
 ///
-/// A stream failed, see [`DriveError`]. That the other side has gone is no error.
+/// The server offers something that it cannot, or a stream failed. That the other side has gone is
+/// no error.
 ///
 /// # Panics
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
-// MCP 2026-07-28 basic/transports/stdio [STDIO-002] [STDIO-003]: only the driver writes to the
+// MCP 2025-11-25 basic/transports#stdio [STDIO-002] [STDIO-003]: only the driver writes to the
 // stream.
-pub async fn serve_stdio<E: Endpoint>(endpoint: E) -> Result<(), DriveError> {
-    drive(endpoint, StandardStreams::open()).await
+pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
+    let endpoint = server.into_endpoint(seed())?;
+    Ok(drive(endpoint, StandardStreams::open()).await?)
 }

@@ -46,7 +46,7 @@ pub use uri::{InvalidUri, check_uri};
 pub use validator::{CompiledSchema, Invalid, Validator};
 
 use crate::protocol::wire::{is_object, is_object_schema};
-use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_tool_name};
 
 /// What a server offers. See the [module](self) for what it does with it.
 ///
@@ -61,6 +61,8 @@ pub struct Catalog {
     /// How many tools run as tasks, or can.
     task_tools: usize,
     changes: Changes,
+    /// The kinds that are the catalog's affair.
+    managed: Changes,
     page_size: Option<NonZeroUsize>,
     list_changed: bool,
     subscribe: bool,
@@ -84,6 +86,14 @@ impl Changes {
     pub const fn is_empty(self) -> bool {
         !(self.tools || self.prompts || self.resources)
     }
+
+    const fn and(self, other: Self) -> Self {
+        Self {
+            tools: self.tools || other.tools,
+            prompts: self.prompts || other.prompts,
+            resources: self.resources || other.resources,
+        }
+    }
 }
 
 impl Default for Catalog {
@@ -95,6 +105,7 @@ impl Default for Catalog {
             prompts: List::default(),
             task_tools: 0,
             changes: Changes::default(),
+            managed: Changes::default(),
             page_size: Some(PAGE_SIZE_DEFAULT),
             list_changed: true,
             subscribe: false,
@@ -126,10 +137,37 @@ impl Catalog {
 
     /// Which lists were edited since the last call, or since the catalog was made.
     pub const fn take_changes(&mut self) -> Changes {
+        self.managed = self.managed.and(self.changes);
         core::mem::replace(
             &mut self.changes,
             Changes { tools: false, prompts: false, resources: false },
         )
+    }
+
+    /// Makes every kind the catalog's affair, also those that have no entries yet.
+    ///
+    /// A kind that never had an entry is the application's otherwise: its lists and its requests
+    /// are handed on, for servers that find out what they offer only when they are asked.
+    pub const fn manage_all(&mut self) -> &mut Self {
+        self.managed = Changes { tools: true, prompts: true, resources: true };
+        self
+    }
+
+    /// Whether requests of `method` are the catalog's affair.
+    #[must_use]
+    pub const fn manages(&self, method: Method) -> bool {
+        let managed = self.managed.and(self.changes);
+        match method {
+            Method::ToolsList | Method::ToolsCall => managed.tools,
+            Method::PromptsList | Method::PromptsGet => managed.prompts,
+            Method::ResourcesList
+            | Method::ResourcesTemplatesList
+            | Method::ResourcesRead
+            | Method::ResourcesSubscribe
+            | Method::ResourcesUnsubscribe => managed.resources,
+            Method::CompletionComplete => managed.prompts && managed.resources,
+            _ => false,
+        }
     }
 
     /// Adds a tool at the end of the list.

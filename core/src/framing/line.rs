@@ -86,6 +86,17 @@ impl<'b> LineDecoder<'b> {
         self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
     }
 
+    /// Makes room for `count` bytes more, for a stream that has shown that it has them. No more than
+    /// an idle decoder may keep, and none where the storage is lent.
+    pub fn reserve(&mut self, count: usize) {
+        if let Storage::Grown { bytes, limit } = &mut self.storage {
+            let length = self.end.saturating_add(count).min(*limit).min(KEPT);
+            if bytes.len() < length {
+                bytes.resize(length, 0);
+            }
+        }
+    }
+
     /// Takes the first `count` bytes of [`LineDecoder::space`] as read. More than there is room
     /// counts as all of it.
     pub fn commit(&mut self, count: usize) {
@@ -290,6 +301,26 @@ mod tests {
         assert_eq!(decoder.storage.bytes().len(), limit);
         assert!(matches!(decoder.next_frame(), Some(Ok(frame)) if frame.len() == limit - 1));
         assert_eq!(decoder.space().len(), KEPT);
+    }
+
+    #[test]
+    fn room_is_made_on_request_within_the_bounds() {
+        let mut decoder = LineDecoder::growing(8 * KEPT);
+        assert_eq!(decoder.feed(b"a"), 1);
+        decoder.reserve(KEPT / 2);
+        assert_eq!(decoder.space().len(), KEPT / 2);
+        decoder.reserve(usize::MAX);
+        assert_eq!(decoder.space().len(), KEPT - 1);
+        assert_eq!(decoder.feed(b"b\n"), 2);
+        assert_eq!(decoder.next_frame(), Some(Ok(b"ab".as_slice())));
+
+        let mut decoder = LineDecoder::growing(10);
+        decoder.reserve(KEPT);
+        assert_eq!(decoder.space().len(), 10);
+        let mut storage = [0; 10];
+        let mut decoder = LineDecoder::lent(&mut storage);
+        decoder.reserve(KEPT);
+        assert_eq!(decoder.space().len(), 10);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod context;
 mod endpoint;
 mod function;
 mod host;
+mod into_endpoint;
 mod kind;
 mod mailbox;
 mod pending;
@@ -24,6 +25,7 @@ pub use context::{Call, Context, FromReceived, NoArguments, Question, Read, Rece
 pub use endpoint::Endpoint;
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
+pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
 pub use pending::{CallFuture, ClientCall, Subscription};
 pub use reply::{

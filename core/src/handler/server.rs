@@ -104,9 +104,11 @@ impl<K: Kind> Server<K> {
     /// A server with more to say of itself than a name and a version.
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
+        let mut catalog = Catalog::new();
+        catalog.manage_all();
         Self {
             options: ServerOptions::new(identity),
-            catalog: Catalog::new(),
+            catalog,
             capabilities: ServerCapabilities::default(),
             handlers: Arc::new(Handlers {
                 tools: BTreeMap::new(),

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use crate::Instant;
 use crate::jsonrpc::RawJson;
-use crate::protocol::Method;
+use crate::protocol::{LoggingLevel, Method};
 
 use super::deadlines::Deadlines;
 use super::limits::Limits;
@@ -88,6 +88,7 @@ pub(super) struct Repeat {
     pub(super) params: RawJson<'static>,
     /// `_meta` of the caller's own.
     pub(super) meta: Option<RawJson<'static>>,
+    pub(super) log_level: Option<LoggingLevel>,
     pub(super) rounds: u32,
 }
 

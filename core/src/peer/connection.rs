@@ -10,7 +10,7 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, WriteError, WriteJson,
     close_object_with, write_error, write_integer, write_notification, write_request, write_string,
 };
-use crate::protocol::{LoggingLevel, Method, Side};
+use crate::protocol::{Kind, LoggingLevel, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
@@ -112,6 +112,22 @@ pub(super) struct MetaParts<'a> {
     pub(super) own: Option<&'a RawJson<'a>>,
 }
 
+/// What is sent and why, as far as neither the caller nor the clock decides it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) method: &'a MethodName<'a>,
+    pub(super) purpose: Purpose,
+    pub(super) parts: MetaParts<'a>,
+    /// A further round may have to send it again.
+    pub(super) repeatable: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn new(method: &'a MethodName<'a>, purpose: Purpose) -> Self {
+        Self { method, purpose, parts: MetaParts::default(), repeatable: false }
+    }
+}
+
 impl Connection {
     pub(super) fn new(
         role: Side,
@@ -144,6 +160,44 @@ impl Connection {
         match &self.closed {
             None => Ok(()),
             Some(reason) => Err(ConnectionClosed { reason: reason.clone() }),
+        }
+    }
+
+    /// Whether the application may send `method` as a message of `kind`, going by the method alone.
+    ///
+    /// The opening, cancellations, progress and subscriptions are the machine's own affair.
+    pub(super) fn check_kind(method: Method, kind: Kind) -> Result<(), CallError> {
+        let row = method.row();
+        let machines_own = row.client.phase == Phase::Opening
+            || matches!(
+                method,
+                Method::Initialized
+                    | Method::Cancelled
+                    | Method::Progress
+                    | Method::SubscriptionsListen
+                    | Method::SubscriptionsAcknowledged
+            );
+        if row.kind == kind && !machines_own { Ok(()) } else { Err(CallError::OutOfPlace(method)) }
+    }
+
+    /// Hands on an event of a message in a batch: the first one is returned, the others wait; and
+    /// it waits as well where the message before it left an event behind.
+    pub(super) fn keep_in_order<'f>(
+        &mut self,
+        first: &mut Option<Event<'f>>,
+        event: Option<Event<'f>>,
+    ) {
+        match event {
+            Some(event) if first.is_none() && self.events.is_empty() => *first = Some(event),
+            Some(event) => self.events.push_back(event.into_owned()),
+            None => {}
+        }
+    }
+
+    /// Hands on the event of a batch that ended the connection: it comes before those of the end.
+    pub(super) fn keep_first(&mut self, first: Option<Event<'_>>) {
+        if let Some(event) = first {
+            self.events.push_front(event.into_owned());
         }
     }
 
@@ -195,24 +249,13 @@ impl Connection {
     }
 
     /// Answers a message whose request has no entry in the table.
-    // MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error
-    // go without an id; to the others it is `null`, as JSON-RPC has it.
     pub(super) fn answer_unread(
         &mut self,
         id: Option<&RequestId>,
         error: &ErrorObject<'_>,
         revision: Option<Revision>,
     ) {
-        let null_id = id.is_none() && revision.is_some_and(|r| r < Revision::V2025_11_25);
-        self.outbox.push(Lane::Bulk, |out| {
-            if null_id {
-                out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null,"error":"#);
-                write_error_object(out, error);
-                out.push(b'}');
-            } else {
-                write_error(out, id, error);
-            }
-        });
+        self.outbox.push(Lane::Bulk, |out| write_error_unread(out, id, error, revision));
     }
 
     // ------------------------------------------------------------------ calls of this side
@@ -220,14 +263,12 @@ impl Connection {
     /// Puts a request on the wire and into the table.
     pub(super) fn start_call(
         &mut self,
-        method: &MethodName<'_>,
-        purpose: Purpose,
+        outgoing: Outgoing<'_>,
         params: &impl WriteJson,
         options: &CallOptions<'_>,
-        parts: MetaParts<'_>,
-        repeatable: bool,
         now: Instant,
     ) -> Result<Key, CallError> {
+        let Outgoing { method, purpose, parts, repeatable } = outgoing;
         self.check_open()?;
         if self.calls.len() >= self.limits.calls_in_flight_max {
             return Err(CallError::TooManyCalls { limit: self.limits.calls_in_flight_max });
@@ -241,7 +282,7 @@ impl Connection {
             let params = params.to_shared_json()?;
             write_call(&mut self.outbox, id, method, &params, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
-            Some(Repeat { params, meta, rounds: 0 })
+            Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0 })
         } else {
             write_call(&mut self.outbox, id, method, params, parts)?;
             None
@@ -285,7 +326,8 @@ impl Connection {
         let Some(call) = calls.get(key) else { return Ok(()) };
         let (Some(method), Some(repeat)) = (call.method, &call.repeat) else { return Ok(()) };
         let progress_token = call.wants_progress.then_some(id);
-        let parts = MetaParts { progress_token, own: repeat.meta.as_ref(), ..parts };
+        let own = repeat.meta.as_ref();
+        let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
         let params = |out: &mut Vec<u8>| {
             extra(out)?;
             close_object_with(out, &repeat.params)
@@ -295,23 +337,20 @@ impl Connection {
         Ok(())
     }
 
-    /// What a response answers; `None` where the machine has dealt with it.
-    pub(super) fn answered<'f>(
+    /// The call that a response answers; `None` where that was given up a moment ago.
+    pub(super) fn answered(
         &mut self,
         id: Option<RequestId>,
         now: Instant,
-    ) -> Result<Key, Flow<'f>> {
+    ) -> Result<Option<Key>, Violation> {
         let number = match &id {
             Some(RequestId::Number(number)) => Some(*number),
             _ => None,
         };
         match self.calls.answered(number, now) {
-            Answered::Call(key) => Ok(key),
-            Answered::Late => Err(Ok(None)),
-            Answered::Unknown => {
-                let violation = Violation::UnknownResponse(id);
-                Err(self.violation(self.policy.unknown_response, violation))
-            }
+            Answered::Call(key) => Ok(Some(key)),
+            Answered::Late => Ok(None),
+            Answered::Unknown => Err(Violation::UnknownResponse(id)),
         }
     }
 
@@ -400,8 +439,14 @@ impl Connection {
     /// The session is open: keep-alive starts, where it is wanted and the era has pings.
     pub(super) fn start_keep_alive(&mut self, revision: Revision, now: Instant) {
         if revision.era() == Era::Legacy {
-            self.keep_alive_due = self.timeouts.keep_alive.map(|pause| now + pause);
+            self.keep_alive_due = self.next_keep_alive(now);
         }
+    }
+
+    /// When the next ping is due; never at once, so that a driver cannot spin.
+    fn next_keep_alive(&self, now: Instant) -> Option<Instant> {
+        const LEAST: Duration = Duration::from_millis(1);
+        self.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
     }
 
     /// Sends a keep-alive ping if one is due.
@@ -413,19 +458,18 @@ impl Connection {
         self.keep_alive_due = None;
         let options = CallOptions::default().timeout(self.timeouts.keep_alive_answer);
         let ping = MethodName::Known(Method::Ping);
-        let parts = MetaParts::default();
+        let outgoing = Outgoing::new(&ping, Purpose::KeepAlive);
         let params = RawJson::EMPTY_OBJECT;
-        let started =
-            self.start_call(&ping, Purpose::KeepAlive, &params, &options, parts, false, now);
+        let started = self.start_call(outgoing, &params, &options, now);
         if started.is_err() {
             // The table is full of calls: the other side has enough to answer.
-            self.keep_alive_due = self.timeouts.keep_alive.map(|pause| now + pause);
+            self.keep_alive_due = self.next_keep_alive(now);
         }
     }
 
     pub(super) fn keep_alive_answered(&mut self, now: Instant) {
         self.keep_alive_failures = 0;
-        self.keep_alive_due = self.timeouts.keep_alive.map(|pause| now + pause);
+        self.keep_alive_due = self.next_keep_alive(now);
     }
 
     pub(super) fn keep_alive_expired(&mut self, call: &Call, now: Instant) {
@@ -456,6 +500,24 @@ impl Connection {
         self.keep_alive_due = None;
         self.closed = Some(reason.clone());
         self.events.push_back(Event::Closed(reason));
+    }
+}
+
+/// Writes an error to a message whose id may not have been readable.
+// MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error go
+// without an id; to the others it is `null`, as JSON-RPC has it.
+pub(super) fn write_error_unread(
+    out: &mut Vec<u8>,
+    id: Option<&RequestId>,
+    error: &ErrorObject<'_>,
+    revision: Option<Revision>,
+) {
+    if id.is_none() && revision.is_some_and(|revision| revision < Revision::V2025_11_25) {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null,"error":"#);
+        write_error_object(out, error);
+        out.push(b'}');
+    } else {
+        write_error(out, id, error);
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::jsonrpc::WriteError;
-use crate::protocol::{Capability, Refusal};
+use crate::protocol::{Capability, Method, Refusal};
 
 use super::event::CloseReason;
 
@@ -19,6 +19,9 @@ pub enum CallError {
     /// The caller's: the revision, the direction or a missing capability forbids the method.
     #[error(transparent)]
     Forbidden(#[from] Refusal),
+    /// The caller's: the method is no request, or no notification, or the machine alone sends it.
+    #[error("`{0}` is not for the application to send this way")]
+    OutOfPlace(Method),
     /// The caller's: the connection is not open yet; wait for
     /// [`Event::Opened`](crate::peer::Event::Opened).
     #[error("the connection is not open yet")]

@@ -260,7 +260,7 @@ impl Notification<'_> {
     }
 }
 
-/// Progress of a call; `progress` is greater with each one.
+/// Progress of a call; `progress` is greater with each one of the same round.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Progress<'a> {

@@ -24,6 +24,9 @@ pub(super) struct Metadata<'a> {
     pub(super) subject: Option<Cow<'a, str>>,
     pub(super) input_responses: Option<RawJson<'a>>,
     pub(super) request_state: Option<Cow<'a, str>>,
+    /// What is wrong with a member that only a modern message has. To a legacy one such a member
+    /// is any other that the protocol does not know.
+    pub(super) modern_fault: Option<&'static str>,
 }
 
 impl<'a> Metadata<'a> {
@@ -40,13 +43,16 @@ impl<'a> Metadata<'a> {
                 "inputResponses" => {
                     // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                     if !answers_are_objects(&member.value) {
-                        return Err("`inputResponses` is an object of result objects");
+                        found.modern_fault =
+                            Some("`inputResponses` is an object of result objects");
                     }
                     found.input_responses = Some(member.value);
                 }
                 "requestState" => {
-                    found.request_state =
-                        Some(text(&member.value).ok_or("`requestState` is a string")?);
+                    found.request_state = text(&member.value);
+                    if found.request_state.is_none() {
+                        found.modern_fault = Some("`requestState` is a string");
+                    }
                 }
                 _ => {}
             }
@@ -68,14 +74,18 @@ impl<'a> Metadata<'a> {
                 }
                 PROTOCOL_VERSION => {
                     let version = text(&member.value);
-                    self.protocol_version =
-                        Some(version.ok_or("the protocol version is a string")?);
+                    if version.is_none() {
+                        self.modern_fault = Some("the protocol version is a string");
+                    }
+                    self.protocol_version = Some(version.unwrap_or_default());
                 }
                 CLIENT_CAPABILITIES => self.client_capabilities = Some(member.value),
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
                 LOG_LEVEL => {
-                    let level = member.value.decode().ok();
-                    self.log_level = Some(level.ok_or("no such log level")?);
+                    self.log_level = member.value.decode().ok();
+                    if self.log_level.is_none() {
+                        self.modern_fault = Some("no such log level");
+                    }
                 }
                 SUBSCRIPTION_ID => self.subscription_id = member.value.decode().ok(),
                 _ => {}
@@ -117,7 +127,8 @@ mod tests {
         // Rule: [MRTR-016].
         for responses in ["null", "[]", r#"{"user_name":12345}"#] {
             let text = alloc::format!(r#"{{"inputResponses":{responses}}}"#);
-            assert!(Metadata::read(&RawJson::trusted(&text)).is_err(), "{responses}");
+            let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
+            assert!(found.modern_fault.is_some(), "{responses}");
         }
     }
 }

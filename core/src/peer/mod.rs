@@ -14,6 +14,7 @@ mod limits;
 mod metadata;
 mod outbox;
 mod policy;
+mod questions;
 mod requests;
 pub mod server;
 pub(crate) mod slab;

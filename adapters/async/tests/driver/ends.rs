@@ -56,6 +56,33 @@ fn patience_ends_even_if_the_stream_takes_nothing() {
 }
 
 #[test]
+fn output_that_waits_is_sent_as_long_as_the_other_side_takes_some_of_it() {
+    let stream = Scripted::default().step(Step::End).writes(vec![Step::Pending; 2]);
+    let mut bench = Bench::new(holding(), stream.clone());
+    bench.driver.endpoint_mut().say("before");
+    assert!(bench.poll().is_pending());
+    stream.clone().writes([Step::Pending]);
+    for (millis, written) in [(1500, "be"), (2900, "befo"), (4300, "before")] {
+        stream.clone().writes([Step::Take(2), Step::Pending]);
+        bench.clock.set(millis);
+        assert!(bench.poll().is_pending());
+        assert_eq!(stream.written(), written);
+    }
+    bench.clock.set(5700);
+    bench.run(1).unwrap();
+    assert_eq!(stream.written(), "before\n");
+
+    let stream = Scripted::default().step(Step::End);
+    let stream = stream.writes([Step::Take(2)]).writes(vec![Step::Pending; 4]);
+    let mut bench = Bench::new(Echo::default(), stream.clone());
+    bench.driver.endpoint_mut().say("before");
+    assert!(bench.poll().is_pending());
+    bench.clock.set(1500);
+    bench.run(1).unwrap();
+    assert_eq!(stream.written(), "be");
+}
+
+#[test]
 fn an_endpoint_that_closes_ends_the_connection_once_its_output_is_sent() {
     // Rule: [STDIO-018].
     let mut bench = Bench::new(Echo::default(), Scripted::default().read("a\n"));

@@ -1,6 +1,7 @@
 //! How bytes and time move while the connection is up.
 
 use std::io::ErrorKind;
+use std::task::Poll;
 
 use mcp_sansio::Instant;
 use mcp_sansio_async::Settings;
@@ -118,4 +119,58 @@ fn reads_are_no_longer_than_the_settings_say() {
     let mut bench = Bench::with(Echo::default(), Scripted::default().read("abcde\n"), settings);
     assert!(bench.poll().is_pending());
     assert_eq!(bench.stream.trace(), "rrrwf");
+}
+
+/// Numbers that look random, from a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+#[test]
+fn under_any_schedule_all_is_answered_in_order_and_no_wake_is_missed() {
+    for seed in 0..500 {
+        let random = &mut Random(seed);
+        let input: String = (0..random.below(60)).map(|number| format!("{number}\n")).collect();
+        let mut stream = Scripted::default();
+        let mut rest = input.as_str();
+        while !rest.is_empty() {
+            let (piece, tail) = rest.split_at(1 + random.below(rest.len()));
+            stream =
+                stream.read(piece).writes((0..random.below(4)).map(|_| match random.below(3) {
+                    0 => Step::Take(1 + random.below(20)),
+                    _ => Step::Pending,
+                }));
+            if random.below(2) == 0 {
+                stream = stream.step(Step::Pending);
+            }
+            rest = tail;
+        }
+        let mut settings = Settings::default();
+        settings.frames_per_poll_max = 1 + random.below(10);
+        settings.read_length_max = 1 + random.below(30);
+        let congested_from = [None, Some(1), Some(20)][random.below(3)];
+        let echo = Echo { congested_from, ..Echo::default() };
+        let mut bench = Bench::with(echo, stream.step(Step::End), settings);
+        for poll in 0.. {
+            assert!(poll < 1000, "seed {seed} makes no progress");
+            let wakes = bench.wakes.count();
+            if let Poll::Ready(outcome) = bench.poll() {
+                outcome.unwrap();
+                break;
+            }
+            if bench.wakes.count() == wakes {
+                let (reads, writes) = bench.stream.0.borrow().waits;
+                let waiting = bench.driver.endpoint().output.len();
+                assert!(reads || congested_from.is_some_and(|from| waiting >= from), "seed {seed}");
+                assert!(writes || waiting == 0, "seed {seed}");
+            }
+        }
+        assert_eq!(bench.stream.written(), input, "seed {seed}");
+    }
 }

@@ -36,6 +36,9 @@ pub(crate) struct Script {
     /// listed.
     pub(crate) trace: String,
     pub(crate) written: Vec<u8>,
+    /// Whether the last read was pending or the last of all, and whether the last write was
+    /// pending.
+    pub(crate) waits: (bool, bool),
 }
 
 /// Shared with the test, which may add to the script at any time.
@@ -70,6 +73,7 @@ impl ByteStream for Scripted {
     fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         assert!(!buffer.is_empty());
         let script = &mut *self.0.borrow_mut();
+        script.waits.0 = matches!(script.reads.front(), None | Some(Step::Pending | Step::End));
         match script.reads.pop_front() {
             None | Some(Step::Pending) => Poll::Pending,
             Some(Step::Bytes(bytes)) => {
@@ -90,6 +94,7 @@ impl ByteStream for Scripted {
     fn poll_write(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         assert!(!bytes.is_empty());
         let script = &mut *self.0.borrow_mut();
+        script.waits.1 = matches!(script.writes.front(), Some(Step::Pending));
         let length = match script.writes.pop_front() {
             None => bytes.len(),
             Some(Step::Take(length)) => length.min(bytes.len()),

@@ -74,22 +74,22 @@ impl SpawnError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spawn;
+    use crate::ChildServer;
 
     #[test]
     fn a_failure_names_the_program_and_says_what_to_do() {
         // Rule: [STDIO-007].
-        let error = spawn(Command::new("no-such-server")).unwrap_err();
+        let error = ChildServer::spawn(Command::new("no-such-server")).unwrap_err();
         assert!(matches!(&error, SpawnError::NotFound { .. }), "{error:?}");
         let text = error.to_string();
         assert!(text.contains("`no-such-server`") && text.contains("install it"), "{text}");
 
-        let error = spawn(Command::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
+        let error = ChildServer::spawn(Command::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
         assert!(matches!(&error, SpawnError::NotPermitted { .. }), "{error:?}");
 
         let mut command = Command::new("true");
         command.current_dir("/no/such/folder");
-        let error = spawn(command).unwrap_err();
+        let error = ChildServer::spawn(command).unwrap_err();
         assert!(error.to_string().contains("`/no/such/folder`"), "{error}");
     }
 }

@@ -76,7 +76,7 @@ impl ChildServer {
     /// # Panics
     ///
     /// As [`spawn`](Self::spawn).
-    // MCP 2026-07-28 basic/transports/stdio [STDIO-007]: the client launches the server as a
+    // MCP 2025-11-25 basic/transports#stdio [STDIO-007]: the client launches the server as a
     // subprocess and talks over its standard streams.
     pub fn spawn_with(
         command: impl Into<Command>,

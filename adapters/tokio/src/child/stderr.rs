@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 /// What becomes of what a child process writes to its standard error. It is read in any case, so
 /// that the child never waits, and the last lines are kept for reports.
-// MCP 2026-07-28 basic/transports/stdio [STDIO-004] [STDIO-005]: a client may capture, forward or
+// MCP 2025-11-25 basic/transports#stdio [STDIO-004] [STDIO-005]: a client may capture, forward or
 // ignore it.
 #[derive(Default)]
 pub enum Stderr {

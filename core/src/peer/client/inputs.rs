@@ -7,12 +7,13 @@ use crate::jsonrpc::{
     ErrorObject, RawJson, Typed, WriteError, WriteJson, write_result, write_string,
 };
 use crate::peer::calls::Call;
-use crate::peer::connection::{Flow, MetaParts};
+use crate::peer::connection::{Flow, MetaParts, error_at};
 use crate::peer::error::AnswerError;
 use crate::peer::event::{
     CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
 };
 use crate::peer::outbox::Lane;
+use crate::peer::questions::not_offered;
 use crate::peer::slab::Key;
 use crate::protocol::{At, Capabilities, Method, Side, Wire};
 use crate::{Instant, Revision};
@@ -57,6 +58,11 @@ impl Client {
                 "requestState" => state = Some(member.value),
                 _ => {}
             }
+        }
+        let readable = asked.as_ref().is_none_or(RawJson::is_object)
+            && state.as_ref().is_none_or(|state| state.to_text().is_some());
+        if !readable {
+            return fail(self, Failure::InvalidAnswer("input required, but it cannot be read"));
         }
         if asked.is_none() && state.is_none() {
             return fail(self, Failure::InvalidAnswer("input required, but nothing is asked"));
@@ -204,7 +210,8 @@ impl Client {
         Ok(())
     }
 
-    /// Answers a request of a legacy server with an error.
+    /// Answers a request of a legacy server with an error. Codes that the session's revision does
+    /// not have become those that it has.
     ///
     /// # Errors
     ///
@@ -215,7 +222,7 @@ impl Client {
         error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
         let entry = self.connection.requests.remove(request.0).ok_or(AnswerError::NotDue)?;
-        self.refuse_request(&entry.id, &error);
+        self.refuse_request(&entry.id, &error_at(error, entry.revision));
         Ok(())
     }
 
@@ -271,9 +278,7 @@ impl Client {
             }
             Ok(())
         };
-        let level = self.log_level;
-        let parts =
-            MetaParts { fixed: &self.request_meta, log_level: level, ..MetaParts::default() };
+        let parts = MetaParts { fixed: &self.request_meta, ..MetaParts::default() };
         if self.connection.repeat_call(round.call, parts, extra, now).is_err() {
             self.connection.calls.remove(round.call);
             let failure = Failure::InvalidAnswer("the next round could not be written");
@@ -306,6 +311,6 @@ fn question<'f>(
     };
     // The gates of the legacy requests: the capability is the same, the way is another.
     let offered = gates.iter().all(|gate| client.contains(gate.capability));
-    (offered && super::receive::not_offered(method, &params, client, revision).is_none())
+    (offered && not_offered(method, &params, client, revision).is_none())
         .then_some((method, params))
 }

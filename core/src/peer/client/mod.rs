@@ -10,14 +10,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, Typed, WriteJson, parse};
+use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
 use crate::protocol::{
-    At, Capabilities, ClientCapabilities, Implementation, LoggingLevel, Method, Side, Wire,
+    At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Side, Wire,
 };
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::calls::Purpose;
-use super::connection::{CallOptions, Connection, MetaParts};
+use super::connection::{CallOptions, Connection, MetaParts, Outgoing};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{
     CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
@@ -56,6 +56,8 @@ pub struct Client {
     capabilities: ClientCapabilities,
     anonymous: bool,
     state: opening::State,
+    /// What the server said to a handshake that was tried on a guess.
+    handshake_refused: Option<ErrorObject<'static>>,
     session: Option<Session>,
     /// Members of the `_meta` of every modern request, ready to be written.
     request_meta: Vec<u8>,
@@ -133,6 +135,7 @@ impl Client {
             capabilities,
             anonymous,
             state: opening::State::Over,
+            handshake_refused: None,
             session: None,
             request_meta: Vec::new(),
             log_level: None,
@@ -157,11 +160,15 @@ impl Client {
         now: Instant,
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
-        match parse(frame, self.connection.parse_limits()) {
+        let flow = match parse(frame, self.connection.parse_limits()) {
             Ok(Frame::Single(message)) => self.receive(message, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
             Err(malformed) => self.connection.malformed(&malformed, None),
+        };
+        if flow.is_err() {
+            self.settle_end();
         }
+        flow
     }
 
     /// Takes the news that the decoder found something that is no frame.
@@ -174,7 +181,11 @@ impl Client {
         error: FrameError,
     ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         self.connection.check_open()?;
-        self.connection.frame_error(error, None)
+        let flow = self.connection.frame_error(error, None);
+        if flow.is_err() {
+            self.settle_end();
+        }
+        flow
     }
 
     /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].
@@ -204,6 +215,9 @@ impl Client {
             }
         }
         self.connection.keep_alive(now);
+        if self.connection.closed.is_some() {
+            self.settle_end();
+        }
     }
 
     // ------------------------------------------------------------------ from the application
@@ -223,6 +237,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        Connection::check_kind(method, Kind::Request)?;
         self.check_gate(method)?;
         self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
     }
@@ -279,6 +294,7 @@ impl Client {
     ///
     /// Nothing was sent: see [`CallError`].
     pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
+        Connection::check_kind(method, Kind::Notification)?;
         self.check_gate(method)?;
         self.connection.outbox.try_push(Lane::Bulk, |out| {
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
@@ -412,16 +428,21 @@ impl Client {
         };
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
         let repeatable = modern && may_repeat && offers_input(session.client);
-        self.connection
-            .start_call(method, purpose, params, options, parts, repeatable, now)
-            .map(CallHandle)
+        let outgoing = Outgoing { method, purpose, parts, repeatable };
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle)
     }
 
     fn end(&mut self, reason: CloseReason) {
+        self.connection.close(reason);
+        self.settle_end();
+    }
+
+    /// The connection is over: nothing is asked and nothing is to be answered any more.
+    fn settle_end(&mut self) {
         self.state = opening::State::Over;
         self.rounds = Slab::new();
         self.subscriptions.clear();
-        self.connection.close(reason);
+        self.connection.requests.clear();
     }
 
     fn fail_opening(&mut self, failure: OpeningFailure) {

@@ -7,7 +7,7 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Json, RawJson, Typed, write_notification, write_string,
 };
 use crate::peer::calls::{Call, Purpose};
-use crate::peer::connection::{CallOptions, Flow, MetaParts};
+use crate::peer::connection::{CallOptions, Flow, MetaParts, Outgoing};
 use crate::peer::event::{CloseReason, Event, MethodName, Opened, OpeningFailure};
 use crate::peer::metadata::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
@@ -95,9 +95,8 @@ impl Client {
         let fixed = core::mem::take(&mut self.request_meta);
         let parts = MetaParts { fixed: &fixed, ..MetaParts::default() };
         let method = MethodName::Known(method);
-        let purpose = Purpose::Opening;
-        let started =
-            self.connection.start_call(&method, purpose, params, &options, parts, false, now);
+        let outgoing = Outgoing { parts, ..Outgoing::new(&method, Purpose::Opening) };
+        let started = self.connection.start_call(outgoing, params, &options, now);
         self.request_meta = fixed;
         if started.is_err() {
             self.fail_opening(OpeningFailure::InvalidAnswer("the opening cannot be written"));
@@ -245,7 +244,14 @@ impl Client {
                 self.send_initialize(initializing, now);
             }
             // MCP 2026-07-28 basic/versioning#compatibility-matrix [VER-029]
-            None => self.fail_opening(OpeningFailure::LegacyServer),
+            None => {
+                let failure = match self.handshake_refused.take() {
+                    // It was tried: the server wants neither.
+                    Some(error) => OpeningFailure::Refused(error),
+                    None => OpeningFailure::LegacyServer,
+                };
+                self.fail_opening(failure);
+            }
         }
     }
 
@@ -322,6 +328,7 @@ impl Client {
             // [VER-018]: the assumption failed.
             (_, Some(revision)) if initializing.guessed => {
                 self.revisions = self.revisions.intersection(Revisions::MODERN);
+                self.handshake_refused = Some(error.into_owned());
                 self.send_discover(revision, now);
             }
             _ => match listed {

@@ -11,9 +11,10 @@ use crate::peer::event::{
 use crate::peer::metadata::{Metadata, text};
 use crate::peer::outbox::Lane;
 use crate::peer::policy::UnknownMethods;
+use crate::peer::questions::not_offered;
 use crate::peer::requests::{InFlight, ProgressOut, Work};
 use crate::peer::slab::Key;
-use crate::protocol::{Capability, Method, Phase, Side};
+use crate::protocol::{Capability, Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::Client;
@@ -39,14 +40,16 @@ impl Client {
         }
         let mut first = None;
         for message in batch {
-            let event = match message {
-                Ok(message) => self.receive(message, now)?,
-                Err(malformed) => self.connection.malformed(&malformed, revision)?,
+            let flow = match message {
+                Ok(message) => self.receive(message, now),
+                Err(malformed) => self.connection.malformed(&malformed, revision),
             };
-            match event {
-                Some(event) if first.is_none() => first = Some(event),
-                Some(event) => self.connection.events.push_back(event.into_owned()),
-                None => {}
+            match flow {
+                Ok(event) => self.connection.keep_in_order(&mut first, event),
+                Err(closed) => {
+                    self.connection.keep_first(first);
+                    return Err(closed);
+                }
             }
         }
         Ok(first)
@@ -56,8 +59,12 @@ impl Client {
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {
-            Ok(key) => key,
-            Err(flow) => return flow,
+            Ok(Some(key)) => key,
+            Ok(None) => return Ok(None),
+            Err(violation) => {
+                let reaction = self.connection.policy.unknown_response;
+                return self.connection.violation(reaction, violation);
+            }
         };
         let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
         let purpose = call.purpose;
@@ -180,6 +187,11 @@ impl Client {
             let method = MethodName::Other(method);
             return Ok(self.deliver(id, None, method, params, &metadata, revision));
         };
+        if known.row().kind != Kind::Request {
+            self.refuse_request(&id, &ErrorObject::method_not_found(&method));
+            let violation = Violation::OutOfPlace("a notification with an id");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
         // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [ROOT-004]
         if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
@@ -187,6 +199,7 @@ impl Client {
             return self.connection.violation(self.connection.policy.forbidden, violation);
         }
         if let Some(what) = not_offered(known, &params, client, revision) {
+            let what = what.as_str();
             self.refuse_request(&id, &ErrorObject::invalid_params(what));
             let violation = Violation::BadParameters { method: known, what };
             return self.connection.violation(self.connection.policy.forbidden, violation);
@@ -276,6 +289,10 @@ impl Client {
                 subscription: None,
             })));
         };
+        if method.row().kind != Kind::Notification {
+            let violation = Violation::OutOfPlace("a request without an id");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
         let Some(session) = &self.session else {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
             if method.row().server.phase == Phase::Always {
@@ -360,37 +377,4 @@ fn cancellation<'f>(
 
 fn ended<'f>(key: Key, outcome: Result<RawJson<'f>, Failure<'f>>) -> Event<'f> {
     Event::Ended(Ended { call: CallHandle(key), outcome })
-}
-
-/// What of a question goes beyond what this client declared.
-pub(super) fn not_offered(
-    method: Method,
-    params: &RawJson<'_>,
-    client: crate::protocol::Capabilities,
-    revision: Revision,
-) -> Option<&'static str> {
-    if revision < Revision::V2025_11_25 {
-        return None;
-    }
-    match method {
-        // MCP 2025-11-25 client/elicitation#error-handling [ELIC-004] [ELIC-006]
-        Method::ElicitationCreate => {
-            let mode = params.get("mode");
-            let (capability, what) = match mode.as_ref().map(RawJson::as_str) {
-                None | Some(r#""form""#) => {
-                    (Capability::ElicitationForm, "this client shows no forms")
-                }
-                Some(r#""url""#) => (Capability::ElicitationUrl, "this client opens no URLs"),
-                Some(_) => return Some("no such elicitation mode"),
-            };
-            (!client.contains(capability)).then_some(what)
-        }
-        // MCP 2025-11-25 client/sampling#tools-in-sampling [SAMP-007]
-        Method::SamplingCreateMessage => {
-            let tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
-            (tools && !client.contains(Capability::SamplingTools))
-                .then_some("this client samples without tools")
-        }
-        _ => None,
-    }
 }

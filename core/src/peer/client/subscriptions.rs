@@ -141,7 +141,7 @@ impl Client {
             (asked == Some(true) && server.contains(capability)).then_some(true)
         };
         let filter = &legacy.filter;
-        let mut honoured = SubscriptionFilter::default();
+        let mut honoured = SubscriptionFilter::new();
         honoured.tools_list_changed = flag(filter.tools_list_changed, Capability::ToolsListChanged);
         honoured.prompts_list_changed =
             flag(filter.prompts_list_changed, Capability::PromptsListChanged);

@@ -113,7 +113,8 @@ impl Server {
     }
 
     /// Sends a log message on behalf of `request`, or of none, if the client wants messages of
-    /// this level: of the session in the legacy era, of that request in the modern one.
+    /// this level: of the session in the legacy era, of that request in the modern one. Dropped
+    /// without an error once the request has ended.
     ///
     /// # Errors
     ///
@@ -127,6 +128,11 @@ impl Server {
         data: &D,
     ) -> Result<(), WriteError> {
         let entry = request.and_then(|request| self.connection.requests.get(request.0));
+        // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-009]: what is said for
+        // a request goes nowhere else.
+        if request.is_some() && entry.is_none() {
+            return Ok(());
+        }
         let modern = entry.filter(|entry| entry.revision.era() == Era::Modern);
         let least = match (modern, &self.session) {
             // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007] [LOG-008]

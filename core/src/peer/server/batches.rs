@@ -1,12 +1,15 @@
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{self, ErrorObject};
-use crate::peer::connection::Flow;
+use crate::peer::connection::{Flow, write_error_unread};
 use crate::peer::outbox::Lane;
 use crate::peer::slab::Key;
 use crate::{Instant, Revision};
 
 use super::{Server, Session};
+
+/// The revision that has batches.
+const BATCHES: Revision = Revision::V2025_03_26;
 
 /// A batch of requests whose answers leave together.
 #[derive(Debug)]
@@ -27,22 +30,21 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let revision = self.session.as_ref().map(Session::revision);
-        if revision.is_some_and(|revision| revision != Revision::V2025_03_26)
-            || !self.revisions.contains(Revision::V2025_03_26)
+        if revision.is_some_and(|revision| revision != BATCHES) || !self.revisions.contains(BATCHES)
         {
             return self.connection.malformed(&jsonrpc::Malformed::batch_refused(), revision);
         }
         let key = self.batches.insert(Batch { waiting: 1, answers: Vec::new() });
         let mut first = None;
         for message in batch {
-            let event = match message {
+            let flow = match message {
                 Ok(message) => {
                     if matches!(message, jsonrpc::Message::Request(_))
                         && let Some(batch) = self.batches.get_mut(key)
                     {
                         batch.waiting += 1;
                     }
-                    self.receive(message, Some(key), now)?
+                    self.receive(message, Some(key), now)
                 }
                 Err(malformed) => {
                     if let Some(error) = malformed.answer() {
@@ -50,17 +52,20 @@ impl Server {
                             batch.waiting += 1;
                         }
                         self.answer_in_batch(key, |out| {
-                            jsonrpc::write_error(out, malformed.id.as_ref(), &error);
+                            write_error_unread(out, malformed.id.as_ref(), &error, Some(BATCHES));
                         });
                     }
                     let violation = crate::peer::Violation::Malformed(malformed.reason);
-                    self.connection.violation(self.connection.policy.malformed, violation)?
+                    self.connection.violation(self.connection.policy.malformed, violation)
                 }
             };
-            match event {
-                Some(event) if first.is_none() => first = Some(event),
-                Some(event) => self.connection.events.push_back(event.into_owned()),
-                None => {}
+            match flow {
+                Ok(event) => self.connection.keep_in_order(&mut first, event),
+                Err(closed) => {
+                    self.connection.keep_first(first);
+                    self.leave_batch(Some(key));
+                    return Err(closed);
+                }
             }
         }
         self.leave_batch(Some(key));

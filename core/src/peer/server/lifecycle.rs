@@ -121,9 +121,13 @@ impl Server {
         self.answer_by_machine(incoming, &Typed(&At(&result, incoming.revision)));
     }
 
-    /// Whether any of the revisions in force needs a session.
-    pub(super) fn speaks_legacy(&self) -> bool {
-        self.revisions.iter().any(|revision| revision.era() == Era::Legacy)
+    /// Whether any of the revisions in force is of `era`.
+    pub(super) const fn speaks(&self, era: Era) -> bool {
+        let of_era = match era {
+            Era::Legacy => Revisions::LEGACY,
+            Era::Modern => Revisions::MODERN,
+        };
+        !self.revisions.intersection(of_era).is_empty()
     }
 }
 

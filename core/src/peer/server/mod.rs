@@ -16,14 +16,16 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, LoggingLevel, Method, ServerCapabilities, Side, Wire,
+    Capabilities, Implementation, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
+    Wire,
 };
 use crate::{Instant, Revision};
 
 use super::calls::Purpose;
-use super::connection::{CallOptions, Connection, Flow, MetaParts};
+use super::connection::{CallOptions, Connection, Flow, Outgoing};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
+use super::questions::{NotOffered, not_offered};
 use super::slab::Slab;
 
 pub use options::ServerOptions;
@@ -160,14 +162,18 @@ impl Server {
         now: Instant,
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
-        match parse(frame, self.connection.parse_limits()) {
+        let flow = match parse(frame, self.connection.parse_limits()) {
             Ok(Frame::Single(message)) => self.receive(message, None, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
             Err(malformed) => {
                 let revision = self.session.as_ref().map(Session::revision);
                 self.connection.malformed(&malformed, revision)
             }
+        };
+        if flow.is_err() {
+            self.settle_end();
         }
+        flow
     }
 
     /// Takes the news that the decoder found something that is no frame.
@@ -181,7 +187,11 @@ impl Server {
     ) -> Result<Option<Event<'static>>, ConnectionClosed> {
         self.connection.check_open()?;
         let revision = self.session.as_ref().map(Session::revision);
-        self.connection.frame_error(error, revision)
+        let flow = self.connection.frame_error(error, revision);
+        if flow.is_err() {
+            self.settle_end();
+        }
+        flow
     }
 
     /// Takes the end of the input.
@@ -192,6 +202,12 @@ impl Server {
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
     pub fn handle_eof(&mut self) {
         self.connection.close(CloseReason::EndOfInput);
+        self.settle_end();
+    }
+
+    /// The connection is over, but not by the application: what the machine has under way ends,
+    /// and the client, which may still read, is told so.
+    fn settle_end(&mut self) {
         self.fail_rounds();
         self.end_listening();
     }
@@ -214,6 +230,9 @@ impl Server {
             }
         }
         self.connection.keep_alive(now);
+        if self.connection.closed.is_some() {
+            self.settle_end();
+        }
     }
 
     // ------------------------------------------------------------------ from the application
@@ -234,18 +253,26 @@ impl Server {
         now: Instant,
     ) -> Result<CallHandle, CallError> {
         self.connection.check_open()?;
+        Connection::check_kind(method, Kind::Request)?;
         let Some(session) = &self.session else { return Err(CallError::NotOpen) };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
         if !session.initialized && method != Method::Ping {
             return Err(CallError::NotOpen);
         }
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
+        if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
+            let text = params.to_shared_json()?;
+            // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005] [SAMP-006]
+            if let Some(NotOffered::Capability(capability)) =
+                not_offered(method, &text, session.client, session.revision)
+            {
+                let declared_by = Side::Client;
+                return Err(Refusal::NotDeclared { method, declared_by, capability }.into());
+            }
+        }
         let method = MethodName::Known(method);
-        let parts = MetaParts::default();
-        let purpose = Purpose::Application;
-        self.connection
-            .start_call(&method, purpose, params, options, parts, false, now)
-            .map(CallHandle)
+        let outgoing = Outgoing::new(&method, Purpose::Application);
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle)
     }
 
     /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].
@@ -261,7 +288,7 @@ impl Server {
     pub fn close(&mut self) {
         self.end_listening();
         self.connection.close(CloseReason::Local);
-        self.fail_rounds();
+        self.drop_requests();
     }
 
     /// Changes what the server offers. Clients that asked for it are told which lists changed.

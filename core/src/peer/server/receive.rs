@@ -12,7 +12,7 @@ use crate::peer::metadata::{Metadata, text};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, Work};
 use crate::peer::slab::Key;
-use crate::protocol::{Capabilities, LoggingLevel, Method, Phase, Refusal, Side};
+use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Phase, Refusal, Side};
 use crate::{Era, Instant, Revision};
 
 use super::{NO_PARAMS, Server, Session};
@@ -61,8 +61,8 @@ impl Server {
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
         // before initialization is complete. Nothing else of the message matters.
-        if known == Some(Method::Ping) && self.speaks_legacy() && !mentions_modern(params.as_ref())
-        {
+        let ping = known == Some(Method::Ping) && self.speaks(Era::Legacy);
+        if ping && !(self.speaks(Era::Modern) && mentions_modern(params.as_ref())) {
             self.answer_ping(&id, batch);
             return Ok(None);
         }
@@ -78,7 +78,7 @@ impl Server {
             }
         };
         let method = known.map_or(MethodName::Other(method), MethodName::Known);
-        let modern = metadata.protocol_version.is_some();
+        let modern = metadata.protocol_version.is_some() && self.speaks(Era::Modern);
         let incoming = Incoming {
             id,
             method,
@@ -89,7 +89,8 @@ impl Server {
             batch,
         };
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-        // [VER-016]: the request says which era it is of.
+        // [VER-016]: the request says which era it is of. A server of the legacy era alone ignores
+        // what it cannot know.
         if modern { self.receive_modern(incoming, now) } else { self.receive_legacy(incoming, now) }
     }
 
@@ -104,6 +105,9 @@ impl Server {
         incoming.client = session.client;
         let server = session.server;
         if let MethodName::Known(method) = incoming.method {
+            if method.row().kind != Kind::Request {
+                return self.refuse_notification(&incoming);
+            }
             // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [RPC-018]
             let checked =
                 method.row().check(Side::Client, incoming.revision, incoming.client, server);
@@ -123,13 +127,11 @@ impl Server {
             MethodName::Known(method) if served(method) => {
                 // MCP 2026-07-28 basic/index#_meta [META-009]: without the metadata a request is
                 // malformed; for a legacy client the same answer says what to do instead.
-                ErrorObject::invalid_params(
-                    if self.revisions.iter().any(|r| r.era() == Era::Modern) {
-                        "send `initialize` first, or the protocol version and client capabilities in `_meta`"
-                    } else {
-                        "send `initialize` first"
-                    },
-                )
+                ErrorObject::invalid_params(if self.speaks(Era::Modern) {
+                    "send `initialize` first, or the protocol version and client capabilities in `_meta`"
+                } else {
+                    "send `initialize` first"
+                })
             }
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
@@ -141,6 +143,20 @@ impl Server {
     /// A request that carries its own metadata, judged by nothing else.
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009] [CAP-020]
     fn receive_modern<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+        // MCP 2026-07-28 basic/transports/stdio [BATCH-010]: one message is one line.
+        if incoming.batch.is_some() {
+            let error = ErrorObject::invalid_request("a modern request is not part of a batch");
+            self.answer_error(&incoming.id, &error, incoming.batch);
+            let violation = Violation::OutOfPlace("a modern request in a batch");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
+        if let Some(what) = incoming.metadata.modern_fault {
+            self.answer_error(&incoming.id, &ErrorObject::invalid_params(what), incoming.batch);
+            return match incoming.method {
+                MethodName::Known(method) => self.bad_parameters(method, what),
+                MethodName::Other(_) => Ok(None),
+            };
+        }
         let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
         let revision = Revision::parse(&requested)
             .filter(|revision| revision.era() == Era::Modern && self.revisions.contains(*revision));
@@ -168,12 +184,23 @@ impl Server {
             }
         };
         if let MethodName::Known(method) = incoming.method {
+            if method.row().kind != Kind::Request {
+                return self.refuse_notification(&incoming);
+            }
             let checked = method.row().check(Side::Client, revision, incoming.client, self.modern);
             if let Err(refusal) = checked {
                 return self.refuse(&incoming, refusal);
             }
         }
         self.dispatch(incoming, now)
+    }
+
+    /// Answers a request for what is only ever a notification.
+    fn refuse_notification<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
+        let error = ErrorObject::method_not_found(incoming.method.as_str());
+        self.answer_error(&incoming.id, &error, incoming.batch);
+        let violation = Violation::OutOfPlace("a notification with an id");
+        self.connection.violation(self.connection.policy.forbidden, violation)
     }
 
     /// Answers what the gate does not let through.
@@ -214,7 +241,9 @@ impl Server {
             Method::ToolsList
             | Method::PromptsList
             | Method::ResourcesList
-            | Method::ResourcesTemplatesList => {
+            | Method::ResourcesTemplatesList
+                if self.catalog.manages(method) =>
+            {
                 self.answer_list(method, &incoming);
                 Ok(None)
             }
@@ -227,6 +256,7 @@ impl Server {
                 Ok(None)
             }
             Method::SubscriptionsListen => self.listen(incoming),
+            _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
                 let subject = incoming.metadata.subject.as_deref();
                 let checked =
@@ -324,6 +354,10 @@ impl Server {
                 subscription: None,
             })));
         };
+        if method.row().kind != Kind::Notification {
+            let violation = Violation::OutOfPlace("a request without an id");
+            return self.connection.violation(self.connection.policy.forbidden, violation);
+        }
         match method {
             Method::Cancelled => return self.cancelled(&params, now),
             Method::Initialized => return self.initialized(now),
@@ -402,8 +436,12 @@ impl Server {
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {
-            Ok(key) => key,
-            Err(flow) => return flow,
+            Ok(Some(key)) => key,
+            Ok(None) => return Ok(None),
+            Err(violation) => {
+                let reaction = self.connection.policy.unknown_response;
+                return self.connection.violation(reaction, violation);
+            }
         };
         let Some(call) = self.connection.calls.remove(key) else { return Ok(None) };
         match call.purpose {

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
-use crate::peer::connection::{CallOptions, MetaParts};
+use crate::peer::connection::{CallOptions, Outgoing};
 use crate::peer::error::AnswerError;
 use crate::peer::event::{Event, Inputs, Keyed, MethodName, Request, RequestHandle};
 use crate::peer::requests::Work;
-use crate::peer::slab::Key;
+use crate::peer::slab::{Key, Slab};
 use crate::protocol::{
     At, Capabilities, Capability, InputRequest, InputRequiredResult, Map, Method,
 };
@@ -77,6 +77,8 @@ impl Server {
             Some("a question of a method that hosts do not know")
         } else if entry.rounds >= self.connection.limits.rounds_max {
             Some("more rounds of input than the limit allows")
+        } else if revision.era() == Era::Legacy && self.connection.closed.is_some() {
+            Some("the connection is over, so nobody can be asked")
         } else {
             None
         };
@@ -145,12 +147,10 @@ impl Server {
         let asked = required.input_requests.iter().flat_map(|questions| questions.iter());
         for ((_, question), index) in asked.zip(0..) {
             let Some(method) = question.method().map(MethodName::Known) else { continue };
-            let purpose = Purpose::Input { round, index };
+            let outgoing = Outgoing::new(&method, Purpose::Input { round, index });
             let params = Typed(&At(&question.params(), revision));
             let options = CallOptions::default().timeout(self.connection.timeouts.call_hard);
-            let parts = MetaParts::default();
-            let started =
-                self.connection.start_call(&method, purpose, &params, &options, parts, false, now);
+            let started = self.connection.start_call(outgoing, &params, &options, now);
             match started {
                 Ok(call) => {
                     if let Some(round) = self.rounds.get_mut(round) {
@@ -243,16 +243,27 @@ impl Server {
         }
     }
 
-    /// The connection is over: no answer will come, and none is due.
+    /// The connection is over, so what rounds wait for cannot come: the client is told so.
     pub(super) fn fail_rounds(&mut self) {
         while let Some(key) =
             self.connection.requests.find_from(0, |entry| matches!(entry.work, Work::Input { .. }))
         {
             if let Some(entry) = self.connection.requests.remove(key) {
+                let error = ErrorObject::internal("the input that this needs cannot come any more");
+                self.answer_error(&entry.id, &error, entry.batch);
+            }
+        }
+        self.rounds = Slab::new();
+    }
+
+    /// The application closed the connection: no request gets an answer any more.
+    pub(super) fn drop_requests(&mut self) {
+        while let Some(key) = self.connection.requests.find_from(0, |_| true) {
+            if let Some(entry) = self.connection.requests.remove(key) {
                 self.leave_batch(entry.batch);
             }
         }
-        self.rounds = crate::peer::slab::Slab::new();
+        self.rounds = Slab::new();
     }
 }
 

@@ -173,8 +173,13 @@ impl Server {
                     Ok(())
                 } else if uri.len() > length_max {
                     Err(ErrorObject::invalid_params("the URI is too long"))
-                } else if session.subscribed.len() >= subscribed_max {
+                } else if session.subscribed.len() >= subscribed_max
+                    && !session.subscribed.contains(&uri)
+                {
                     Err(ErrorObject::internal("too many subscriptions"))
+                } else if !self.catalog.manages(method) {
+                    session.subscribed.insert(uri);
+                    Ok(())
                 } else {
                     self.catalog
                         .check(

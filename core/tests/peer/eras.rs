@@ -1,0 +1,228 @@
+//! How a client finds out which era a server is of.
+
+use std::time::Duration;
+
+use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
+use mcp_sansio::{Era, Revisions};
+
+use crate::wire::{Wire, client};
+use crate::words::*;
+
+const SESSION: &str =
+    r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+
+fn discovered(versions: &str) -> String {
+    format!(
+        r#"{{"resultType":"complete","supportedVersions":{versions},"capabilities":{{}},"ttlMs":0,"cacheScope":"private"}}"#
+    )
+}
+
+fn expect_initialize(wire: &mut Wire<mcp_sansio::peer::Client>, id: i64, revision: &str) {
+    let message = wire.message();
+    assert_eq!(message["method"], "initialize");
+    assert_eq!(message["id"], id, "a fresh id");
+    assert_eq!(message["params"]["protocolVersion"], revision);
+    assert!(message["params"].get("_meta").is_none(), "no modern metadata: {message}");
+}
+
+fn failure(wire: &mut Wire<mcp_sansio::peer::Client>) -> OpeningFailure {
+    match wire.event() {
+        Event::Closed(CloseReason::OpeningFailed(failure)) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_probe_goes_first_and_names_the_modern_revision() {
+    // Rule: [VER-019] [VER-024] [VER-011].
+    for revisions in [Revisions::ALL, Revisions::MODERN] {
+        let mut wire = client(plain_client().revisions(revisions));
+        let message = wire.message();
+        assert_eq!(message["method"], "server/discover");
+        let meta = &message["params"]["_meta"];
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        wire.expect_silence();
+    }
+}
+
+#[test]
+fn any_error_of_no_modern_meaning_is_that_of_a_legacy_server() {
+    // Rule: [VER-022] [VER-023] [RPC-023].
+    for code in [-32601, -32602, -32600, -32603, -32000, -32001, -32003, -32004, -32700, -1, 7] {
+        let mut wire = client(plain_client());
+        wire.line();
+        wire.send(&error("1", code, ""));
+        expect_initialize(&mut wire, 2, "2025-11-25");
+        wire.send(&result("2", SESSION));
+        wire.expect(INITIALIZED);
+        assert_eq!(wire.told(), "opened at 2025-11-25", "{code}");
+        assert_eq!(wire.machine.era(), Some(Era::Legacy));
+    }
+}
+
+#[test]
+fn silence_is_that_of_a_legacy_server_and_the_late_answer_is_absorbed() {
+    // Rule: [VER-022] [CANC-002] [CANC-005].
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.advance(Duration::from_millis(4999));
+    wire.expect_silence();
+    wire.advance(Duration::from_millis(1));
+    expect_initialize(&mut wire, 2, "2025-11-25");
+    wire.expect_nothing();
+    wire.send(&error("1", -32601, ""));
+    wire.expect_silence();
+    wire.send(&result("2", SESSION));
+    wire.expect(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-11-25");
+}
+
+#[test]
+fn an_unsupported_version_is_that_of_a_modern_server() {
+    // Rule: [VER-013] [VER-021].
+    let refused = |supported: &str| {
+        let mut wire = client(plain_client());
+        wire.line();
+        let data = format!(r#","data":{{"supported":{supported},"requested":"2026-07-28"}}"#);
+        wire.send(&error("1", -32022, &data));
+        wire
+    };
+    let mut nothing = refused(r#"["2099-01-01"]"#);
+    assert!(matches!(failure(&mut nothing), OpeningFailure::NoCommonRevision(_)));
+    nothing.expect_nothing();
+    // The only common one is a legacy revision, so the handshake is the way.
+    let mut legacy = refused(r#"["2099-01-01","2025-06-18","2024-11-05"]"#);
+    expect_initialize(&mut legacy, 2, "2025-06-18");
+    // A server that refuses what it lists does not get the same question without end.
+    let mut same = refused(r#"["2026-07-28"]"#);
+    assert!(matches!(failure(&mut same), OpeningFailure::Refused(_)));
+    same.expect_nothing();
+    let mut nonsense = refused("7");
+    assert!(matches!(failure(&mut nonsense), OpeningFailure::NoCommonRevision(_)));
+}
+
+#[test]
+fn other_modern_errors_do_not_lead_to_the_handshake() {
+    // Rule: [VER-021].
+    for code in [-32020, -32021] {
+        let mut wire = client(plain_client());
+        wire.line();
+        wire.send(&error("1", code, ""));
+        assert!(matches!(failure(&mut wire), OpeningFailure::Refused(_)), "{code}");
+        wire.expect_nothing();
+    }
+}
+
+#[test]
+fn a_modern_server_lists_both_eras_and_the_modern_one_is_taken() {
+    // Rule: [VER-020] [DISC-003] [DISC-004].
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.send(&result("1", &discovered(r#"["2025-11-25","2026-07-28","2099-01-01"]"#)));
+    assert_eq!(wire.told(), "opened at 2026-07-28");
+    wire.expect_silence();
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.send(&result("1", &discovered(r#"["2025-03-26","2024-11-05"]"#)));
+    expect_initialize(&mut wire, 2, "2025-03-26");
+}
+
+#[test]
+fn a_result_that_is_no_discovery_is_that_of_a_legacy_server() {
+    // Rule: [VER-022].
+    for odd in ["{}", r#"{"supportedVersions":"2026-07-28"}"#] {
+        let mut wire = client(plain_client());
+        wire.line();
+        wire.send(&result("1", odd));
+        expect_initialize(&mut wire, 2, "2025-11-25");
+    }
+}
+
+#[test]
+fn a_modern_only_client_says_what_a_legacy_server_needs() {
+    // Rule: [VER-029].
+    let mut wire = client(plain_client().revisions(Revisions::MODERN));
+    wire.line();
+    wire.send(&error("1", -32601, ""));
+    assert_eq!(failure(&mut wire), OpeningFailure::LegacyServer);
+    assert!(OpeningFailure::LegacyServer.to_string().contains("initialize"));
+    let mut silent = client(plain_client().revisions(Revisions::MODERN));
+    silent.line();
+    silent.advance(Duration::from_secs(60));
+    assert_eq!(failure(&mut silent), OpeningFailure::TimedOut);
+}
+
+#[test]
+fn a_remembered_legacy_server_is_not_probed() {
+    // Rule: [VER-018].
+    let mut wire = client(plain_client().known_era(Era::Legacy));
+    expect_initialize(&mut wire, 1, "2025-11-25");
+    wire.send(&result("1", SESSION));
+    wire.expect(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-11-25");
+}
+
+#[test]
+fn a_remembered_legacy_server_that_refuses_the_handshake_is_asked_after_all() {
+    // Rule: [VER-018].
+    let mut wire = client(plain_client().known_era(Era::Legacy));
+    wire.line();
+    wire.send(&error("1", -32601, r#","data":{"supported":["2026-07-28"]}"#));
+    assert_eq!(wire.message()["method"], "server/discover");
+    wire.send(&result("2", &discovered(r#"["2026-07-28"]"#)));
+    assert_eq!(wire.told(), "opened at 2026-07-28");
+    assert_eq!(wire.machine.era(), Some(Era::Modern));
+}
+
+#[test]
+fn a_slow_modern_server_is_found_after_a_wrong_guess() {
+    // Rule: [VER-018] [VER-022].
+    let mut wire = client(plain_client());
+    wire.line();
+    wire.advance(Duration::from_secs(5));
+    expect_initialize(&mut wire, 2, "2025-11-25");
+    wire.send(&result("1", &discovered(r#"["2026-07-28"]"#)));
+    wire.send(&error("2", -32601, ""));
+    assert_eq!(wire.message()["method"], "server/discover");
+    wire.send(&result("3", &discovered(r#"["2026-07-28"]"#)));
+    assert_eq!(wire.told(), "opened at 2026-07-28");
+}
+
+#[test]
+fn an_initialize_refused_with_a_list_is_sent_again_once() {
+    // Rule: [VER-009].
+    let supported = |list: &str| format!(r#","data":{{"supported":{list},"requested":"x"}}"#);
+    let mut wire = client(plain_client().revisions(Revisions::LEGACY));
+    wire.line();
+    wire.send(&error("1", -32602, &supported(r#"["2024-11-05","2025-03-26"]"#)));
+    expect_initialize(&mut wire, 2, "2025-03-26");
+    wire.send(&error("2", -32602, &supported(r#"["2024-11-05"]"#)));
+    assert!(matches!(failure(&mut wire), OpeningFailure::Refused(_)));
+    let mut nothing = client(plain_client().revisions(Revisions::LEGACY));
+    nothing.line();
+    nothing.send(&error("1", -32602, &supported(r#"["2099-01-01"]"#)));
+    assert!(matches!(failure(&mut nothing), OpeningFailure::NoCommonRevision(_)));
+}
+
+#[test]
+fn an_initialize_without_an_answer_is_never_cancelled() {
+    // Rule: [CANC-002] [LIFE-008].
+    let mut wire = client(plain_client().revisions(Revisions::LEGACY));
+    wire.line();
+    wire.advance_to_deadline();
+    assert_eq!(failure(&mut wire), OpeningFailure::TimedOut);
+    wire.expect_silence();
+}
+
+#[test]
+fn a_server_that_wants_neither_era_is_reported_with_what_it_said_to_the_handshake() {
+    // Rule: [VER-018] [LIFE-008].
+    let mut wire = client(plain_client().known_era(Era::Legacy));
+    wire.line();
+    wire.send(&error("1", -32603, ""));
+    assert_eq!(wire.message()["method"], "server/discover");
+    wire.send(&error("2", -32601, ""));
+    let OpeningFailure::Refused(refused) = failure(&mut wire) else { panic!("refused") };
+    assert_eq!(refused.code.0, -32603);
+    wire.expect_nothing();
+}

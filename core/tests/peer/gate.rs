@@ -1,0 +1,283 @@
+//! What may be sent: by revision, direction and declared capability, outbound and inbound.
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{CallError, CallOptions, Event};
+use mcp_sansio::protocol::{Capabilities, Kind, Method, Refusal, Side, TABLE};
+use mcp_sansio::{Era, Revision};
+use serde_json::json;
+
+use crate::pair::Pair;
+use crate::wire::server;
+use crate::words::*;
+
+/// Methods that a machine sends by itself and never for its application.
+const OWN: [Method; 6] = [
+    Method::Initialize,
+    Method::Initialized,
+    Method::Cancelled,
+    Method::Progress,
+    Method::SubscriptionsListen,
+    Method::SubscriptionsAcknowledged,
+];
+
+#[test]
+fn what_the_table_forbids_a_client_is_not_sent() {
+    // Rule: [CAP-018] [CAP-027] [LIFE-006] [LIFE-007] [LOG-006] [PING-005] [CAP-006].
+    for revision in Revision::ALL {
+        for (options, offers) in [(bare_server(), "{}"), (full_server(), OFFERS)] {
+            let mut pair = Pair::open_at(revision, plain_client(), options);
+            let declared = Capabilities::of_server(offers, revision).unwrap();
+            for row in TABLE.iter().filter(|row| !OWN.contains(&row.method)) {
+                let open = row.check(Side::Client, revision, Capabilities::NONE, declared);
+                let call = CallOptions::default();
+                let params = RawJson::EMPTY_OBJECT;
+                let tried = match row.kind {
+                    Kind::Request => {
+                        pair.client.call(row.method, &params, &call, pair.now).map(|_| ())
+                    }
+                    Kind::Notification => pair.client.notify(row.method, &params),
+                };
+                match (tried, open) {
+                    (Ok(()), Ok(())) => {
+                        assert!(pair.client.poll_transmit().is_some(), "{}", row.method);
+                    }
+                    (Err(CallError::Forbidden(told)), Err(refusal)) => {
+                        assert_eq!(told, refusal);
+                        assert_eq!(pair.client.poll_transmit(), None, "{}", row.method);
+                    }
+                    other => panic!("{} at {revision}: {other:?}", row.method),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_table_forbids_a_server_is_not_sent() {
+    // Rule: [CAP-018] [CAP-027] [RPC-030] [ELIC-001] [SAMP-001] [ROOT-001].
+    for revision in LEGACY {
+        for declared in ["{}", r#"{"roots":{},"sampling":{},"elicitation":{}}"#] {
+            let mut wire = server_at(revision, declared, full_server());
+            let client = Capabilities::of_client(declared, revision).unwrap();
+            let offers = Capabilities::of_server(OFFERS, revision).unwrap();
+            for row in TABLE.iter().filter(|row| row.kind == Kind::Request) {
+                if OWN.contains(&row.method) {
+                    continue;
+                }
+                let open = row.check(Side::Server, revision, client, offers);
+                let params = RawJson::EMPTY_OBJECT;
+                let call = CallOptions::default();
+                let tried = wire.machine.call(row.method, &params, &call, wire.now);
+                assert_eq!(tried.is_ok(), open.is_ok(), "{} at {revision}", row.method);
+                assert_eq!(wire.machine.poll_transmit().is_some(), open.is_ok());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_request_that_arrives_nevertheless_is_not_found() {
+    // Rule: [CAP-026] [CAP-027] [RPC-018] [LOG-006] [PING-005].
+    for revision in Revision::ALL {
+        let legacy = revision.era() == Era::Legacy;
+        let mut wire =
+            if legacy { server_at(revision, "{}", bare_server()) } else { server(bare_server()) };
+        let mut refused = 0;
+        for (row, id) in TABLE.iter().zip(10..) {
+            let open = row.check(Side::Client, revision, Capabilities::NONE, Capabilities::NONE);
+            if row.kind == Kind::Notification || open.is_ok() {
+                continue;
+            }
+            let (id, method) = (id.to_string(), row.method.as_str());
+            wire.send(&if legacy { request(&id, method, "{}") } else { modern(&id, method, "") });
+            wire.expect_error(&id, -32601);
+            assert!(wire.told().starts_with("violation"));
+            refused += 1;
+        }
+        assert!(refused > 10, "{refused} at {revision}");
+    }
+}
+
+#[test]
+fn a_notification_that_may_not_come_is_reported_and_never_answered() {
+    // Rule: [RPC-013] [CAP-018].
+    let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
+    for method in [
+        "notifications/roots/list_changed",
+        "notifications/tools/list_changed",
+        "notifications/initialized",
+        "notifications/message",
+        "notifications/tasks",
+    ] {
+        wire.send(&notification(method, "{}"));
+        assert!(wire.told().starts_with("violation"), "{method}");
+        wire.expect_silence();
+    }
+    wire.send(&notification("notifications/unheard_of", "{}"));
+    wire.expect_silence();
+    let mut wire = client_at(Revision::V2025_11_25, plain_client());
+    wire.send(&notification("notifications/elicitation/complete", "{}"));
+    assert!(wire.told().starts_with("violation"));
+    wire.expect_nothing();
+}
+
+#[test]
+fn kinds_are_not_mixed_up() {
+    // Rule: [RPC-002] [RPC-012] [RPC-013] [RPC-018].
+    for revision in Revision::ALL {
+        let legacy = revision.era() == Era::Legacy;
+        let mut wire = if legacy {
+            server_at(revision, r#"{"roots":{"listChanged":true}}"#, full_server())
+        } else {
+            server(full_server())
+        };
+        for (method, id) in
+            ["notifications/cancelled", "notifications/roots/list_changed"].iter().zip(10..)
+        {
+            let id = id.to_string();
+            wire.send(&if legacy { request(&id, method, "{}") } else { modern(&id, method, "") });
+            wire.expect_error(&id, -32601);
+            assert_eq!(wire.told(), "violation: a notification with an id");
+        }
+        for method in ["tools/call", "initialize", "ping"] {
+            wire.send(&notification(method, r#"{"name":"t"}"#));
+            assert_eq!(wire.told(), "violation: a request without an id");
+            wire.expect_nothing();
+        }
+    }
+    let mut wire = client_at(Revision::V2025_11_25, host());
+    wire.send(&request("1", "notifications/tools/list_changed", "{}"));
+    wire.expect_error("1", -32601);
+    assert_eq!(wire.told(), "violation: a notification with an id");
+    wire.send(&notification("roots/list", "{}"));
+    assert_eq!(wire.told(), "violation: a request without an id");
+    wire.expect_silence();
+}
+
+#[test]
+fn a_question_that_the_client_does_not_take_is_refused_as_the_revision_says() {
+    // Rule: [CAP-027] [ROOT-004] [ELIC-006] [SAMP-007].
+    for revision in LEGACY {
+        let mut wire = client_at(revision, plain_client());
+        for (method, id) in
+            ["roots/list", "sampling/createMessage", "elicitation/create", "tools/list"]
+                .iter()
+                .zip(1..)
+        {
+            wire.send(&request(&id.to_string(), method, "{}"));
+            wire.expect_error(&id.to_string(), -32601);
+            assert!(wire.told().starts_with("violation"), "{method} at {revision}");
+        }
+    }
+    let mut wire = client_at(Revision::V2025_11_25, host());
+    for (params, id) in
+        [r#"{"mode":"url","url":"a:b","message":"m","elicitationId":"e"}"#, r#"{"mode":"odd"}"#]
+            .iter()
+            .zip(1..)
+    {
+        wire.send(&request(&id.to_string(), "elicitation/create", params));
+        wire.expect_error(&id.to_string(), -32602);
+        assert!(wire.told().starts_with("violation"));
+    }
+    wire.send(&request(
+        "3",
+        "sampling/createMessage",
+        r#"{"messages":[],"maxTokens":1,"tools":[]}"#,
+    ));
+    wire.expect_error("3", -32602);
+    // Before there were modes, the parameter means nothing.
+    let mut wire = client_at(Revision::V2025_06_18, host());
+    wire.send(&request("1", "elicitation/create", r#"{"mode":"url","message":"m"}"#));
+    assert!(wire.told().starts_with("input elicitation/create"));
+}
+
+#[test]
+fn a_modern_request_that_lacks_a_client_capability_is_told_which() {
+    // Rule: [CAP-021] [CAP-022] [CAP-025].
+    let extension = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let capabilities: mcp_sansio::protocol::ServerCapabilities =
+        serde_json::from_str(extension).unwrap();
+    let mut wire = server(bare_server().capabilities(capabilities));
+    wire.send(&modern("1", "tasks/get", r#""taskId":"t""#));
+    let refused = wire.expect_error("1", -32021);
+    assert_eq!(
+        refused["error"]["data"]["requiredCapabilities"],
+        json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } })
+    );
+    assert!(matches!(
+        wire.event(),
+        Event::Violation(mcp_sansio::peer::Violation::Forbidden(Refusal::NotDeclared { .. }))
+    ));
+    wire.send(&modern_with("2", "tasks/get", r#""taskId":"t""#, extension, ""));
+    assert!(wire.told().starts_with("request tasks/get"));
+    // Rule: [CAP-020]: what was declared before does not count.
+    wire.send(&modern("3", "tasks/get", r#""taskId":"t""#));
+    wire.expect_error("3", -32021);
+}
+
+#[test]
+fn modern_metadata_that_lacks_something_is_malformed() {
+    // Rule: [META-009] [CAP-019] [RPC-016].
+    let version = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+    let metas = [
+        format!("{{{version}}}"),
+        format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":[]}}"#),
+        format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":null}}"#),
+        r#"{"io.modelcontextprotocol/protocolVersion":7,"io.modelcontextprotocol/clientCapabilities":{}}"#.into(),
+        r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#.into(),
+        "7".into(),
+        "{}".into(),
+    ];
+    for meta in metas {
+        let mut wire = server(full_server());
+        wire.send(&request("1", "tools/call", &format!(r#"{{"name":"t","_meta":{meta}}}"#)));
+        wire.expect_error("1", -32602);
+        assert!(wire.told().starts_with("violation"), "{meta}");
+        wire.expect_silence();
+    }
+    // Rule: [META-010]: without a name it is in order.
+    let mut wire = server(full_server());
+    wire.send(&modern("1", "tools/call", r#""name":"t""#));
+    assert!(wire.told().starts_with("request"));
+}
+
+#[test]
+fn a_tool_result_that_is_a_task_needs_the_extension() {
+    // Rule: [RPC-022] [CAP-025].
+    let capabilities: mcp_sansio::protocol::ClientCapabilities =
+        serde_json::from_str(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#).unwrap();
+    let mut wire = client_at(Revision::V2026_07_28, plain_client().capabilities(capabilities));
+    let options = CallOptions::default();
+    wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+    wire.line();
+    wire.send(&result("2", r#"{"resultType":"task","taskId":"t"}"#));
+    assert!(wire.told().starts_with("ended with"));
+    wire.machine.call(Method::PromptsGet, &raw(r#"{"name":"p"}"#), &options, wire.now).unwrap();
+    wire.line();
+    wire.send(&result("3", r#"{"resultType":"task","taskId":"t"}"#));
+    assert!(wire.told().starts_with("failed: the answer is not valid"));
+}
+
+#[test]
+fn a_question_beyond_what_the_client_declared_is_not_sent() {
+    // Rule: [ELIC-005] [SAMP-006] [CAP-014] [CAP-027].
+    let cases = [
+        (
+            Method::ElicitationCreate,
+            r#"{"mode":"url","message":"m","url":"a:b","elicitationId":"e"}"#,
+        ),
+        (Method::SamplingCreateMessage, r#"{"messages":[],"maxTokens":1,"tools":[]}"#),
+    ];
+    for (method, params) in cases {
+        let declared = r#"{"sampling":{},"elicitation":{}}"#;
+        let mut wire = server_at(Revision::V2025_11_25, declared, full_server());
+        let options = CallOptions::default();
+        let called = wire.machine.call(method, &raw(params), &options, wire.now);
+        assert!(matches!(called, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+        wire.expect_silence();
+        let declared = r#"{"sampling":{"tools":{}},"elicitation":{"url":{}}}"#;
+        let mut wire = server_at(Revision::V2025_11_25, declared, full_server());
+        wire.machine.call(method, &raw(params), &options, wire.now).unwrap();
+        assert_eq!(wire.message()["method"], method.as_str());
+    }
+}

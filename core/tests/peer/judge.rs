@@ -1,0 +1,219 @@
+//! Looks over every line that a machine sends: one JSON-RPC message on one line, and valid by the
+//! official schema of the revision in force, where the specification is at hand.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use mcp_sansio::protocol::{Method, Side};
+use mcp_sansio::{Era, Revision};
+use serde_json::{Value, json};
+
+/// What is known of the connection that the lines are sent on.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    session: Option<Revision>,
+    /// The server is of the legacy era alone, so modern metadata means nothing to it.
+    pub(crate) legacy_only: bool,
+    /// The other side sent a batch, which may be answered with one before there is a session.
+    batch_heard: bool,
+    /// Ids of client requests that carry modern metadata, as JSON text.
+    modern: BTreeSet<String>,
+    /// Methods of requests that are not answered, by sender and id.
+    asked: BTreeMap<(Side, String), String>,
+    /// Ids that each side has used: in a legacy session never again.
+    used: BTreeSet<(Side, String)>,
+}
+
+impl Judge {
+    /// Panics if `line`, which `sender` sends, breaks a rule that holds for every message.
+    pub(crate) fn examine(&mut self, sender: Side, line: &str) {
+        // Rule: [STDIO-001] [STDIO-002] [RPC-014].
+        assert!(!line.contains(['\n', '\r']), "more than one line: {line:?}");
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        match &value {
+            Value::Array(messages) => {
+                let opening = self.session.is_none() && self.batch_heard;
+                let expected = self.session == Some(Revision::V2025_03_26) || opening;
+                assert!(expected, "a batch: {line}");
+                assert!(!messages.is_empty(), "an empty batch");
+                messages.iter().for_each(|message| self.message(sender, message));
+            }
+            _ => self.message(sender, &value),
+        }
+    }
+
+    /// Takes note of what the other side sends, without judging it: it may be a script.
+    pub(crate) fn hear(&mut self, sender: Side, line: &str) {
+        let Ok(value) = serde_json::from_str::<Value>(line) else { return };
+        self.batch_heard |= value.is_array();
+        let messages = match &value {
+            Value::Array(messages) => messages.as_slice(),
+            single => core::slice::from_ref(single),
+        };
+        messages.iter().for_each(|message| self.note(sender, message));
+    }
+
+    fn note(&mut self, sender: Side, message: &Value) {
+        let id = message.get("id").map(Value::to_string);
+        match (message.get("method").and_then(Value::as_str), id) {
+            (Some(method), Some(id)) => {
+                if meta_revision(message).is_some() && !self.legacy_only {
+                    self.modern.insert(id.clone());
+                }
+                self.asked.insert((sender, id), method.into());
+            }
+            (None, Some(id)) => {
+                let method = self.asked.remove(&(peer(sender), id));
+                if method.as_deref() == Some("initialize")
+                    && let Some(version) = message.pointer("/result/protocolVersion")
+                {
+                    self.session = version.as_str().and_then(Revision::parse);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, sender: Side, message: &Value) {
+        // Rule: [RPC-001].
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        let members = message.as_object().unwrap();
+        let id = members.get("id");
+        let modern = match id {
+            Some(id) if members.contains_key("method") => {
+                // Rule: [RPC-002] [RPC-003].
+                assert!(id.is_i64() || id.is_string(), "the id of {message}");
+                let modern = meta_revision(message).is_some();
+                // Rule: [RPC-004].
+                let fresh = self.used.insert((sender, id.to_string()));
+                assert!(fresh, "an id is used again: {message}");
+                modern
+            }
+            Some(id) => sender == Side::Server && self.modern.contains(&id.to_string()),
+            None => false,
+        };
+        if members.contains_key("method") {
+            self.call(sender, message, modern);
+        } else {
+            self.response(sender, message, modern);
+        }
+        self.note(sender, message);
+    }
+
+    fn call(&self, sender: Side, message: &Value, modern: bool) {
+        let method = message["method"].as_str().expect("a method is a string");
+        // Rule: [RPC-011].
+        assert!(message.get("params").is_none_or(Value::is_object), "{message}");
+        let request = message.get("id").is_some();
+        let revision = self.revision(modern, message);
+        if revision.is_some_and(|revision| revision.era() == Era::Modern) {
+            // Rule: [RPC-030].
+            assert!(!(request && sender == Side::Server), "a modern server asks: {message}");
+        }
+        let Some(known) = Method::parse(method) else { return };
+        let definition = match (sender, request) {
+            (Side::Client, true) => "ClientRequest",
+            (Side::Client, false) => "ClientNotification",
+            (Side::Server, true) => "ServerRequest",
+            (Side::Server, false) => "ServerNotification",
+        };
+        if let Some(revision) = revision {
+            valid(revision, "JSONRPCMessage", message);
+            if !known.as_str().starts_with("tasks/") {
+                valid(revision, definition, message);
+            }
+        }
+    }
+
+    fn response(&self, sender: Side, message: &Value, modern: bool) {
+        // Rule: [RPC-007].
+        let (result, error) = (message.get("result"), message.get("error"));
+        assert!(result.is_some() != error.is_some(), "one of result and error: {message}");
+        let id = message.get("id").map(Value::to_string);
+        let method = id.and_then(|id| self.asked.get(&(peer(sender), id))).map(String::as_str);
+        if sender == Side::Client {
+            // Rule: [RPC-031]: a client answers in a legacy session, and pings while it opens.
+            let answers = self.session.is_some() || method == Some("ping") || error.is_some();
+            assert!(answers, "a modern client answers: {message}");
+        }
+        let revision = match result.and_then(|result| result.get("protocolVersion")) {
+            Some(version) if method == Some("initialize") => {
+                version.as_str().and_then(Revision::parse)
+            }
+            _ => self.revision(modern, message),
+        };
+        let Some(revision) = revision else { return };
+        if let Some(result) = result {
+            // Rule: [RPC-010] [RPC-019].
+            assert!(result.is_object(), "{message}");
+            assert_eq!(result.get("resultType").is_some(), modern, "{message}");
+            match method {
+                Some("initialize") => valid(revision, "InitializeResult", result),
+                Some("server/discover") => valid(revision, "DiscoverResult", result),
+                Some("ping" | "logging/setLevel" | "resources/subscribe") => {
+                    valid(revision, "EmptyResult", result);
+                }
+                _ => {}
+            }
+        }
+        // The schemas before 2025-11-25 cannot say that an id was unreadable; JSON-RPC says null.
+        if message.get("id").is_none_or(Value::is_null) && revision < Revision::V2025_11_25 {
+            return;
+        }
+        valid(revision, "JSONRPCMessage", message);
+    }
+
+    fn revision(&self, modern: bool, message: &Value) -> Option<Revision> {
+        if modern {
+            return Some(Revision::V2026_07_28);
+        }
+        meta_revision(message).or(self.session)
+    }
+}
+
+const fn peer(role: Side) -> Side {
+    match role {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
+
+fn meta_revision(message: &Value) -> Option<Revision> {
+    let version = message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion")?;
+    version.as_str().and_then(Revision::parse)
+}
+
+/// Panics if `value` is not valid against a definition of the revision's schema.
+fn valid(revision: Revision, definition: &'static str, value: &Value) {
+    type Key = (Revision, &'static str);
+    thread_local! {
+        static VALIDATORS: RefCell<BTreeMap<Key, Option<Validator>>> = RefCell::default();
+    }
+    VALIDATORS.with_borrow_mut(|validators| {
+        let validator = validators
+            .entry((revision, definition))
+            .or_insert_with(|| compile(revision, definition));
+        let Some(validator) = validator else { return };
+        let faults: Vec<_> = validator.iter_errors(value).map(|fault| fault.to_string()).collect();
+        assert!(faults.is_empty(), "not a {definition} of {revision}: {value}\n{faults:#?}");
+    });
+}
+
+fn compile(revision: Revision, definition: &str) -> Option<Validator> {
+    let path = folder()?.join(revision.as_str()).join("schema.json");
+    let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let keyword = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
+    assert!(schema[keyword].get(definition).is_some(), "no {definition} at {revision}");
+    schema["allOf"] = json!([{ "$ref": format!("#/{keyword}/{definition}") }]);
+    Some(jsonschema::validator_for(&schema).unwrap())
+}
+
+/// The folder with the specification, or `None` where it is not at hand.
+fn folder() -> Option<PathBuf> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
+    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
+    folder.join("requirements.tsv").is_file().then_some(folder)
+}

@@ -1,0 +1,146 @@
+//! How a connection opens at each revision, as transcripts, and what may be said before it is open.
+
+use mcp_sansio::peer::{CallError, CallOptions};
+use mcp_sansio::protocol::Method;
+use mcp_sansio::{Instant, Revision, Revisions};
+
+use crate::pair::Pair;
+use crate::wire::{client, server};
+use crate::words::*;
+
+fn opening(revisions: Revisions) -> String {
+    let server = full_server().instructions("Be kind.");
+    let mut pair = Pair::new(host().revisions(revisions), server);
+    pair.drive();
+    let session = pair.client.session().unwrap();
+    assert_eq!(session.instructions(), Some("Be kind."));
+    assert_eq!(session.server_info().unwrap().as_str(), r#"{"name":"s","version":"1"}"#);
+    pair.take_transcript()
+}
+
+#[test]
+fn a_handshake_opens_the_oldest_session() {
+    // Rule: [LIFE-001] [LIFE-002] [LIFE-003] [VER-003] [CAP-007] [CAP-009] [CAP-018].
+    insta::assert_snapshot!(opening(Revisions::only(Revision::V2024_11_05)));
+}
+
+#[test]
+fn a_handshake_opens_the_newest_session() {
+    // Rule: [LIFE-001] [LIFE-002] [LIFE-003] [VER-002] [CAP-011].
+    insta::assert_snapshot!(opening(Revisions::only(Revision::V2025_11_25)));
+}
+
+#[test]
+fn a_discovery_opens_a_modern_connection() {
+    // Rule: [DISC-001] [DISC-002] [VER-019] [VER-020] [META-008] [META-010] [META-011] [CAP-008].
+    insta::assert_snapshot!(opening(Revisions::ALL));
+}
+
+#[test]
+fn nothing_is_called_before_the_connection_is_open() {
+    // Rule: [LIFE-004].
+    let mut wire = client(plain_client());
+    wire.line();
+    let options = CallOptions::default();
+    let called = wire.machine.call(Method::Ping, &raw("{}"), &options, wire.now);
+    assert!(matches!(called, Err(CallError::NotOpen)));
+    assert!(matches!(
+        wire.machine.notify(Method::RootsListChanged, &raw("{}")),
+        Err(CallError::NotOpen)
+    ));
+    wire.expect_silence();
+}
+
+#[test]
+fn a_ping_is_answered_before_the_session_is_open() {
+    // Rule: [PING-001].
+    for revision in LEGACY {
+        let mut wire = client(plain_client().revisions(Revisions::only(revision)));
+        wire.line();
+        wire.send(&request(r#""p""#, "ping", "{}"));
+        wire.expect(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#);
+    }
+    let mut wire = server(bare_server());
+    wire.send(&request("7", "ping", "{}"));
+    wire.expect(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+    wire.send(&initialize("2025-11-25", "{}"));
+    wire.line();
+    wire.send(&request("8", "ping", "{}"));
+    wire.expect(r#"{"jsonrpc":"2.0","id":8,"result":{}}"#);
+    wire.expect_silence();
+}
+
+#[test]
+fn a_server_asks_nothing_but_pings_before_initialized() {
+    // Rule: [LIFE-005].
+    for revision in LEGACY {
+        let mut wire = server(bare_server());
+        wire.send(&initialize(revision.as_str(), r#"{"roots":{}}"#));
+        wire.line();
+        let options = CallOptions::default();
+        let called = wire.machine.call(Method::RootsList, &raw("{}"), &options, wire.now);
+        assert!(matches!(called, Err(CallError::NotOpen)));
+        wire.machine.call(Method::Ping, &raw("{}"), &options, wire.now).unwrap();
+        wire.expect(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#);
+        wire.send(INITIALIZED);
+        assert_eq!(wire.told(), format!("opened at {revision}"));
+        wire.machine.call(Method::RootsList, &raw("{}"), &options, wire.now).unwrap();
+        assert_eq!(wire.message()["method"], "roots/list");
+    }
+}
+
+#[test]
+fn a_session_is_initialized_once() {
+    // Rule: [VER-007] [LIFE-001].
+    let mut wire = server_at(Revision::V2025_11_25, "{}", bare_server());
+    wire.send(&initialize("2025-06-18", "{}").replace(r#""id":1"#, r#""id":2"#));
+    wire.expect_error("2", -32600);
+    assert_eq!(wire.told(), "violation: the session is initialized already");
+    assert_eq!(wire.machine.session().unwrap().revision(), Revision::V2025_11_25);
+    wire.send(INITIALIZED);
+    assert!(wire.told().starts_with("violation"));
+    wire.expect_silence();
+}
+
+#[test]
+fn an_initialize_that_cannot_be_read_may_be_sent_again() {
+    // Rule: [LIFE-001] [RPC-016].
+    let mut wire = server(bare_server());
+    for params in [
+        "{}",
+        r#"{"protocolVersion":1,"capabilities":{}}"#,
+        r#"{"protocolVersion":"2025-11-25","capabilities":[]}"#,
+    ] {
+        wire.send(&request("1", "initialize", params));
+        wire.expect_error("1", -32602);
+        assert!(wire.told().starts_with("violation: `initialize`"), "{params}");
+    }
+    wire.send(&initialize("2025-11-25", "{}"));
+    assert_eq!(wire.message()["result"]["protocolVersion"], "2025-11-25");
+}
+
+#[test]
+fn the_client_learns_what_the_server_says_of_itself() {
+    // Rule: [LIFE-019].
+    let mut wire = client_at(Revision::V2025_11_25, plain_client());
+    let session = wire.machine.session().unwrap();
+    assert_eq!(session.server_capabilities_json().as_str(), OFFERS);
+    assert_eq!(session.instructions(), None);
+    assert_eq!(wire.now, Instant::ZERO);
+    wire.expect_silence();
+}
+
+#[test]
+fn an_anonymous_pair_names_itself_only_in_the_handshake() {
+    // Rule: [META-010] [META-011].
+    let mut pair = Pair::new(plain_client().anonymous(), bare_server().anonymous());
+    pair.drive();
+    assert_eq!(pair.client.session().unwrap().server_info(), None);
+    let transcript = pair.take_transcript();
+    assert!(!transcript.contains("clientInfo") && !transcript.contains("serverInfo"));
+    let legacy = plain_client().anonymous().revisions(Revisions::LEGACY);
+    let mut pair = Pair::new(legacy, bare_server().anonymous());
+    pair.drive();
+    let transcript = pair.take_transcript();
+    assert!(transcript.contains("clientInfo") && transcript.contains("serverInfo"));
+}

@@ -1,0 +1,28 @@
+//! The two machines, each against a script and both against each other.
+
+mod judge;
+mod machine;
+mod pair;
+mod wire;
+mod words;
+
+mod batches;
+mod calls;
+mod cancellation;
+mod closing;
+mod contract;
+mod duplicates;
+mod eras;
+mod gate;
+mod input_rounds;
+mod input_rounds_wire;
+mod keep_alive;
+mod lifecycle;
+mod logging;
+mod misbehaving_client_peer;
+mod misbehaving_server_peer;
+mod progress;
+mod random;
+mod subscriptions;
+mod timeouts;
+mod versions;

@@ -1,0 +1,143 @@
+//! A server against clients that break rules: answered where there is an answer, and survived.
+
+use mcp_sansio::Revision;
+use mcp_sansio::framing::FrameError;
+use mcp_sansio::peer::{Event, Limits};
+
+use crate::wire::{Wire, server};
+use crate::words::*;
+
+fn is_alive(wire: &mut Wire<mcp_sansio::peer::Server>) {
+    wire.expect_silence();
+    wire.send(&modern("77", "tools/call", r#""name":"t""#));
+    let Event::Request(request) = wire.event() else { panic!("a request") };
+    wire.machine.respond_with(request.handle, &raw("{}")).unwrap();
+    assert_eq!(wire.message()["id"], 77);
+    wire.expect_silence();
+}
+
+#[test]
+fn a_wrong_first_message_is_answered_and_survived() {
+    // Rule: [LIFE-001] [RPC-016] [RPC-018] [META-009] [RPC-013].
+    let requests = [
+        (request("1", "tools/list", "{}"), -32602),
+        (request("1", "unheard/of", "{}"), -32601),
+        (request("1", "resources/subscribe", r#"{"uri":"a:1"}"#), -32602),
+        (request("1", "roots/list", "{}"), -32601),
+    ];
+    for (line, code) in requests {
+        let mut wire = server(full_server());
+        wire.send(&line);
+        wire.expect_error("1", code);
+        assert!(wire.told().starts_with("violation"), "{line}");
+        is_alive(&mut wire);
+    }
+    for line in [INITIALIZED, &notification("notifications/progress", "{}")] {
+        let mut wire = server(full_server());
+        wire.send(line);
+        assert!(wire.told().starts_with("violation"), "{line}");
+        is_alive(&mut wire);
+    }
+    let mut wire = server(full_server());
+    wire.send(&result("1", "{}"));
+    assert!(wire.told().starts_with("violation"));
+    is_alive(&mut wire);
+}
+
+#[test]
+fn what_is_no_message_is_answered_with_the_right_code() {
+    // Rule: [RPC-001] [RPC-002] [RPC-003] [RPC-007] [RPC-009] [RPC-011] [RPC-017].
+    let cases: [(&str, Option<(&str, i64)>); 12] = [
+        ("{", Some(("none", -32700))),
+        ("\u{1}", Some(("none", -32700))),
+        ("5", Some(("none", -32600))),
+        ("{}", Some(("none", -32600))),
+        (r#"{"id":3,"method":"ping"}"#, Some(("3", -32600))),
+        (r#"{"jsonrpc":"1.0","id":3,"method":"ping"}"#, Some(("3", -32600))),
+        (r#"{"jsonrpc":"2.0","id":3,"method":7}"#, Some(("3", -32600))),
+        (r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":[1]}"#, Some(("3", -32600))),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Some(("none", -32600))),
+        (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Some(("none", -32600))),
+        (r#"{"jsonrpc":"2.0","id":3,"result":{},"error":{}}"#, None),
+        (r#"{"jsonrpc":"2.0","method":"notifications/x","params":1}"#, None),
+    ];
+    for (line, answer) in cases {
+        let mut wire = server(full_server());
+        wire.send(line);
+        if let Some((id, code)) = answer {
+            wire.expect_error(id, code);
+        }
+        assert!(wire.told().starts_with("violation: malformed message"), "{line}");
+        is_alive(&mut wire);
+    }
+}
+
+#[test]
+fn an_error_without_an_id_is_spelled_as_the_revision_has_it() {
+    // Rule: [RPC-009].
+    for revision in LEGACY {
+        let mut wire = server_at(revision, "{}", full_server());
+        wire.send("{");
+        let id = if revision < Revision::V2025_11_25 { "null" } else { "none" };
+        wire.expect_error(id, -32700);
+    }
+}
+
+#[test]
+fn frames_that_are_none_are_reported_and_survived() {
+    // Rule: [RPC-017].
+    let mut wire = server(full_server());
+    wire.send_error(FrameError::TooLong { limit: 9 });
+    wire.expect_error("none", -32700);
+    assert_eq!(wire.told(), "violation: a frame of more than 9 bytes was skipped");
+    wire.send_error(FrameError::Truncated { length: 4 });
+    wire.expect_error("none", -32700);
+    assert_eq!(wire.told(), "violation: the input ended 4 bytes into a frame");
+    is_alive(&mut wire);
+}
+
+#[test]
+fn nesting_beyond_the_limit_is_refused() {
+    let mut wire = server(full_server());
+    wire.send(&format!("{}{}", "[".repeat(200), "]".repeat(200)));
+    wire.expect_error("none", -32700);
+    assert!(wire.told().contains("nested deeper"));
+    is_alive(&mut wire);
+}
+
+#[test]
+fn requests_beyond_the_limit_are_refused_and_none_is_lost() {
+    let mut limits = Limits::DEFAULT;
+    limits.requests_in_flight_max = 2;
+    let mut wire = server(full_server().limits(limits));
+    for id in ["1", "2", "3"] {
+        wire.send(&modern(id, "tools/call", r#""name":"t""#));
+    }
+    wire.expect_error("3", -32603);
+    for _ in 0..2 {
+        let Event::Request(request) = wire.event() else { panic!("a request") };
+        wire.machine.respond_with(request.handle, &raw("{}")).unwrap();
+    }
+    assert_eq!(wire.told(), "violation: more requests in flight than this side accepts");
+    wire.line();
+    wire.line();
+    is_alive(&mut wire);
+}
+
+#[test]
+fn a_flood_makes_the_server_congested_but_loses_nothing() {
+    let mut limits = Limits::DEFAULT;
+    limits.transmit_bytes_max = 100;
+    let mut server = mcp_sansio::peer::Server::new(bare_server().limits(limits), 0);
+    let mut pings = 0;
+    while !server.is_congested() {
+        let line = request(&pings.to_string(), "ping", "{}");
+        assert!(
+            server.handle_message(line.as_bytes(), mcp_sansio::Instant::ZERO).unwrap().is_none()
+        );
+        pings += 1;
+    }
+    let sent = server.poll_transmit().unwrap();
+    assert_eq!(sent.split(|byte| *byte == b'\n').count(), pings + 1);
+    assert!(!server.is_congested());
+}

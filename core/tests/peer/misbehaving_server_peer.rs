@@ -1,0 +1,126 @@
+//! A client against servers that break rules: reported and survived, and never answered where a
+//! client has no voice.
+
+use mcp_sansio::framing::FrameError;
+use mcp_sansio::peer::{CallOptions, Client, Policy, Reaction};
+use mcp_sansio::protocol::Method;
+use mcp_sansio::{Revision, Revisions};
+
+use crate::wire::{Wire, client};
+use crate::words::*;
+
+fn called(revision: Revision) -> Wire<Client> {
+    let mut wire = client_at(revision, host());
+    let options = CallOptions::default();
+    wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+    wire.line();
+    wire
+}
+
+fn is_alive(mut wire: Wire<Client>) {
+    wire.expect_silence();
+    wire.send(&result("2", "{}"));
+    assert_eq!(wire.told(), "ended with {}");
+    wire.expect_silence();
+}
+
+#[test]
+fn a_modern_servers_request_is_reported_and_never_answered() {
+    // Rule: [RPC-030] [RPC-031] [LIFE-017].
+    for method in ["ping", "roots/list", "sampling/createMessage", "unheard/of"] {
+        let mut wire = called(Revision::V2026_07_28);
+        wire.send(&request("9", method, "{}"));
+        assert_eq!(wire.told(), "violation: a request of a modern server");
+        is_alive(wire);
+    }
+}
+
+#[test]
+fn noise_is_reported_and_not_answered() {
+    // Rule: [RPC-001] [RPC-017].
+    for revision in Revision::ALL {
+        for noise in [
+            "Listening on port 80",
+            "{}",
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            "null",
+            "\"x\"",
+            r#"{"jsonrpc":"2.0","id":2,"result":[]}"#,
+        ] {
+            let mut wire = called(revision);
+            wire.send(noise);
+            assert!(wire.told().starts_with("violation: malformed"), "{noise}");
+            is_alive(wire);
+        }
+        let mut wire = called(revision);
+        wire.send_error(FrameError::TooLong { limit: 7 });
+        assert!(wire.told().starts_with("violation"));
+        wire.send_error(FrameError::Truncated { length: 7 });
+        assert!(wire.told().starts_with("violation"));
+        is_alive(wire);
+    }
+}
+
+#[test]
+fn noise_before_the_answer_does_not_hinder_the_opening() {
+    // Rule: [LIFE-003].
+    let mut wire = client(plain_client().revisions(Revisions::LEGACY));
+    wire.line();
+    wire.send("npm WARN deprecated");
+    assert!(wire.told().starts_with("violation"));
+    wire.send(&notification("notifications/message", r#"{"level":"info","data":1}"#));
+    wire.expect_silence();
+    wire.send(&notification("notifications/tools/list_changed", "{}"));
+    assert!(wire.told().starts_with("violation"));
+    wire.send(&request("1", "roots/list", "{}"));
+    wire.expect_error("1", -32600);
+    assert!(wire.told().starts_with("violation"));
+    wire.send(&result("1", r#"{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#));
+    wire.expect(INITIALIZED);
+    assert_eq!(wire.told(), "opened at 2025-06-18");
+}
+
+#[test]
+fn questions_beyond_the_limit_are_refused() {
+    let mut limits = mcp_sansio::peer::Limits::DEFAULT;
+    limits.requests_in_flight_max = 1;
+    let mut wire = client_at(Revision::V2025_11_25, host().limits(limits));
+    wire.send(&request("1", "roots/list", "{}"));
+    wire.send(&request("2", "roots/list", "{}"));
+    wire.expect_error("2", -32603);
+    assert!(wire.told().starts_with("input"));
+    assert!(wire.told().starts_with("violation"));
+}
+
+#[test]
+fn the_policy_may_close_instead() {
+    type Break = (fn(&mut Policy), String);
+    let breaks: [Break; 3] = [
+        (|policy| policy.malformed = Reaction::Close, "noise".into()),
+        (|policy| policy.forbidden = Reaction::Close, request("9", "tools/list", "{}")),
+        (|policy| policy.unknown_response = Reaction::Close, result("9", "{}")),
+    ];
+    for (change, line) in breaks {
+        let mut policy = Policy::default();
+        change(&mut policy);
+        let mut wire = client_at(Revision::V2025_11_25, host().policy(policy));
+        assert!(wire.try_send(&line).is_err());
+        assert!(wire.told().starts_with("closed: closed because of a violation"), "{line}");
+        assert!(wire.try_send(&line).is_err());
+        wire.expect_no_event();
+    }
+}
+
+#[test]
+fn an_answer_with_an_error_code_of_the_client_is_one_that_the_revision_has() {
+    // Rule: [RPC-025] [RPC-026] [SAMP-012].
+    use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+    let mut wire = client_at(Revision::V2025_11_25, host());
+    for (given, sent) in [(-32022, -32603), (-1, -1), (-32602, -32602)] {
+        wire.send(&request("1", "roots/list", "{}"));
+        let mcp_sansio::peer::Event::Input(input) = wire.event() else { panic!("an input") };
+        let error = ErrorObject::new(ErrorCode(given), "no");
+        wire.machine.refuse_input(input.handle, error).unwrap();
+        wire.expect_error("1", sent);
+    }
+}

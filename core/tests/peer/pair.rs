@@ -1,0 +1,220 @@
+//! A client and a server, the bytes between them, and one clock that jumps.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::time::Duration;
+
+use mcp_sansio::framing::LineDecoder;
+use mcp_sansio::peer::{
+    Client, ClientOptions, Ended, Event, Input, Request, Server, ServerOptions,
+};
+use mcp_sansio::protocol::Side;
+use mcp_sansio::{Instant, Revision};
+
+use crate::judge::Judge;
+use crate::machine::{Machine, describe};
+use crate::wire::assert_progress;
+
+/// Both sides of a connection.
+pub(crate) struct Pair {
+    pub(crate) client: Client,
+    pub(crate) server: Server,
+    pub(crate) now: Instant,
+    pub(crate) client_events: VecDeque<Event<'static>>,
+    pub(crate) server_events: VecDeque<Event<'static>>,
+    to_server: LineDecoder<'static>,
+    to_client: LineDecoder<'static>,
+    judge: Judge,
+    transcript: String,
+}
+
+/// More steps than any test needs.
+const STEPS_MAX: usize = 10_000;
+
+impl Pair {
+    pub(crate) fn new(client: ClientOptions, server: ServerOptions) -> Self {
+        Self {
+            client: Client::new(client, 0, Instant::ZERO),
+            server: Server::new(server, 0),
+            now: Instant::ZERO,
+            client_events: VecDeque::new(),
+            server_events: VecDeque::new(),
+            to_server: LineDecoder::growing(1 << 20),
+            to_client: LineDecoder::growing(1 << 20),
+            judge: Judge::default(),
+            transcript: String::new(),
+        }
+    }
+
+    /// A pair that is ready for use at `revision`; its transcript starts there.
+    pub(crate) fn open_at(
+        revision: Revision,
+        client: ClientOptions,
+        server: ServerOptions,
+    ) -> Self {
+        let client = client.revisions(mcp_sansio::Revisions::only(revision));
+        let mut pair = Self::new(client, server);
+        pair.drive();
+        assert_eq!(pair.client.session().expect("an open session").revision(), revision);
+        pair.client_events.clear();
+        pair.server_events.clear();
+        pair.transcript.clear();
+        pair
+    }
+
+    /// Moves what each side has to send, once, in reads of at most `piece` bytes; whether anything
+    /// happened.
+    pub(crate) fn step_in_pieces(&mut self, piece: usize) -> bool {
+        let told = self.pull_events();
+        let sent = {
+            let Self { client, server, now, server_events, to_server, judge, transcript, .. } =
+                self;
+            carry(client, server, to_server, piece, *now, judge, transcript, server_events)
+        };
+        let answered = {
+            let Self { client, server, now, client_events, to_client, judge, transcript, .. } =
+                self;
+            carry(server, client, to_client, piece, *now, judge, transcript, client_events)
+        };
+        self.pull_events() || told || sent || answered
+    }
+
+    /// Moves bytes until neither side has anything to send or to tell.
+    pub(crate) fn drive(&mut self) {
+        self.drive_in_pieces(usize::MAX);
+    }
+
+    pub(crate) fn drive_in_pieces(&mut self, piece: usize) {
+        for _ in 0..STEPS_MAX {
+            if !self.step_in_pieces(piece) {
+                return;
+            }
+        }
+        panic!("never became idle:\n{}", self.transcript);
+    }
+
+    /// Lets time pass, wakes both sides, and moves bytes until both are idle.
+    pub(crate) fn advance(&mut self, duration: Duration) {
+        self.now = self.now + duration;
+        self.client.handle_timeout(self.now);
+        self.server.handle_timeout(self.now);
+        self.pull_events();
+        assert_progress(&self.client, self.now);
+        assert_progress(&self.server, self.now);
+        self.drive();
+    }
+
+    /// The earlier of the two deadlines.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        [self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// What was sent and told since the start, or the last time.
+    pub(crate) fn take_transcript(&mut self) -> String {
+        core::mem::take(&mut self.transcript)
+    }
+
+    fn pull_events(&mut self) -> bool {
+        let Self { client, server, now, client_events, server_events, transcript, .. } = self;
+        let told = pull(client, *now, transcript, client_events);
+        pull(server, *now, transcript, server_events) || told
+    }
+
+    /// The request that the server's application is to answer next; other events before it go.
+    #[track_caller]
+    pub(crate) fn request(&mut self) -> Request<'static> {
+        while let Some(event) = self.server_events.pop_front() {
+            if let Event::Request(request) = event {
+                return request;
+            }
+        }
+        panic!("no request:\n{}", self.transcript);
+    }
+
+    /// The question that the client's host is to answer next; other events before it go.
+    #[track_caller]
+    pub(crate) fn input(&mut self) -> Input<'static> {
+        while let Some(event) = self.client_events.pop_front() {
+            if let Event::Input(input) = event {
+                return input;
+            }
+        }
+        panic!("no input:\n{}", self.transcript);
+    }
+
+    /// The next end of a call at the client; other events before it go.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> Ended<'static> {
+        while let Some(event) = self.client_events.pop_front() {
+            if let Event::Ended(ended) = event {
+                return ended;
+            }
+        }
+        panic!("no call ended:\n{}", self.transcript);
+    }
+}
+
+const fn letter(role: Side) -> char {
+    match role {
+        Side::Client => 'C',
+        Side::Server => 'S',
+    }
+}
+
+fn write(transcript: &mut String, now: Instant, role: Side, kind: char, text: &str) {
+    let millis = now.as_nanos() / 1_000_000;
+    writeln!(transcript, "{millis:>6}ms {}{kind} {text}", letter(role)).unwrap();
+}
+
+fn pull<M: Machine>(
+    machine: &mut M,
+    now: Instant,
+    transcript: &mut String,
+    events: &mut VecDeque<Event<'static>>,
+) -> bool {
+    let before = events.len();
+    while let Some(event) = machine.event() {
+        write(transcript, now, M::ROLE, '!', &describe(&event));
+        events.push_back(event);
+    }
+    events.len() > before
+}
+
+/// Carries what `from` has to send to `to`, in reads of at most `piece` bytes.
+#[expect(clippy::too_many_arguments, reason = "parts of a pair that are borrowed apart")]
+fn carry<F: Machine, T: Machine>(
+    from: &mut F,
+    to: &mut T,
+    decoder: &mut LineDecoder<'_>,
+    piece: usize,
+    now: Instant,
+    judge: &mut Judge,
+    transcript: &mut String,
+    events: &mut VecDeque<Event<'static>>,
+) -> bool {
+    let Some(bytes) = from.transmit() else { return false };
+    assert!(bytes.ends_with(b"\n"), "whole lines");
+    for line in bytes.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n') {
+        let line = core::str::from_utf8(line).expect("UTF-8");
+        judge.examine(F::ROLE, line);
+        write(transcript, now, F::ROLE, '>', line);
+    }
+    for mut read in bytes.chunks(piece.min(bytes.len())) {
+        while !read.is_empty() {
+            read = &read[decoder.feed(read)..];
+            while let Some(frame) = decoder.next_frame() {
+                let event = match frame {
+                    Ok(frame) => to.take(frame, now),
+                    Err(error) => to.take_error(error),
+                };
+                // A side that is closed takes nothing more; its end is an event of its own.
+                if let Ok(Some(event)) = event {
+                    write(transcript, now, T::ROLE, '!', &describe(&event));
+                    events.push_back(event);
+                }
+                pull(to, now, transcript, events);
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,263 @@
+//! Subscriptions: one way for the application, two on the wire.
+
+use mcp_sansio::Revision;
+use mcp_sansio::catalog::Changes;
+use mcp_sansio::peer::{CallHandle, Event, Failure, Subscribed};
+use mcp_sansio::protocol::SubscriptionFilter;
+use serde_json::json;
+
+use crate::pair::Pair;
+use crate::wire::server;
+use crate::words::*;
+
+fn everything() -> SubscriptionFilter {
+    SubscriptionFilter::new()
+        .tools_list_changed(true)
+        .prompts_list_changed(true)
+        .resources_list_changed(true)
+        .resource_subscriptions(["a:1".into(), "a:2".into()])
+}
+
+fn subscribe(pair: &mut Pair, filter: &SubscriptionFilter) -> Subscribed {
+    let subscription = pair.client.subscribe(filter, pair.now).unwrap();
+    pair.drive();
+    let Some(Event::Subscribed(subscribed)) = pair.client_events.pop_front() else {
+        panic!("not subscribed:\n{}", pair.take_transcript())
+    };
+    assert_eq!(subscribed.subscription, subscription);
+    subscribed
+}
+
+fn all_changes() -> Changes {
+    Changes { tools: true, prompts: true, resources: true }
+}
+
+fn notifications(pair: &mut Pair) -> Vec<(String, Option<CallHandle>)> {
+    pair.drive();
+    pair.client_events
+        .drain(..)
+        .map(|event| match event {
+            Event::Notification(told) => (told.method.as_str().into(), told.subscription),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_subscription_brings_changes_in_both_eras() {
+    // Rule: [SUBS-001] [SUBS-003] [SUBS-004] [SUBS-005] [SUBS-006] [META-012] [RSRC-004] [RSRC-005].
+    // Rule: [TOOL-005] [PRMT-010] [RSRC-006].
+    for revision in Revision::ALL {
+        let mut pair = Pair::open_at(revision, plain_client(), full_server());
+        let subscribed = subscribe(&mut pair, &everything());
+        assert_eq!(subscribed.honoured, everything());
+        pair.server.announce(all_changes());
+        pair.server.resource_updated("a:2");
+        pair.server.resource_updated("a:3");
+        let handle = Some(subscribed.subscription);
+        let expected = [
+            ("notifications/tools/list_changed".into(), handle),
+            ("notifications/prompts/list_changed".into(), handle),
+            ("notifications/resources/list_changed".into(), handle),
+            ("notifications/resources/updated".into(), handle),
+        ];
+        assert_eq!(notifications(&mut pair), expected);
+        pair.client.cancel(subscribed.subscription, "", pair.now);
+        pair.drive();
+        assert_eq!(pair.ended().outcome, Err(Failure::Cancelled));
+        pair.server.resource_updated("a:2");
+        pair.drive();
+        assert!(pair.client_events.is_empty(), "{revision}");
+        assert!(pair.server_events.is_empty(), "{revision}");
+        assert_eq!(pair.next_deadline(), None);
+    }
+}
+
+#[test]
+fn a_subscription_looks_so_on_the_wire() {
+    // Rule: [SUBS-003] [SUBS-006] [SUBS-010] [RSRC-004].
+    let mut transcript = String::new();
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let mut pair = Pair::open_at(revision, plain_client(), full_server());
+        let subscribed = subscribe(&mut pair, &everything());
+        pair.server.announce(all_changes());
+        pair.server.resource_updated("a:2");
+        pair.drive();
+        pair.client.cancel(subscribed.subscription, "", pair.now);
+        pair.drive();
+        transcript.push_str(&format!("{revision}\n{}", pair.take_transcript()));
+    }
+    insta::assert_snapshot!(transcript);
+}
+
+#[test]
+fn what_the_server_does_not_offer_is_not_honoured() {
+    // Rule: [SUBS-004] [SUBS-005] [CAP-018].
+    for revision in Revision::ALL {
+        let mut pair = Pair::open_at(revision, plain_client(), bare_server());
+        let subscribed = subscribe(&mut pair, &everything());
+        assert_eq!(subscribed.honoured, SubscriptionFilter::default());
+        pair.server.announce(all_changes());
+        pair.server.resource_updated("a:1");
+        assert_eq!(notifications(&mut pair), []);
+    }
+}
+
+#[test]
+fn types_that_were_not_asked_for_are_not_sent_to_a_modern_client() {
+    // Rule: [SUBS-002].
+    let mut pair = Pair::open_at(Revision::V2026_07_28, plain_client(), full_server());
+    pair.server.announce(all_changes());
+    assert_eq!(notifications(&mut pair), [], "no stream is open");
+    let filter = SubscriptionFilter::new().prompts_list_changed(true);
+    subscribe(&mut pair, &filter);
+    pair.server.announce(all_changes());
+    pair.server.resource_updated("a:1");
+    let told = notifications(&mut pair);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].0, "notifications/prompts/list_changed");
+}
+
+#[test]
+fn a_legacy_client_is_told_unasked_once_it_is_initialized() {
+    // Rule: [TOOL-005] [LIFE-005].
+    for revision in LEGACY {
+        let mut wire = server(full_server());
+        wire.send(&initialize(revision.as_str(), "{}"));
+        wire.line();
+        wire.machine.announce(all_changes());
+        wire.expect_silence();
+        wire.send(INITIALIZED);
+        wire.told();
+        wire.machine.announce(Changes { tools: true, ..Changes::default() });
+        assert_eq!(wire.message()["method"], "notifications/tools/list_changed");
+        wire.expect_silence();
+    }
+}
+
+#[test]
+fn several_subscriptions_are_told_apart() {
+    // Rule: [SUBS-006] [SUBS-007].
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let mut pair = Pair::open_at(revision, plain_client(), full_server());
+        let uri = |uri: &str| SubscriptionFilter::new().resource_subscriptions([uri.into()]);
+        let first = subscribe(&mut pair, &uri("a:1")).subscription;
+        let second = subscribe(&mut pair, &uri("a:2")).subscription;
+        pair.server.resource_updated("a:2");
+        pair.server.resource_updated("a:1");
+        let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
+        assert_eq!(told, [Some(second), Some(first)]);
+        // A resource that another subscription still needs stays subscribed.
+        let third = subscribe(&mut pair, &uri("a:1")).subscription;
+        pair.client.cancel(first, "", pair.now);
+        pair.drive();
+        pair.client_events.clear();
+        pair.server.resource_updated("a:1");
+        let told: Vec<_> = notifications(&mut pair).into_iter().map(|told| told.1).collect();
+        assert_eq!(told, [Some(third)], "{revision}");
+    }
+}
+
+#[test]
+fn a_server_that_closes_ends_its_streams() {
+    // Rule: [SUBS-008] [CANC-019] [SUBS-006].
+    let mut wire = server(full_server());
+    wire.send(&modern(
+        r#""l""#,
+        "subscriptions/listen",
+        r#""notifications":{"toolsListChanged":true}"#,
+    ));
+    wire.expect(r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"},"notifications":{"toolsListChanged":true}}}"#);
+    wire.machine.close();
+    let cancelled = wire.message();
+    assert_eq!(cancelled["params"]["requestId"], "l");
+    let ended = wire.message();
+    assert_eq!(ended["id"], "l");
+    assert_eq!(ended["result"]["resultType"], "complete");
+    assert_eq!(ended["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], "l");
+    assert!(wire.told().starts_with("closed"));
+    wire.expect_silence();
+    assert!(wire.machine.is_drained());
+}
+
+#[test]
+fn a_client_takes_either_end_of_a_stream_in_any_order() {
+    // Rule: [SUBS-008] [SUBS-009] [SUBS-011].
+    let cancelled = notification("notifications/cancelled", r#"{"requestId":2}"#);
+    let meta = r#"{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":2}}"#;
+    let ended = result("2", meta);
+    let orders: [&[&String]; 4] =
+        [&[&cancelled], &[&ended], &[&cancelled, &ended], &[&ended, &cancelled]];
+    for order in orders {
+        let mut wire = client_at(Revision::V2026_07_28, plain_client());
+        wire.machine.subscribe(&everything(), wire.now).unwrap();
+        wire.line();
+        for line in order {
+            wire.send(line);
+        }
+        assert!(wire.told().starts_with("ended with"));
+        wire.expect_silence();
+    }
+}
+
+#[test]
+fn a_listen_request_without_a_filter_is_malformed() {
+    // Rule: [SUBS-001] [RPC-016].
+    let mut wire = server(full_server());
+    for members in ["", r#""notifications":7"#, r#""notifications":{"toolsListChanged":7}"#] {
+        wire.send(&modern("1", "subscriptions/listen", members));
+        wire.expect_error("1", -32602);
+        assert!(wire.told().starts_with("violation"));
+    }
+}
+
+#[test]
+fn the_memory_of_subscriptions_is_bounded() {
+    let mut limits = mcp_sansio::peer::Limits::DEFAULT;
+    limits.listen_streams_max = 1;
+    limits.subscribed_resources_max = 2;
+    limits.uri_length_max = 4;
+    let listen = |id: &str, uris: serde_json::Value| {
+        let filter = json!({ "resourceSubscriptions": uris });
+        modern(id, "subscriptions/listen", &format!(r#""notifications":{filter}"#))
+    };
+    let mut wire = server(full_server().limits(limits.clone()));
+    wire.send(&listen("1", json!(["a", "b", "c"])));
+    wire.expect_error("1", -32603);
+    wire.send(&listen("1", json!(["abcde"])));
+    wire.expect_error("1", -32603);
+    wire.send(&listen("1", json!(["abcd"])));
+    wire.line();
+    wire.send(&listen("2", json!([])));
+    wire.expect_error("2", -32603);
+
+    let mut wire = server_at(Revision::V2025_11_25, "{}", full_server().limits(limits));
+    let subscribe =
+        |id: &str, uri| request(id, "resources/subscribe", &json!({ "uri": uri }).to_string());
+    for (id, uri) in [("2", "a"), ("3", "b"), ("4", "a")] {
+        wire.send(&subscribe(id, uri));
+        wire.expect(&result(id, "{}"));
+    }
+    wire.send(&subscribe("5", "c"));
+    wire.expect_error("5", -32603);
+    wire.send(&subscribe("6", "abcde"));
+    wire.expect_error("6", -32602);
+    wire.send(&request("7", "resources/subscribe", "{}"));
+    wire.expect_error("7", -32602);
+}
+
+#[test]
+fn a_legacy_server_that_refuses_one_resource_still_gives_the_other() {
+    // Rule: [RSRC-004] [SUBS-005].
+    let mut wire = client_at(Revision::V2025_11_25, plain_client());
+    wire.machine.subscribe(&everything(), wire.now).unwrap();
+    assert_eq!(wire.message()["params"]["uri"], "a:1");
+    assert_eq!(wire.message()["params"]["uri"], "a:2");
+    wire.send(&error("4", -32002, ""));
+    wire.expect_no_event();
+    wire.advance_to_deadline();
+    assert_eq!(wire.message()["method"], "notifications/cancelled");
+    let Event::Subscribed(subscribed) = wire.event() else { panic!("subscribed") };
+    assert_eq!(subscribed.honoured.resource_subscriptions, None);
+    assert_eq!(subscribed.honoured.tools_list_changed, Some(true));
+}
