@@ -21,8 +21,7 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(stop) => return stop.report("bench-server", USAGE),
     };
-    let endpoint = bench::server().endpoint(mcp_sansio_std::seed()).expect("its names are good");
-    match runtime.serve_stdio(endpoint) {
+    match runtime.serve_stdio(bench::server()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails.

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio::handler::IntoEndpoint;
 use mcp_sansio_async::Timer;
 
 use crate::arguments::{Argument, Arguments, Stop};
@@ -68,18 +68,18 @@ impl Runtime {
         }
     }
 
-    /// Drives an endpoint over the standard streams until the connection is over.
+    /// Serves on the standard streams until the connection is over.
     ///
     /// # Errors
     ///
     /// What broke it, in words. That the other side has gone is no error.
-    pub fn serve_stdio(self, endpoint: impl Endpoint) -> Result<(), String> {
+    pub fn serve_stdio(self, server: impl IntoEndpoint) -> Result<(), String> {
         match self {
             Self::Tokio => self
-                .block_on(mcp_sansio_tokio::serve_stdio(endpoint))
+                .block_on(mcp_sansio_tokio::serve_stdio(server))
                 .map_err(|error| error.to_string())?
                 .map_err(|error| error.to_string()),
-            Self::Std => mcp_sansio_std::serve_stdio(endpoint).map_err(|error| error.to_string()),
+            Self::Std => mcp_sansio_std::serve_stdio(server).map_err(|error| error.to_string()),
         }
     }
 }

@@ -75,10 +75,11 @@ async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -
 }
 
 async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_std::{ChildOptions, Clock, now, spawn_with};
+    use mcp_sansio_std::{ChildOptions, ChildServer, Clock, now};
     let mut child_options = ChildOptions::default();
     (child_options.patience, child_options.term_patience) = (GRACE, GRACE);
-    let spawned = spawn_with(command, child_options).map_err(|error| error.to_string())?;
+    let spawned =
+        ChildServer::spawn_with(command, child_options).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
     let (client, endpoint, seen) = connect(options, now());
     let wire = Wire::new(stream, viewer);

@@ -45,10 +45,7 @@ fn main() -> ExitCode {
         Err(stop) => return stop.report("tour", USAGE),
     };
     let outcome = match role {
-        Role::Server => {
-            let endpoint = scenes::server(Runtime::Std).endpoint(mcp_sansio_std::seed());
-            Runtime::Std.serve_stdio(endpoint.expect("its names are good"))
-        }
+        Role::Server => Runtime::Std.serve_stdio(scenes::server(Runtime::Std)),
         Role::Tour { wire } => match Runtime::Tokio.block_on(scenes::play(&Stage::new(wire))) {
             Ok(outcome) => outcome.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
