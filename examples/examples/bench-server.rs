@@ -1,0 +1,32 @@
+//! A server for measurements.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use mcp_sansio_examples::arguments::Arguments;
+use mcp_sansio_examples::{bench, runtime};
+
+const USAGE: &str = "\
+bench-server --stdio [--runtime tokio|std]
+
+A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
+notifications, then a result), resource mem://blob (64 KiB of text).
+
+  --stdio          serve on standard input and output
+  --runtime NAME   tokio (default) or std
+";
+
+fn main() -> ExitCode {
+    let runtime = match Arguments::of_process().and_then(runtime::parse_server) {
+        Ok(runtime) => runtime,
+        Err(stop) => return stop.report("bench-server", USAGE),
+    };
+    match runtime.serve_stdio(bench::server()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(std::io::stderr(), "bench-server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! A server with every feature, for whoever tests a client.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use mcp_sansio_examples::arguments::Arguments;
+use mcp_sansio_examples::{everything, runtime};
+
+const USAGE: &str = "\
+everything-server --stdio [--runtime tokio|std]
+
+Offers every feature that a server can have, at all five revisions: content of all kinds, progress,
+log messages, questions to the user and to the model, subscriptions, completion, and the fixtures
+of the official conformance suite.
+
+  --stdio          serve on standard input and output
+  --runtime NAME   tokio (default) or std
+";
+
+fn main() -> ExitCode {
+    let runtime = match Arguments::of_process().and_then(runtime::parse_server) {
+        Ok(runtime) => runtime,
+        Err(stop) => return stop.report("everything-server", USAGE),
+    };
+    let endpoint =
+        everything::server(runtime).endpoint(mcp_sansio_std::seed()).expect("its names are good");
+    match runtime.serve_stdio(endpoint) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(std::io::stderr(), "everything-server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The subcommands.
+
+use mcp_sansio::Revision;
+use mcp_sansio::handler::{Client, Session};
+use mcp_sansio::protocol::{
+    Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel, ResourceContents,
+    SubscriptionFilter, Wire,
+};
+use mcp_sansio_examples::canned::Seen;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::options::{Command, Options};
+use crate::{check, say, show};
+
+pub(crate) async fn run(options: &Options, client: &Client, seen: &Seen) -> Result<(), Failure> {
+    let session = client.opened().await?;
+    let output = Output { json: options.json, revision: session.revision };
+    match &options.command {
+        Command::Info => info(&output, &session),
+        Command::Tools => {
+            let tools = client.all_tools().await?;
+            output.list(&tools, |tool| titled(&tool.name, tool.description.as_deref()))?;
+        }
+        Command::Call { name, arguments } => {
+            call(&output, client, &session, name, arguments).await?
+        }
+        Command::Resources => {
+            let resources = client.all_resources().await?;
+            output.list(&resources, |resource| titled(&resource.uri, Some(&resource.name)))?;
+            let templates = client.all_resource_templates().await?;
+            output.list(&templates, |template| {
+                titled(&template.uri_template, Some(&template.name))
+            })?;
+        }
+        Command::Read { uri } => {
+            let result = client.read_resource(uri).await?;
+            output.result(&result, || {
+                let text = |contents: &ResourceContents| match contents {
+                    ResourceContents::Text(contents) => contents.text.clone(),
+                    ResourceContents::Blob(contents) => contents.blob.clone(),
+                    ResourceContents::Unknown(json) => json.as_str().into(),
+                };
+                result.contents.iter().map(text).collect::<Vec<_>>().join("\n")
+            })?;
+        }
+        Command::Prompts => {
+            let prompts = client.all_prompts().await?;
+            output.list(&prompts, |prompt| titled(&prompt.name, prompt.description.as_deref()))?;
+        }
+        Command::Get { name, arguments } => {
+            let result = client.get_prompt(name, arguments.iter().cloned()).await?;
+            output.result(&result, || {
+                let line = |message: &mcp_sansio::protocol::PromptMessage| {
+                    format!("{}: {}", message.role, text_of(&message.content))
+                };
+                result.messages.iter().map(line).collect::<Vec<_>>().join("\n")
+            })?;
+        }
+        Command::Complete { reference, argument, value } => {
+            let argument = CompletionArgument::new(argument.as_str(), value.as_str());
+            let result = client.complete(&CompleteParams::new(reference.clone(), argument)).await?;
+            output.result(&result, || result.completion.values.join("\n"))?;
+        }
+        Command::Listen { uris } => listen(client, &session, uris).await?,
+        Command::Check => return check::check(client, &session, seen).await,
+    }
+    Ok(())
+}
+
+/// How results are printed.
+struct Output {
+    json: bool,
+    revision: Revision,
+}
+
+impl Output {
+    fn result(&self, result: &impl Wire, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        if self.json {
+            show(result.to_json_at(self.revision)?.as_str());
+        } else {
+            show(&text());
+        }
+        Ok(())
+    }
+
+    /// One line for each.
+    fn list<T: Wire>(&self, items: &[T], text: impl Fn(&T) -> String) -> Result<(), Failure> {
+        items.iter().try_for_each(|item| self.result(item, || text(item)))
+    }
+}
+
+fn titled(name: &str, about: Option<&str>) -> String {
+    match about {
+        Some(about) => format!("{name}  {about}"),
+        None => name.into(),
+    }
+}
+
+/// A block of content in words.
+pub(crate) fn text_of(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(content) => content.text.clone(),
+        ContentBlock::Image(content) => format!("[picture, {}]", content.mime_type),
+        ContentBlock::Audio(content) => format!("[sound, {}]", content.mime_type),
+        ContentBlock::ResourceLink(link) => format!("[link to {}]", link.uri),
+        ContentBlock::Resource(content) => match &content.resource {
+            ResourceContents::Text(contents) => contents.text.clone(),
+            ResourceContents::Blob(contents) => format!("[contents of {}]", contents.uri),
+            ResourceContents::Unknown(json) => json.as_str().into(),
+        },
+        ContentBlock::Unknown(json) => json.as_str().into(),
+    }
+}
+
+/// What the server says that it is: `{}` if it says nothing.
+pub(crate) fn server_info(session: &Session) -> Value {
+    let info = session.server_info.as_ref().and_then(|info| info.decode().ok());
+    info.unwrap_or_else(|| json!({}))
+}
+
+/// The names of what the server declares.
+pub(crate) fn capabilities(session: &Session) -> Vec<String> {
+    let declared = session.capabilities_json.decode::<serde_json::Map<String, Value>>();
+    declared
+        .map(|declared| declared.into_iter().map(|(name, _)| name).collect())
+        .unwrap_or_default()
+}
+
+fn info(output: &Output, session: &Session) {
+    let info = server_info(session);
+    if output.json {
+        let capabilities = session.capabilities_json.decode::<Value>().unwrap_or_default();
+        let all = json!({
+            "protocolVersion": session.revision.as_str(),
+            "serverInfo": info,
+            "capabilities": capabilities,
+            "instructions": session.instructions,
+        });
+        return show(&all.to_string());
+    }
+    let word = |name: &str| info[name].as_str().unwrap_or("unknown");
+    show(&format!("server        {} {}", word("name"), word("version")));
+    show(&format!("revision      {}", session.revision));
+    show(&format!("capabilities  {}", capabilities(session).join(", ")));
+    if let Some(instructions) = &session.instructions {
+        show(&format!("instructions  {instructions}"));
+    }
+}
+
+async fn call(
+    output: &Output,
+    client: &Client,
+    session: &Session,
+    name: &str,
+    arguments: &serde_json::Map<String, Value>,
+) -> Result<(), Failure> {
+    if session.capabilities.contains(Capability::Logging) {
+        client.set_log_level(LoggingLevel::Info);
+    }
+    let result = client
+        .call_tool(name, arguments)
+        .on_progress(|progress| {
+            let total = progress.total.map(|total| format!(" of {total}")).unwrap_or_default();
+            let message = progress.message.as_deref().unwrap_or_default();
+            say(&format!("progress: {}{total} {message}", progress.progress));
+        })
+        .await?;
+    let text = || result.content.iter().map(text_of).collect::<Vec<_>>().join("\n");
+    if result.is_error == Some(true) {
+        return Err(Failure::Other(format!("the tool failed: {}", text())));
+    }
+    output.result(&result, text)
+}
+
+async fn listen(client: &Client, session: &Session, uris: &[String]) -> Result<(), Failure> {
+    let mut filter = SubscriptionFilter::new();
+    let offers = |capability| session.capabilities.contains(capability);
+    if offers(Capability::ToolsListChanged) {
+        filter = filter.tools_list_changed(true);
+    }
+    if offers(Capability::PromptsListChanged) {
+        filter = filter.prompts_list_changed(true);
+    }
+    if offers(Capability::ResourcesListChanged) {
+        filter = filter.resources_list_changed(true);
+    }
+    if !uris.is_empty() {
+        filter = filter.resource_subscriptions(uris);
+    }
+    let subscription = client.subscribe(filter);
+    let honoured = subscription.honoured().await?;
+    say(&format!("listening: {}", honoured.to_json_at(session.revision)?.as_str()));
+    while let Some(notification) = subscription.next().await? {
+        show(&format!("{} {}", notification.method, notification.params));
+    }
+    Ok(())
+}

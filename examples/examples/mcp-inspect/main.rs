@@ -1,0 +1,40 @@
+//! A client for people: looks into any server, and says clearly what is wrong with it.
+
+mod check;
+mod commands;
+mod connection;
+mod failure;
+mod options;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use mcp_sansio_examples::arguments::Arguments;
+
+use options::{Options, USAGE};
+
+const NAME: &str = "mcp-inspect";
+
+fn main() -> ExitCode {
+    let options = match Arguments::of_process().and_then(Options::parse) {
+        Ok(options) => options,
+        Err(stop) => return stop.report(NAME, USAGE),
+    };
+    match connection::inspect(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            say(&format!("{NAME}: {message}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line of results. Whether anybody reads them is not for this program to judge.
+fn show(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
+/// Prints a line beside the results.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

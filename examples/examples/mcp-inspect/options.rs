@@ -1,0 +1,176 @@
+//! The command line.
+
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::protocol::{CompletionReference, PromptReference, ResourceTemplateReference};
+use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_examples::runtime::Runtime;
+use serde_json::{Map, Value};
+
+pub(crate) const USAGE: &str = "\
+mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] -- CMD [ARG...]
+
+Starts an MCP server and looks into it.
+
+  info                     what the server is and offers
+  tools                    lists the tools
+  call NAME [JSON]         calls a tool with arguments, an object
+  resources                lists resources and templates
+  read URI                 reads a resource
+  prompts                  lists the prompts
+  get NAME [JSON]          gets a prompt with arguments, an object of strings
+  complete REF ARG VALUE   completes an argument; REF is prompt:NAME or resource:TEMPLATE
+  listen [URI...]          prints notifications: changes of lists, and updates of the resources
+  check                    lists everything, tries one of each, prints a summary in JSON
+
+  --revision R     speak this revision only: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
+                   2026-07-28 (default: negotiate)
+  --runtime NAME   tokio (default) or std
+  --timeout S      give up after so many seconds (default: 30; with listen: never)
+  --json           print results as JSON
+  --wire           print every line that passes on standard error
+  --url URL        not available yet
+
+The exit status is 0 on success, 1 on failure, 2 for a wrong use. Questions of the server to the
+user or the model are answered with defaults and made-up values.
+";
+
+/// What to do.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Info,
+    Tools,
+    Call { name: String, arguments: Map<String, Value> },
+    Resources,
+    Read { uri: String },
+    Prompts,
+    Get { name: String, arguments: Vec<(String, String)> },
+    Complete { reference: CompletionReference, argument: String, value: String },
+    Listen { uris: Vec<String> },
+    Check,
+}
+
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) revision: Option<Revision>,
+    pub(crate) runtime: Runtime,
+    /// As it was asked for.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) json: bool,
+    pub(crate) wire: bool,
+    pub(crate) command: Command,
+    /// The server's program and its arguments.
+    pub(crate) server: Vec<String>,
+}
+
+impl Options {
+    /// The longest that anything may take.
+    pub(crate) fn patience(&self) -> Duration {
+        self.timeout.unwrap_or(Duration::from_secs(30))
+    }
+
+    pub(crate) fn parse(mut arguments: Arguments) -> Result<Self, Stop> {
+        let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
+        let (mut json, mut wire) = (false, false);
+        let (mut words, mut server) = (Vec::new(), Vec::new());
+        while let Some(argument) = arguments.next()? {
+            match argument {
+                Argument::Word(word) => words.push(word),
+                Argument::Rest(rest) => server = rest,
+                Argument::Flag(flag) => match flag.as_str() {
+                    "--revision" => revision = Some(parse_revision(&arguments.value(&flag)?)?),
+                    "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
+                    "--timeout" => timeout = Some(parse_seconds(&arguments.value(&flag)?)?),
+                    "--json" => json = true,
+                    "--wire" => wire = true,
+                    "--url" => {
+                        let instead = "start the server with `-- CMD`";
+                        return Err(Stop::Wrong(format!(
+                            "`--url` is not available yet; {instead}"
+                        )));
+                    }
+                    _ => return Err(Stop::unknown(&flag)),
+                },
+            }
+        }
+        let command = parse_command(words)?;
+        if server.is_empty() {
+            return Err(Stop::wrong("say which server to start: `-- CMD [ARG...]`"));
+        }
+        Ok(Self { revision, runtime, timeout, json, wire, command, server })
+    }
+}
+
+fn parse_revision(text: &str) -> Result<Revision, Stop> {
+    Revision::parse(text).ok_or_else(|| {
+        let known = Revision::ALL.map(Revision::as_str).join(", ");
+        Stop::Wrong(format!("there is no revision `{text}`; there are {known}"))
+    })
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, Stop> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0);
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| Stop::Wrong(format!("`{text}` is no number of seconds")))
+}
+
+fn parse_command(words: Vec<String>) -> Result<Command, Stop> {
+    let mut words = words.into_iter();
+    let Some(name) = words.next() else {
+        return Err(Stop::wrong("say what to do: a subcommand such as `check`"));
+    };
+    let mut next =
+        |what: &str| words.next().ok_or_else(|| Stop::Wrong(format!("`{name}` needs {what}")));
+    let command = match name.as_str() {
+        "info" => Command::Info,
+        "tools" => Command::Tools,
+        "call" => {
+            let name = next("the name of a tool")?;
+            Command::Call { name, arguments: parse_object(next("").ok())? }
+        }
+        "resources" => Command::Resources,
+        "read" => Command::Read { uri: next("a URI")? },
+        "prompts" => Command::Prompts,
+        "get" => {
+            let name = next("the name of a prompt")?;
+            let arguments = parse_object(next("").ok())?;
+            let text = |value: Value| match value {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            let arguments = arguments.into_iter().map(|(key, value)| (key, text(value))).collect();
+            Command::Get { name, arguments }
+        }
+        "complete" => Command::Complete {
+            reference: parse_reference(&next("a prompt or a template")?)?,
+            argument: next("the name of an argument")?,
+            value: next("what is typed so far")?,
+        },
+        "listen" => Command::Listen { uris: words.by_ref().collect() },
+        "check" => Command::Check,
+        _ => return Err(Stop::Wrong(format!("there is no subcommand `{name}`"))),
+    };
+    match words.next() {
+        Some(extra) => Err(Stop::Wrong(format!("what is `{extra}` for?"))),
+        None => Ok(command),
+    }
+}
+
+fn parse_object(text: Option<String>) -> Result<Map<String, Value>, Stop> {
+    let Some(text) = text else { return Ok(Map::new()) };
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Stop::Wrong(format!("the arguments must be a JSON object, not `{text}`"))),
+        Err(error) => Err(Stop::Wrong(format!("the arguments are not JSON: {error}"))),
+    }
+}
+
+fn parse_reference(text: &str) -> Result<CompletionReference, Stop> {
+    match text.split_once(':') {
+        Some(("prompt", name)) => Ok(PromptReference::new(name).into()),
+        Some(("resource", template)) => Ok(ResourceTemplateReference::new(template).into()),
+        _ => Err(Stop::Wrong(format!("`{text}` is neither prompt:NAME nor resource:TEMPLATE"))),
+    }
+}

@@ -1,0 +1,62 @@
+//! What it does, in one run: a client and a server at every revision, in memory and over pipes.
+
+mod scenes;
+mod stage;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_examples::runtime::Runtime;
+
+use stage::Stage;
+
+const USAGE: &str = "\
+tour [--wire]
+
+Shows a client and a server that talk at every revision of the protocol.
+
+  --wire   print every frame as well
+";
+
+/// What the tour runs when it starts itself as a server.
+enum Role {
+    Tour { wire: bool },
+    Server,
+}
+
+fn parse(mut arguments: Arguments) -> Result<Role, Stop> {
+    let mut wire = false;
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Argument::Flag(flag) if flag == "--wire" => wire = true,
+            Argument::Flag(flag) => return Err(Stop::unknown(&flag)),
+            Argument::Word(word) if word == "serve" => return Ok(Role::Server),
+            Argument::Word(word) => return Err(Stop::Wrong(format!("what is `{word}` for?"))),
+            Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+        }
+    }
+    Ok(Role::Tour { wire })
+}
+
+fn main() -> ExitCode {
+    let role = match Arguments::of_process().and_then(parse) {
+        Ok(role) => role,
+        Err(stop) => return stop.report("tour", USAGE),
+    };
+    let outcome = match role {
+        Role::Server => Runtime::Std.serve_stdio(scenes::server(Runtime::Std)),
+        Role::Tour { wire } => match Runtime::Tokio.block_on(scenes::play(&Stage::new(wire))) {
+            Ok(outcome) => outcome.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(io::stderr(), "tour: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

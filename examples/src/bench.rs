@@ -1,0 +1,66 @@
+//! A server that does next to nothing, quickly: what measurements call.
+
+use mcp_sansio::handler::{Call, Error, Read, Server};
+use mcp_sansio::peer::Limits;
+use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The length of `mem://blob`, in bytes.
+const BLOB_LENGTH: usize = 64 * 1024;
+
+/// The most that `progress` may be asked for: its notifications wait in memory.
+const COUNT_MAX: u32 = 1_000_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Echo {
+    /// What to send back
+    text: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Add {
+    a: f64,
+    b: f64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Count {
+    /// How many notifications to send
+    count: u32,
+}
+
+/// The server.
+#[must_use]
+pub fn server() -> Server {
+    let blob: String = ('a'..='z').cycle().take(BLOB_LENGTH).collect();
+    let mut limits = Limits::default();
+    // A loop is what is measured here.
+    limits.progress_per_second_max = u32::MAX;
+    Server::new("bench-server", env!("CARGO_PKG_VERSION"))
+        .limits(limits)
+        .tool("echo", "Sends the text back", |call: Call<Echo>| call.arguments.text)
+        .tool("add", "Adds two numbers", |call: Call<Add>| {
+            (call.arguments.a + call.arguments.b).to_string()
+        })
+        .tool("progress", "Reports progress, step by step", progress)
+        .resource(
+            Resource::new("mem://blob", "blob").mime_type("text/plain").size(BLOB_LENGTH as u64),
+            move |call: Call<Read>| {
+                let uri = call.arguments.uri.as_str();
+                let contents = TextResourceContents::new(uri, blob.as_str());
+                ResourceContents::Text(contents.mime_type("text/plain"))
+            },
+        )
+}
+
+fn progress(call: Call<Count>) -> Result<String, Error> {
+    if call.arguments.count > COUNT_MAX {
+        return Err(Error::failed(format!("at most {COUNT_MAX} notifications at once")));
+    }
+    let total = f64::from(call.arguments.count);
+    for step in 1..=call.arguments.count {
+        call.progress(f64::from(step), Some(total), "");
+    }
+    Ok(format!("{} steps", call.arguments.count))
+}

@@ -1,0 +1,198 @@
+//! A host without anybody behind it: it answers every question with something that fits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_sansio::handler::{Host, Question};
+use mcp_sansio::peer::Event;
+use mcp_sansio::protocol::{
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema,
+    ElicitValue, Map, Method, NumberKind, NumberSchema, PrimitiveSchema, Role, Root,
+    SamplingContent, StringFormat, StringSchema,
+};
+use serde_json::{Value, json};
+
+/// What was asked of the host, and what it was told.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Forms and addresses.
+    pub elicitation: AtomicUsize,
+    /// Messages for the model.
+    pub sampling: AtomicUsize,
+    /// Questions for the roots.
+    pub roots: AtomicUsize,
+    /// Log messages.
+    pub logging: AtomicUsize,
+}
+
+fn count(counter: &AtomicUsize) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A host that accepts forms with their defaults or made-up values, plays the model, and counts.
+#[must_use]
+pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
+    let [elicited, sampled, listed, told] = [(); 4].map(|()| Arc::clone(seen));
+    Host::new(name, env!("CARGO_PKG_VERSION"))
+        .on_elicit(move |question: Question<ElicitParams>| {
+            count(&elicited.elicitation);
+            match question.params {
+                ElicitParams::Form(form) => ElicitResult::accept(fill(&form.requested_schema)),
+                // Nobody is here to go to an address.
+                _ => ElicitResult::decline(),
+            }
+        })
+        .on_sample(move |_: Question<CreateMessageParams>| {
+            count(&sampled.sampling);
+            let content = SamplingContent::text("a made-up answer");
+            CreateMessageResult::new(Role::Assistant, content, "canned")
+        })
+        .on_roots(move |_: Question<()>| {
+            count(&listed.roots);
+            vec![Root::new("file:///tmp").name("tmp")]
+        })
+        .observe(move |event| {
+            if let Event::Notification(notification) = event
+                && notification.method == Method::Message
+            {
+                count(&told.logging);
+            }
+        })
+}
+
+/// A form filled in: with its defaults, or with values that fit.
+#[must_use]
+pub fn fill(form: &ElicitSchema) -> Map<ElicitValue> {
+    let mut content = Map::new();
+    for (name, field) in form.properties.iter() {
+        let value = match field {
+            PrimitiveSchema::Text(schema) => ElicitValue::Text(text(schema)),
+            PrimitiveSchema::Number(schema) => number(schema),
+            PrimitiveSchema::Boolean(schema) => {
+                ElicitValue::Boolean(schema.default.unwrap_or(true))
+            }
+            PrimitiveSchema::SingleSelect(schema) => {
+                let first = || schema.choices.values().next().unwrap_or_default().into();
+                ElicitValue::Text(schema.default.clone().unwrap_or_else(first))
+            }
+            PrimitiveSchema::MultiSelect(schema) => {
+                let least = usize::try_from(schema.min_items.unwrap_or(1)).unwrap_or(usize::MAX);
+                let first = || schema.choices.values().take(least).map(Into::into).collect();
+                ElicitValue::Choices(schema.default.clone().unwrap_or_else(first))
+            }
+            PrimitiveSchema::Unknown(_) => continue,
+        };
+        content.insert(name, value);
+    }
+    content
+}
+
+fn text(schema: &StringSchema) -> String {
+    if let Some(default) = &schema.default {
+        return default.clone();
+    }
+    let made_up = match &schema.format {
+        Some(StringFormat::Email) => "hello@example.com",
+        Some(StringFormat::Uri) => "https://example.com/",
+        Some(StringFormat::Date) => "2026-07-28",
+        Some(StringFormat::DateTime) => "2026-07-28T12:00:00Z",
+        _ => "hello",
+    };
+    let bound = |length: Option<u64>, otherwise| {
+        length.map_or(otherwise, |length| usize::try_from(length).unwrap_or(otherwise).min(4096))
+    };
+    let (least, most) = (bound(schema.min_length, 0), bound(schema.max_length, usize::MAX));
+    let mut text: String = made_up.chars().take(most).collect();
+    while text.chars().count() < least {
+        text.push('o');
+    }
+    text
+}
+
+fn number(schema: &NumberSchema) -> ElicitValue {
+    let within = |number: f64| {
+        number.max(schema.minimum.unwrap_or(number)).min(schema.maximum.unwrap_or(f64::MAX))
+    };
+    let number = schema.default.unwrap_or_else(|| within(2.0));
+    // The cast saturates, which is as good as any made-up number.
+    if schema.kind == NumberKind::Integer {
+        ElicitValue::Integer(number.ceil() as i64)
+    } else {
+        ElicitValue::Number(number)
+    }
+}
+
+/// Made-up arguments with everything that a schema of arguments requires.
+#[must_use]
+pub fn arguments(schema: &Value) -> Value {
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    required.map(|name| (name.to_owned(), made_up(&schema["properties"][name], schema))).collect()
+}
+
+/// A value that fits the schema of one argument; `root` is where its references lead.
+fn made_up(schema: &Value, root: &Value) -> Value {
+    if let Some(target) = schema["$ref"].as_str()
+        && let Some(target) = target.strip_prefix('#').and_then(|path| root.pointer(path))
+        && target["$ref"].is_null()
+    {
+        return made_up(target, root);
+    }
+    if let Some(value) = schema.get("default").or_else(|| schema.get("const")) {
+        return value.clone();
+    }
+    if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
+        return first.clone();
+    }
+    let kind = match &schema["type"] {
+        Value::Array(kinds) => kinds.first().and_then(Value::as_str),
+        kind => kind.as_str(),
+    };
+    match kind {
+        Some("integer") => json!(2),
+        Some("number") => json!(2.0),
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        Some("object") => arguments(schema),
+        Some("null") => Value::Null,
+        _ => json!("hello"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_sansio::Revision;
+    use mcp_sansio::protocol::{BooleanSchema, MultiSelectSchema, SingleSelectSchema, Wire};
+
+    use super::*;
+
+    #[test]
+    fn a_form_is_filled_in_with_defaults_or_what_fits() {
+        let form = ElicitSchema::new()
+            .field("name", StringSchema::new().min_length(7))
+            .field("mail", StringSchema::new().format(StringFormat::Email))
+            .field("age", NumberSchema::integer().minimum(18.0))
+            .field("score", NumberSchema::number().default(95.5))
+            .field("sure", BooleanSchema::new().default(false))
+            .field("one", SingleSelectSchema::new(["a", "b"]).default("b"))
+            .field("some", MultiSelectSchema::new(["a", "b", "c"]).min_items(2));
+        assert_eq!(
+            fill(&form).to_json_at(Revision::LATEST).unwrap().as_str(),
+            r#"{"name":"hellooo","mail":"hello@example.com","age":18,"score":95.5,"sure":false,"one":"b","some":["a","b"]}"#
+        );
+    }
+
+    #[test]
+    fn arguments_are_made_up_for_what_is_required_only() {
+        let schema = json!({
+            "$defs": { "mode": { "enum": ["fast", "slow"] } },
+            "properties": {
+                "text": { "type": "string" }, "count": { "type": "integer" },
+                "mode": { "$ref": "#/$defs/mode" }, "other": { "type": "string" },
+            },
+            "required": ["text", "count", "mode"],
+        });
+        let expected = json!({ "text": "hello", "count": 2, "mode": "fast" });
+        assert_eq!(arguments(&schema), expected);
+        assert_eq!(arguments(&json!({ "type": "object" })), json!({}));
+    }
+}

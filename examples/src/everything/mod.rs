@@ -1,0 +1,39 @@
+//! A server with every feature. Its handlers are written once and serve all five revisions.
+//!
+//! Names that start with `test_` are fixtures of the official conformance suite, or go with them.
+
+mod media;
+mod prompts;
+mod questions;
+mod resources;
+mod rounds;
+mod seal;
+mod tools;
+
+use mcp_sansio::handler::Server;
+
+use crate::runtime::Runtime;
+
+/// The server; its tools pause on the timer of `runtime`.
+#[must_use]
+pub fn server(runtime: Runtime) -> Server {
+    let server = Server::new("everything-server", env!("CARGO_PKG_VERSION"))
+        .instructions("Call any tool: each shows one feature, and none changes anything.")
+        .logging()
+        .subscriptions();
+    let server = tools::offer(server, runtime);
+    let server = questions::offer(server);
+    let server = rounds::offer(server);
+    let server = resources::offer(server);
+    prompts::offer(server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_offered_has_a_good_name() {
+        assert!(server(Runtime::Std).endpoint(0).is_ok());
+    }
+}

@@ -1,0 +1,100 @@
+//! Prompts of all kinds, and completion for one of them.
+
+use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio::protocol::{
+    CompleteParams, CompletionReference, ElicitSchema, ImageContent, Prompt, PromptArgument,
+    PromptMessage, StringSchema,
+};
+use serde::Deserialize;
+
+use super::media;
+use super::questions::ask;
+use super::tools::embedded;
+
+#[derive(Debug, Deserialize)]
+struct Two {
+    arg1: String,
+    arg2: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct About {
+    resource_uri: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct UserContext {
+    context: String,
+}
+
+pub(super) fn offer(server: Server) -> Server {
+    let required =
+        |name: &str, what: &str| PromptArgument::new(name).description(what).required(true);
+    server
+        .prompt(
+            Prompt::new("test_simple_prompt").description("One message"),
+            |_: Call<NoArguments>| String::from("This is a simple prompt for testing."),
+        )
+        .prompt(
+            Prompt::new("test_prompt_with_arguments")
+                .description("Repeats its arguments")
+                .arguments([required("arg1", "First"), required("arg2", "Second")]),
+            |call: Call<Two>| {
+                let Two { arg1, arg2 } = call.arguments;
+                format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
+            },
+        )
+        .prompt(
+            Prompt::new("test_prompt_with_embedded_resource")
+                .description("Brings a resource along")
+                .arguments([required("resourceUri", "URI of the resource to bring")]),
+            |call: Call<About>| {
+                let uri = &call.arguments.resource_uri;
+                vec![
+                    PromptMessage::user(embedded(uri, "Embedded resource content for testing.")),
+                    PromptMessage::user("Please process the embedded resource above."),
+                ]
+            },
+        )
+        .prompt(
+            Prompt::new("test_prompt_with_image").description("Brings a picture along"),
+            |_: Call<NoArguments>| {
+                vec![
+                    PromptMessage::user(ImageContent::new(media::PNG, media::PNG_TYPE)),
+                    PromptMessage::user("Please analyze the image above."),
+                ]
+            },
+        )
+        .prompt(
+            Prompt::new("test_input_required_result_prompt").description("Asks for its context"),
+            with_context,
+        )
+        .completion(complete)
+}
+
+fn with_context(call: Call<NoArguments>) -> Result<String, Error> {
+    match call.input::<UserContext>("user_context")? {
+        None => {
+            let schema = ElicitSchema::new().field("context", StringSchema::new());
+            let question = Elicit::form_with("What is this about?", schema);
+            ask(&call, [("user_context", question)], None)
+        }
+        Some(answer) => Ok(answer.content.map_or_else(
+            || "There is no context.".into(),
+            |content| format!("In the context of {}:", content.context),
+        )),
+    }
+}
+
+fn complete(call: Call<CompleteParams>) -> Vec<String> {
+    let known: &[&str] = match &call.arguments.reference {
+        CompletionReference::Prompt(prompt) if prompt.name == "test_prompt_with_arguments" => {
+            &["paris", "park", "party", "seoul", "tokyo"]
+        }
+        CompletionReference::Resource(_) => &["123", "124", "200"],
+        _ => &[],
+    };
+    let typed = &call.arguments.argument.value;
+    known.iter().filter(|value| value.starts_with(typed)).map(|value| (*value).into()).collect()
+}

@@ -1,0 +1,55 @@
+//! Resources: a text, a picture, one to watch, and a family of them.
+
+use mcp_sansio::handler::{Call, Read, Server};
+use mcp_sansio::protocol::{
+    BlobResourceContents, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
+};
+
+use super::media;
+
+/// The resource that is there to be subscribed to.
+pub(super) const WATCHED: &str = "test://watched-resource";
+
+const PLAIN: &str = "text/plain";
+
+pub(super) fn offer(server: Server) -> Server {
+    server
+        .resource(
+            Resource::new("test://static-text", "static-text")
+                .description("A text that never changes")
+                .mime_type(PLAIN),
+            |call: Call<Read>| text(&call, "This is the content of the static text resource."),
+        )
+        .resource(
+            Resource::new("test://static-binary", "static-binary")
+                .description("A picture that never changes")
+                .mime_type(media::PNG_TYPE),
+            |call: Call<Read>| {
+                let contents = BlobResourceContents::new(call.arguments.uri.as_str(), media::PNG);
+                ResourceContents::Blob(contents.mime_type(media::PNG_TYPE))
+            },
+        )
+        .resource(
+            Resource::new(WATCHED, "watched-resource")
+                .description("A text to subscribe to; test_touch_watched_resource updates it")
+                .mime_type(PLAIN),
+            |call: Call<Read>| text(&call, "Watched resource content"),
+        )
+        .resource_template(
+            ResourceTemplate::new("test://template/{id}/data", "template")
+                .description("Data of whatever has an id")
+                .mime_type("application/json"),
+            |call: Call<Read>| {
+                let id = call.arguments.variable("id").unwrap_or_default();
+                let data = serde_json::json!({ "id": id, "data": format!("Data for ID: {id}") });
+                let uri = call.arguments.uri.as_str();
+                let contents = TextResourceContents::new(uri, data.to_string());
+                ResourceContents::Text(contents.mime_type("application/json"))
+            },
+        )
+}
+
+fn text(call: &Call<Read>, text: &str) -> ResourceContents {
+    let contents = TextResourceContents::new(call.arguments.uri.as_str(), text);
+    ResourceContents::Text(contents.mime_type(PLAIN))
+}

@@ -1,0 +1,179 @@
+//! Tools that ask in several ways, in several rounds, or with a state that must come back intact.
+
+use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio::protocol::{Capability, ElicitSchema, InputRequest, ListRootsParams, StringSchema};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::questions::{ask, sampling, text_of};
+use super::seal::Seal;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Name {
+    /// Your name
+    name: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Confirmation {
+    /// Is this all right?
+    ok: bool,
+}
+
+pub(super) fn offer(server: Server) -> Server {
+    let seal = Seal::default();
+    let (confirm_seal, tampered_seal, all_seal, step_seal) =
+        (seal.clone(), seal.clone(), seal.clone(), seal);
+    server
+        .tool("test_input_required_result_elicitation", "Asks for a name", elicitation)
+        .tool("test_input_required_result_sampling", "Asks the model for a capital", capital)
+        .tool("test_input_required_result_list_roots", "Asks for the client's roots", roots)
+        .tool(
+            "test_input_required_result_request_state",
+            "Asks for a confirmation, with a state",
+            move |call: Call<NoArguments>| confirm(&call, &confirm_seal),
+        )
+        .tool(
+            "test_input_required_result_tampered_state",
+            "Refuses a state that was tampered with",
+            move |call: Call<NoArguments>| confirm(&call, &tampered_seal),
+        )
+        .tool(
+            "test_input_required_result_multiple_inputs",
+            "Asks for three things at once",
+            move |call: Call<NoArguments>| all_three(&call, &all_seal),
+        )
+        .tool(
+            "test_input_required_result_multi_round",
+            "Asks for one thing after the other",
+            move |call: Call<NoArguments>| step_by_step(&call, &step_seal),
+        )
+        .tool(
+            "test_input_required_result_capabilities",
+            "Asks for whatever the client offers",
+            whatever,
+        )
+}
+
+fn who() -> InputRequest {
+    Elicit::form::<Name>("What is your name?")
+}
+
+fn where_to_work() -> InputRequest {
+    ListRootsParams::new().into()
+}
+
+fn elicitation(call: Call<NoArguments>) -> Result<String, Error> {
+    match call.input::<Name>("user_name")? {
+        None => ask(&call, [("user_name", who())], None),
+        Some(answer) => Ok(greet(answer.content)),
+    }
+}
+
+fn greet(name: Option<Name>) -> String {
+    name.map_or_else(|| "Hello, whoever you are!".into(), |who| format!("Hello, {}!", who.name))
+}
+
+fn capital(call: Call<NoArguments>) -> Result<String, Error> {
+    match call.sampled("capital_question")? {
+        None => {
+            ask(&call, [("capital_question", sampling("What is the capital of France?"))], None)
+        }
+        Some(message) => Ok(format!("The model says: {}", text_of(&message))),
+    }
+}
+
+fn roots(call: Call<NoArguments>) -> Result<String, Error> {
+    match call.roots("client_roots")? {
+        None => ask(&call, [("client_roots", where_to_work())], None),
+        Some(roots) => Ok(format!("The client has {} roots.", roots.roots.len())),
+    }
+}
+
+fn confirm(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
+    let state = checked(call.state(), seal)?;
+    match (call.input::<Confirmation>("confirm")?, state) {
+        (Some(answer), Some(_)) => Ok(if answer.content.is_some_and(|content| content.ok) {
+            "state-ok: confirmed".into()
+        } else {
+            "state-ok: not confirmed".into()
+        }),
+        _ => {
+            let question = Elicit::form::<Confirmation>("Please confirm");
+            ask(call, [("confirm", question)], Some(seal.close("confirm")))
+        }
+    }
+}
+
+/// The state that came back, if one did.
+fn checked<'s>(state: Option<&'s str>, seal: &Seal) -> Result<Option<&'s str>, Error> {
+    let Some(sealed) = state else { return Ok(None) };
+    let opened = seal.open(sealed);
+    opened.map(Some).ok_or_else(|| Error::invalid_params("the request state is not intact"))
+}
+
+fn all_three(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
+    checked(call.state(), seal)?;
+    let name = call.input::<Name>("user_name")?;
+    let greeting = call.sampled("greeting")?;
+    let roots = call.roots("client_roots")?;
+    let (Some(name), Some(greeting), Some(roots)) = (name, greeting, roots) else {
+        let questions = [
+            ("user_name", who()),
+            ("greeting", sampling("Write a greeting.")),
+            ("client_roots", where_to_work()),
+        ];
+        return ask(call, questions, Some(seal.close("all")));
+    };
+    let greeting = text_of(&greeting);
+    let (name, count) = (greet(name.content), roots.roots.len());
+    Ok(format!("{name} The model says: {greeting}. There are {count} roots."))
+}
+
+fn step_by_step(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
+    match checked(call.state(), seal)? {
+        None => ask(call, [("step1", who())], Some(seal.close("step 2"))),
+        Some(state) if state.starts_with("step 2") => {
+            let Some(answer) = call.input::<Name>("step1")? else {
+                return ask(call, [("step1", who())], Some(seal.close("step 2")));
+            };
+            let name = answer.content.map_or_else(|| "nobody".into(), |content| content.name);
+            let schema = ElicitSchema::new().field("color", StringSchema::new());
+            let question = Elicit::form_with("What is your favourite colour?", schema);
+            // What the first round brought is in the state: the client does not send it again.
+            ask(call, [("step2", question)], Some(seal.close(&format!("step 3 {name}"))))
+        }
+        Some(state) => {
+            let name = state.strip_prefix("step 3 ").unwrap_or_default();
+            let Some(answer) = call.input::<serde_json::Value>("step2")? else {
+                let schema = ElicitSchema::new().field("color", StringSchema::new());
+                let question = Elicit::form_with("What is your favourite colour?", schema);
+                return ask(call, [("step2", question)], call.state().map(Into::into));
+            };
+            let content = answer.content.unwrap_or_default();
+            let color = content["color"].as_str().unwrap_or("none");
+            Ok(format!("{name} likes {color} best."))
+        }
+    }
+}
+
+fn whatever(call: Call<NoArguments>) -> Result<String, Error> {
+    if !call.inputs().is_empty() {
+        return Ok("Thank you.".into());
+    }
+    let declared = call.capabilities();
+    let mut questions = Vec::new();
+    if declared.contains(Capability::Sampling) {
+        questions.push(("model", sampling("Say hello.")));
+    }
+    if declared.contains(Capability::ElicitationForm) {
+        questions.push(("user", who()));
+    }
+    if declared.contains(Capability::Roots) {
+        questions.push(("roots", where_to_work()));
+    }
+    if questions.is_empty() {
+        return Ok("The client offers nothing to ask for.".into());
+    }
+    ask(&call, questions, None)
+}

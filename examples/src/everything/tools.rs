@@ -1,0 +1,213 @@
+//! Tools that need nobody but themselves.
+
+use std::time::Duration;
+
+use mcp_sansio::handler::{Call, Error, NoArguments, Server};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::protocol::{
+    AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, LoggingLevel,
+    ResourceContents, TextResourceContents, Tool,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{media, resources};
+use crate::runtime::Runtime;
+
+/// The pause between the steps of a slow tool: long enough to be seen.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The pause between log messages. The conformance suite asks for about this much.
+const LOG_PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Echo {
+    /// What to send back
+    text: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Header {
+    value: String,
+}
+
+pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
+    server
+        // The first of the list succeeds without arguments.
+        .tool(
+            "test_simple_text",
+            "Returns a text",
+            |_: Call<NoArguments>| "This is a simple text response for testing.",
+        )
+        .tool("echo", "Sends the text back", |call: Call<Echo>| call.arguments.text)
+        .tool("test_image_content", "Returns a picture", |_: Call<NoArguments>| {
+            ContentBlock::from(image())
+        })
+        .tool("test_audio_content", "Returns a sound", |_: Call<NoArguments>| {
+            ContentBlock::from(AudioContent::new(media::WAV, media::WAV_TYPE))
+        })
+        .tool("test_embedded_resource", "Returns a resource", |_: Call<NoArguments>| {
+            embedded("test://embedded-resource", "This is an embedded resource content.")
+        })
+        .tool(
+            "test_multiple_content_types",
+            "Returns a text, a picture and a resource",
+            |_: Call<NoArguments>| {
+                vec![
+                    ContentBlock::text("Multiple content types test:"),
+                    image().into(),
+                    embedded("test://mixed-content-resource", "a resource among others"),
+                ]
+            },
+        )
+        .tool("test_error_handling", "Fails, always", |_: Call<NoArguments>| {
+            CallToolResult::error("This tool intentionally returns an error for testing")
+        })
+        .tool(
+            "test_tool_with_progress",
+            "Reports progress three times",
+            move |call: Call<NoArguments>| async move {
+                for percent in [0.0, 50.0, 100.0] {
+                    call.progress(percent, Some(100.0), &format!("{percent} of 100 done"));
+                    runtime.sleep(PAUSE).await;
+                }
+                "All three steps are done."
+            },
+        )
+        .tool(
+            "test_tool_with_logging",
+            "Sends three log messages",
+            move |call: Call<NoArguments>| async move {
+                for (index, message) in
+                    ["Tool execution started", "Tool processing data", "Tool execution completed"]
+                        .into_iter()
+                        .enumerate()
+                {
+                    if index > 0 {
+                        runtime.sleep(LOG_PAUSE).await;
+                    }
+                    call.log(LoggingLevel::Info, message);
+                }
+                "Three messages were logged."
+            },
+        )
+        .tool(
+            "test_logging_tool",
+            "Sends a log message to whoever asked for any",
+            |call: Call<NoArguments>| {
+                call.log_as(LoggingLevel::Info, Some("test_logging_tool"), "called");
+                "Logged."
+            },
+        )
+        .tool("test_reconnection", "Takes its time", move |_: Call<NoArguments>| async move {
+            runtime.sleep(LOG_PAUSE).await;
+            "The result was worth the wait."
+        })
+        .tool(
+            "test_trigger_tool_change",
+            "Changes the list of tools: the description of this one",
+            trigger_tool_change,
+        )
+        .tool(
+            "test_trigger_prompt_change",
+            "Changes the list of prompts: the description of one",
+            trigger_prompt_change,
+        )
+        .tool(
+            "test_touch_watched_resource",
+            "Tells of an update of test://watched-resource",
+            |call: Call<NoArguments>| {
+                call.resource_updated(resources::WATCHED);
+                "Touched."
+            },
+        )
+        .tool_with(
+            Tool::new("test_custom_header", literal(CUSTOM_HEADER))
+                .description("Takes a value that HTTP clients repeat in a header"),
+            |call: Call<Header>| call.arguments.value,
+        )
+        .tool_with(
+            Tool::new("json_schema_2020_12_tool", literal(JSON_SCHEMA_2020_12))
+                .description("Takes arguments whose schema uses much of JSON Schema 2020-12"),
+            |_: Call<serde_json::Value>| "The schema is what matters here.",
+        )
+}
+
+fn image() -> ImageContent {
+    ImageContent::new(media::PNG, media::PNG_TYPE)
+}
+
+/// A text resource as a block of content.
+pub(super) fn embedded(uri: &str, text: &str) -> ContentBlock {
+    let contents = TextResourceContents::new(uri, text).mime_type("text/plain");
+    EmbeddedResource::new(ResourceContents::Text(contents)).into()
+}
+
+fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
+    call.edit_catalog(|catalog| {
+        if let Some(tool) = catalog.tool("test_trigger_tool_change") {
+            let mut tool = tool.clone();
+            tool.description = Some(toggled(tool.description));
+            // It was good before, and only its description is new.
+            let _replaced = catalog.replace_tool(tool);
+        }
+    });
+    Ok("The list of tools has changed.")
+}
+
+fn trigger_prompt_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
+    call.edit_catalog(|catalog| {
+        if let Some(prompt) = catalog.prompt("test_simple_prompt") {
+            let mut prompt = prompt.clone();
+            prompt.description = Some(toggled(prompt.description));
+            // As above.
+            let _replaced = catalog.replace_prompt(prompt);
+        }
+    });
+    Ok("The list of prompts has changed.")
+}
+
+/// The same description with or without a mark.
+fn toggled(description: Option<String>) -> String {
+    const MARK: &str = " (changed)";
+    let text = description.unwrap_or_default();
+    match text.strip_suffix(MARK) {
+        Some(plain) => plain.into(),
+        None => text + MARK,
+    }
+}
+
+fn literal(text: &'static str) -> RawJson<'static> {
+    RawJson::parse(text).expect("a literal of this file")
+}
+
+const CUSTOM_HEADER: &str = r#"{
+    "type": "object",
+    "properties": { "value": { "type": "string", "x-mcp-header": "Value" } },
+    "required": ["value"]
+}"#;
+
+/// Listed as it stands here, white space included.
+const JSON_SCHEMA_2020_12: &str = r##"{
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": { "street": { "type": "string" }, "city": { "type": "string" } }
+        }
+    },
+    "properties": {
+        "name": { "type": "string" },
+        "address": { "$ref": "#/$defs/address" },
+        "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+        "phone": { "type": "string" },
+        "email": { "type": "string" }
+    },
+    "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+    "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+    "then": { "required": ["phone"] },
+    "else": { "required": ["email"] },
+    "additionalProperties": false
+}"##;

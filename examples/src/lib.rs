@@ -1,0 +1,11 @@
+//! What the example programs share: arguments, runtimes, a look at the wire, and two servers.
+
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod bench;
+pub mod canned;
+pub mod everything;
+pub mod runtime;
+pub mod together;
+pub mod wire;

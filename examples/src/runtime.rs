@@ -1,0 +1,111 @@
+//! The runtimes that the programs can be told to use.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::time::Duration;
+
+use mcp_sansio::handler::IntoEndpoint;
+use mcp_sansio_async::Timer;
+
+use crate::arguments::{Argument, Arguments, Stop};
+
+/// What polls the futures, moves the bytes and fires the timers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runtime {
+    /// tokio, with one thread.
+    #[default]
+    Tokio,
+    /// None: blocking calls of the standard library and `poll(2)`.
+    Std,
+}
+
+/// A pause.
+pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Runtime {
+    /// The runtime called `name`.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: there is none.
+    pub fn parse(name: &str) -> Result<Self, Stop> {
+        match name {
+            "tokio" => Ok(Self::Tokio),
+            "std" => Ok(Self::Std),
+            _ => Err(Stop::Wrong(format!("there is no runtime `{name}`; there are tokio and std"))),
+        }
+    }
+
+    /// Waits for some time, inside of this runtime.
+    #[must_use]
+    pub fn sleep(self, duration: Duration) -> Pause {
+        match self {
+            // The alarm is set where the runtime is known: when it is polled first.
+            Self::Tokio => Box::pin(async move { tokio::time::sleep(duration).await }),
+            Self::Std => {
+                let mut clock = mcp_sansio_std::Clock::new();
+                let deadline = clock.now() + duration;
+                Box::pin(poll_fn(move |cx| clock.poll_until(cx, deadline)))
+            }
+        }
+    }
+
+    /// Runs a future to its end on this thread.
+    ///
+    /// # Errors
+    ///
+    /// The system's fault: it is out of descriptors, or the like.
+    pub fn block_on<F: Future>(self, future: F) -> std::io::Result<F::Output> {
+        match self {
+            Self::Tokio => {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                let output = runtime.block_on(future);
+                // A read of a terminal that still waits does not hold up the end.
+                runtime.shutdown_background();
+                Ok(output)
+            }
+            Self::Std => mcp_sansio_std::block_on(future),
+        }
+    }
+
+    /// Serves on the standard streams until the connection is over.
+    ///
+    /// # Errors
+    ///
+    /// What broke it, in words. That the other side has gone is no error.
+    pub fn serve_stdio(self, server: impl IntoEndpoint) -> Result<(), String> {
+        match self {
+            Self::Tokio => self
+                .block_on(mcp_sansio_tokio::serve_stdio(server))
+                .map_err(|error| error.to_string())?
+                .map_err(|error| error.to_string()),
+            Self::Std => mcp_sansio_std::serve_stdio(server).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// The command line that the servers have in common: which runtime to serve standard streams on.
+///
+/// # Errors
+///
+/// Help was asked for, or the use is wrong.
+pub fn parse_server(mut arguments: Arguments) -> Result<Runtime, Stop> {
+    let (mut runtime, mut stdio) = (Runtime::default(), false);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Argument::Flag(flag) => match flag.as_str() {
+                "--stdio" => stdio = true,
+                "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
+                "--http" => {
+                    return Err(Stop::wrong("`--http` is not available yet; use `--stdio`"));
+                }
+                _ => return Err(Stop::unknown(&flag)),
+            },
+            Argument::Word(word) => {
+                return Err(Stop::Wrong(format!("what is `{word}` for?")));
+            }
+            Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+        }
+    }
+    if stdio { Ok(runtime) } else { Err(Stop::wrong("say where to serve: `--stdio`")) }
+}

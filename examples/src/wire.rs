@@ -1,0 +1,147 @@
+//! A byte stream that shows the lines that pass.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use mcp_sansio_async::ByteStream;
+
+/// Which way a line goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the other side.
+    In,
+    /// To the other side.
+    Out,
+}
+
+impl Direction {
+    /// An arrow.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::In => "<--",
+            Self::Out => "-->",
+        }
+    }
+}
+
+/// Is shown every line.
+pub type Viewer = Box<dyn FnMut(Direction, &str) + Send>;
+
+/// A stream of lines that shows each of them, and remembers the ones that cannot be messages.
+pub struct Wire<S> {
+    stream: S,
+    input: Line,
+    output: Line,
+    viewer: Option<Viewer>,
+    noise: Noise,
+}
+
+/// Lines that came in and are no messages: what a server printed that should be silent.
+#[derive(Clone, Debug, Default)]
+pub struct Noise(Arc<Mutex<(usize, String)>>);
+
+impl Noise {
+    /// How many there were, and the start of the first one.
+    #[must_use]
+    pub fn seen(&self) -> (usize, String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, line: &str) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.0 += 1;
+        if seen.0 == 1 {
+            seen.1 = line.chars().take(NOISE_LENGTH_MAX).collect();
+        }
+    }
+}
+
+/// How many characters of noise are kept: enough to know it again.
+const NOISE_LENGTH_MAX: usize = 80;
+
+/// How much of a line is shown, in bytes: a screenful.
+const LINE_LENGTH_MAX: usize = 4096;
+
+/// A line as far as it has passed.
+#[derive(Debug, Default)]
+struct Line {
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl<S> Wire<S> {
+    /// Looks at the lines of `stream`.
+    #[must_use]
+    pub fn new(stream: S, viewer: Option<Viewer>) -> Self {
+        let (input, output, noise) = Default::default();
+        Self { stream, input, output, viewer, noise }
+    }
+
+    /// The noise that comes in.
+    #[must_use]
+    pub fn noise(&self) -> Noise {
+        self.noise.clone()
+    }
+
+    fn look(&mut self, direction: Direction, bytes: &[u8]) {
+        let line = match direction {
+            Direction::In => &mut self.input,
+            Direction::Out => &mut self.output,
+        };
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_LENGTH_MAX.saturating_sub(line.bytes.len());
+            line.bytes.extend_from_slice(&part[..part.len().min(room)]);
+            line.length += part.len();
+            if part.ends_with(b"\n") {
+                let whole = line.length <= LINE_LENGTH_MAX;
+                let text = String::from_utf8_lossy(&line.bytes);
+                let text = text.trim_end();
+                if direction == Direction::In && !text.is_empty() && !text.starts_with(['{', '[']) {
+                    self.noise.note(text);
+                }
+                if let Some(viewer) = &mut self.viewer {
+                    if whole {
+                        viewer(direction, text);
+                    } else {
+                        viewer(direction, &format!("{text}... ({} bytes)", line.length));
+                    }
+                }
+                *line = Line::default();
+            }
+        }
+    }
+}
+
+impl<S: ByteStream> ByteStream for Wire<S> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let read = self.stream.poll_read(cx, buffer);
+        if let Poll::Ready(Ok(length)) = read {
+            self.look(Direction::In, &buffer[..length]);
+        }
+        read
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = self.stream.poll_write(cx, bytes);
+        if let Poll::Ready(Ok(length)) = written {
+            self.look(Direction::Out, &bytes[..length]);
+        }
+        written
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_flush(cx)
+    }
+
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_close(cx)
+    }
+}
+
+impl<S> std::fmt::Debug for Wire<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("noise", &self.noise).finish_non_exhaustive()
+    }
+}
