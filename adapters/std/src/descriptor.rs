@@ -40,6 +40,11 @@ impl Drop for Descriptor {
     }
 }
 
+/// Whether reading and writing wait.
+pub(crate) fn blocks(descriptor: impl AsFd) -> io::Result<bool> {
+    Ok(!fcntl_getfl(descriptor)?.contains(OFlags::NONBLOCK))
+}
+
 /// Whether `poll(2)` can wait for the descriptor, and it can be kept from blocking without harm to
 /// others: a pipe or a socket. A regular file always blocks, and a terminal is shared with the
 /// shell and with standard error.

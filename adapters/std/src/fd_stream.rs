@@ -16,9 +16,10 @@ use crate::executor::reactor::{self, Way};
 ///
 /// They do not block while they are in here, and are put back to what they were when they are
 /// dropped. It is to be polled inside of [`block_on`](crate::block_on), whose thread then waits for
-/// both ways at once; elsewhere reading and writing fail where they would have to wait. Not for
-/// regular files, for which nobody can wait, and not for terminals, whose mode other programs share:
-/// [`ThreadedStream`](crate::ThreadedStream) is.
+/// both ways at once; elsewhere reading and writing fail where they would have to wait.
+///
+/// It is not for regular files, for which nobody can wait, nor for terminals, whose mode other
+/// programs share: [`ThreadedStream`](crate::ThreadedStream) is.
 #[derive(Debug)]
 pub struct FdStream {
     reader: Half,
@@ -188,16 +189,13 @@ impl Drop for Half {
 mod tests {
     use std::future::poll_fn;
     use std::io::{Read, Write, pipe};
-    use std::os::fd::AsFd;
     use std::task::Waker;
-
-    use rustix::fs::{OFlags, fcntl_getfl};
 
     use super::*;
     use crate::block_on;
 
-    fn blocks(descriptor: impl AsFd) -> bool {
-        !fcntl_getfl(descriptor).unwrap().contains(OFlags::NONBLOCK)
+    fn blocks(descriptor: impl std::os::fd::AsFd) -> bool {
+        crate::descriptor::blocks(descriptor).unwrap()
     }
 
     #[test]

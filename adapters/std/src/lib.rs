@@ -1,12 +1,12 @@
 //! MCP with blocking calls, on nothing but the standard library and the operating system: no async
 //! runtime, and a thread only where there is no other way.
 //!
-//! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve`] for any reader and writer.
+//! * A server: [`serve_stdio`], [`serve_stream`] for sockets, [`serve()`] for any reader and writer.
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child and drives the connection on a thread of its
 //!   own; [`Wait`] waits for the results on any other.
 //! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],
-//!   [`PipeStream`] and [`Clock`], for the [`Driver`](mcp_sansio_async::Driver) that all adapters
+//!   [`PipeStream`] and [`Clock`], for the [`Driver`] that all adapters
 //!   share.
 //!
 //! ```no_run
@@ -46,7 +46,7 @@ mod validator;
 mod wait;
 
 pub use background::Background;
-pub use child::{ChildOptions, ChildServer, ExitReport, Force, SpawnError, Stderr};
+pub use child::{ChildOptions, ChildServer, ChildStream, ExitReport, Force, SpawnError, Stderr};
 pub use clock::{Clock, now};
 pub use connect::{Connection, spawn};
 pub use entropy::seed;

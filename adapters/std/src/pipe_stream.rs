@@ -9,7 +9,7 @@ use mcp_sansio_async::ByteStream;
 use crate::FdStream;
 use crate::ThreadedStream;
 #[cfg(unix)]
-use crate::descriptor::is_pollable;
+use crate::descriptor::{blocks, is_pollable};
 
 /// The standard streams of this process or of a child, or a socket: whatever the operating system
 /// can wait for is waited for on one thread, the rest has a thread for each way.
@@ -36,9 +36,20 @@ impl PipeStream {
         #[cfg(unix)]
         {
             use std::os::fd::AsFd;
-            let reader = io::stdin().as_fd().try_clone_to_owned()?;
-            let writer = io::stdout().as_fd().try_clone_to_owned()?;
-            Self::from_descriptors(reader, writer)
+            let open = || -> io::Result<_> {
+                let reader = io::stdin().as_fd().try_clone_to_owned()?;
+                Ok((reader, io::stdout().as_fd().try_clone_to_owned()?))
+            };
+            let could_block = blocks(io::stderr())?;
+            let (reader, writer) = open()?;
+            let stream = Self::from_descriptors(reader, writer)?;
+            if could_block && !blocks(io::stderr())? {
+                // The standard error is the same pipe, and whoever writes there expects to wait.
+                drop(stream);
+                let (reader, writer) = open()?;
+                return Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer));
+            }
+            Ok(stream)
         }
         #[cfg(not(unix))]
         Self::threaded(io::stdin(), io::stdout())

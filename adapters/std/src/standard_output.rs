@@ -13,7 +13,7 @@ pub(crate) struct StandardOutput {
 }
 
 impl StandardOutput {
-    // MCP 2026-07-28 basic/transports/stdio [STDIO-002]: nothing but messages on the standard
+    // MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-002]: nothing but messages on the standard
     // output. Also the programs that a handler starts inherit these descriptors.
     pub(crate) fn redirect() -> io::Result<Self> {
         let nothing = File::open("/dev/null")?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcp_sansio::handler::{Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, ChildOptions, ChildServer, Force, PipeStream, Stderr, Wait as _,
+    Background, ByteStream, ChildOptions, ChildServer, ChildStream, Force, Stderr, Wait as _,
     block_on, now, seed, serve_stdio,
 };
 use rustix::process::{Pid, test_kill_process};
@@ -52,7 +52,7 @@ fn hurried() -> ChildOptions {
     options
 }
 
-fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
+fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {
     block_on(poll_fn(|cx| {
         while !bytes.is_empty() {
             match stream.poll_write(cx, bytes) {
@@ -65,11 +65,11 @@ fn write_all(stream: &mut PipeStream, mut bytes: &[u8]) {
     .unwrap();
 }
 
-fn close(stream: &mut PipeStream) {
+fn close(stream: &mut ChildStream) {
     block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
 }
 
-fn read_to_end(stream: &mut PipeStream) -> String {
+fn read_to_end(stream: &mut ChildStream) -> String {
     let mut text = Vec::new();
     let mut buffer = [0; 65536];
     loop {
@@ -81,7 +81,7 @@ fn read_to_end(stream: &mut PipeStream) -> String {
 }
 
 /// Waits until the child has said something.
-fn wait_for_word(stream: &mut PipeStream) {
+fn wait_for_word(stream: &mut ChildStream) {
     let mut buffer = [0; 100];
     assert!(block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap() > 0);
 }
@@ -128,6 +128,23 @@ fn what_a_server_prints_goes_to_its_standard_error() {
 }
 
 #[test]
+fn a_standard_error_that_is_the_standard_output_too_does_not_get_in_the_way() {
+    let mut command = this_program("quiet");
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    command.stdin(std::process::Stdio::piped());
+    command.stdout(writer.try_clone().unwrap()).stderr(writer);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n").unwrap();
+    drop(stdin);
+    let mut answers = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut answers).unwrap();
+    assert!(answers.contains(r#""id":7,"result":{}"#), "{answers}");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
 fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
@@ -135,6 +152,19 @@ fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     let report = child.shutdown().unwrap();
     assert_eq!((report.status.code(), report.forced), (Some(0), None));
     assert_eq!(report.to_string(), "the server ended with exit status: 0");
+}
+
+#[test]
+fn a_connection_in_use_ends_with_its_child() {
+    // Rule: [STDIO-015] [STDIO-016].
+    let (child, stream) = ChildServer::spawn(this_program("quiet")).unwrap();
+    let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
+    let connection = Background::spawn(endpoint, stream).unwrap();
+    client.opened().wait().unwrap();
+    let report = child.shutdown().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), None), "{report}");
+    connection.join().unwrap();
+    client.list_tools(None).wait().unwrap_err();
 }
 
 #[test]
@@ -193,6 +223,19 @@ fn the_standard_error_can_be_forwarded() {
     let mut forwarded = String::new();
     std::io::Read::read_to_string(&mut reader, &mut forwarded).unwrap();
     assert_eq!(forwarded, "one\ntwo");
+}
+
+#[test]
+fn what_a_stubborn_child_has_started_is_killed_with_it() {
+    // Everything that is started from here on holds this pipe open.
+    let (mut held, holder) = std::io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&holder, rustix::io::FdFlags::empty()).unwrap();
+    let script = "trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
+    let (child, mut stream) = ChildServer::spawn_with(shell(script), hurried()).unwrap();
+    drop(holder);
+    wait_for_word(&mut stream);
+    assert_eq!(child.shutdown().unwrap().forced, Some(Force::Killed));
+    assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
 }
 
 #[test]

@@ -3,17 +3,20 @@
 mod exit;
 mod spawn_error;
 mod stderr;
+mod stream;
 mod tail;
 
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::PipeStream;
 pub use exit::{ExitReport, Force};
 pub use spawn_error::SpawnError;
 pub use stderr::Stderr;
 use stderr::StderrThread;
+pub use stream::ChildStream;
+use stream::Hangup;
 
 /// How a child is treated. Each default has its reason.
 #[derive(Debug)]
@@ -46,13 +49,14 @@ impl Default for ChildOptions {
 
 /// A server that runs as a child process.
 ///
-/// Its standard input belongs to the stream that came with it: drop or close that first, which
-/// tells the child to exit, then call [`shutdown`](Self::shutdown). Dropped without, the child is
-/// killed. Either way neither a process nor a thread is left behind; what the child has started
-/// itself is its own business.
+/// To end it, call [`shutdown`](Self::shutdown). Dropped without, it is killed. Either way neither
+/// its process nor a thread is left behind. On Unix it leads a process group of its own, which
+/// signals go to: what it has started ends with it where it has to be forced. A Ctrl-C at the
+/// terminal does not reach it, it reads the end of its input instead.
 #[derive(Debug)]
 pub struct ChildServer {
     child: Child,
+    hangup: Arc<Hangup>,
     stderr: StderrThread,
     patience: Duration,
     term_patience: Duration,
@@ -64,7 +68,7 @@ impl ChildServer {
     /// # Errors
     ///
     /// It did not start: see [`SpawnError`].
-    pub fn spawn(command: Command) -> Result<(Self, PipeStream), SpawnError> {
+    pub fn spawn(command: Command) -> Result<(Self, ChildStream), SpawnError> {
         Self::spawn_with(command, ChildOptions::default())
     }
 
@@ -73,13 +77,16 @@ impl ChildServer {
     /// # Errors
     ///
     /// It did not start: see [`SpawnError`].
-    // MCP 2026-07-28 basic/transports/stdio [STDIO-007]: the client launches the server and talks over
-    // its standard streams.
+    // MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-007]: the client launches the server and talks
+    // over its standard streams.
     pub fn spawn_with(
         mut command: Command,
         options: ChildOptions,
-    ) -> Result<(Self, PipeStream), SpawnError> {
+    ) -> Result<(Self, ChildStream), SpawnError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Launchers such as package runners do not pass on all signals, so that these go to the group.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| SpawnError::of(&command, error))?;
         // All three are there, as they are pipes.
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -89,11 +96,14 @@ impl ChildServer {
         };
         let ChildOptions { stderr: destination, stderr_lines_max, patience, term_patience } =
             options;
-        let parts = PipeStream::child(stdout, stdin).and_then(|stream| {
+        let parts = ChildStream::new(stdout, stdin).and_then(|stream| {
             Ok((stream, StderrThread::spawn(stderr, destination, stderr_lines_max)?))
         });
         match parts {
-            Ok((stream, stderr)) => Ok((Self { child, stderr, patience, term_patience }, stream)),
+            Ok((stream, stderr)) => {
+                let hangup = stream.hangup();
+                Ok((Self { child, hangup, stderr, patience, term_patience }, stream))
+            }
             Err(error) => {
                 kill(&mut child);
                 Err(SpawnError::system(&command, error))
@@ -122,10 +132,13 @@ impl ChildServer {
         self.child.try_wait()
     }
 
-    /// Waits for the child to exit, and makes it if it does not: SIGTERM after
-    /// [`ChildOptions::patience`], SIGKILL after [`ChildOptions::term_patience`] more. Where there
-    /// are no signals, it is terminated after the former. A child that has exited already is only
-    /// reported.
+    /// Ends the child: closes its standard input, waits, and makes it exit if it does not by
+    /// itself, with SIGTERM after [`ChildOptions::patience`], with SIGKILL after
+    /// [`ChildOptions::term_patience`] more. Where there are no signals, it is terminated after the
+    /// former. A child that has exited already is only reported.
+    ///
+    /// The standard input belongs to the [`ChildStream`]. If that is being driven, the connection
+    /// ends there; if it is not, drop it first, or the child has to learn of its end by force.
     ///
     /// # Errors
     ///
@@ -133,6 +146,7 @@ impl ChildServer {
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: close its input, wait, SIGTERM, SIGKILL.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-016]: likewise.
     pub fn shutdown(mut self) -> io::Result<ExitReport> {
+        self.hangup.hang_up();
         if let Some(status) = self.wait_for(self.patience)? {
             return Ok(self.report(status, None));
         }
@@ -141,7 +155,8 @@ impl ChildServer {
         {
             return Ok(self.report(status, Some(Force::Terminated)));
         }
-        self.child.kill()?;
+        kill(&mut self.child);
+        // It is waited for already, this only repeats the status.
         let status = self.child.wait()?;
         Ok(self.report(status, Some(Force::Killed)))
     }
@@ -182,9 +197,9 @@ impl ChildServer {
     #[cfg(unix)]
     fn terminate(&self) -> io::Result<bool> {
         use rustix::io::Errno;
-        use rustix::process::{Pid, Signal, kill_process};
-        // It is not waited for elsewhere, so the id is still its own.
-        match kill_process(Pid::from_child(&self.child), Signal::TERM) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        // It has not been waited for, so the id is still its own.
+        match kill_process_group(Pid::from_child(&self.child), Signal::TERM) {
             Ok(()) | Err(Errno::SRCH) => Ok(true),
             Err(error) => Err(error.into()),
         }
@@ -207,12 +222,19 @@ impl Drop for ChildServer {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             kill(&mut self.child);
         }
+        self.hangup.hang_up();
     }
 }
 
-/// Ends a child for good and takes its status away, so that no zombie is left.
+/// Ends a child, which has not been waited for, for good, and takes its status away, so that no
+/// zombie is left.
 fn kill(child: &mut Child) {
-    // An error means that it has ended.
+    // Errors mean that it has ended.
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process_group(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::KILL,
+    );
     let _ = child.kill();
     let _ = child.wait();
 }

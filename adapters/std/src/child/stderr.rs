@@ -32,7 +32,8 @@ impl fmt::Debug for Stderr {
 }
 
 /// The thread that reads a child's standard error.
-// MCP 2026-07-28 basic/transports/stdio [STDIO-005]: captured or forwarded, and never left unread.
+// MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-005]: captured or forwarded, but
+// never left unread.
 #[derive(Debug)]
 pub(super) struct StderrThread {
     shared: Arc<Shared>,
