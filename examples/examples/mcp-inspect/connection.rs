@@ -19,8 +19,9 @@ use crate::failure::Failure;
 use crate::options::{self, Options};
 use crate::{NAME, commands, say};
 
-/// How long a server may take to exit when it is no longer needed.
-const GRACE: Duration = Duration::from_millis(1000);
+/// How long a server may take to exit when it is no longer needed, before it is made to: whoever
+/// only looks does not like to wait.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// How long what is still to be sent may take once the work is done.
 const FAREWELL: Duration = Duration::from_millis(200);

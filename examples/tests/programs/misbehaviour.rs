@@ -1,0 +1,197 @@
+//! No peer that breaks the rules stops a server.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use crate::process::{RUNTIMES, Server};
+
+#[test]
+fn a_wrong_first_message_is_answered() {
+    for runtime in RUNTIMES {
+        let mut server = Server::start(runtime);
+        let answer = server.ask("1", "tools/list", json!({}));
+        assert!(answer["error"]["code"].is_i64(), "{answer}");
+        server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        server.send(&json!({ "jsonrpc": "2.0", "id": 5, "result": {} }));
+        let params = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "t", "version": "1" },
+        });
+        let answer = server.ask("2", "initialize", params);
+        assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
+        assert_eq!(server.end().code(), Some(0));
+    }
+}
+
+#[test]
+fn bad_parameters_are_told_from_unknown_methods() {
+    let bad = [
+        ("tools/call", json!({})),
+        ("tools/call", json!({ "name": 7 })),
+        ("tools/call", json!({ "name": "no such tool" })),
+        ("tools/call", json!({ "name": "echo", "arguments": "text" })),
+        ("tools/list", json!({ "cursor": 7 })),
+        ("tools/list", json!({ "cursor": "no such cursor" })),
+        ("resources/read", json!({})),
+        ("resources/subscribe", json!({ "uri": null })),
+        ("prompts/get", json!({ "name": "test_prompt_with_arguments" })),
+        ("prompts/get", json!({ "name": "no such prompt" })),
+        ("logging/setLevel", json!({ "level": "loud" })),
+        ("completion/complete", json!({ "ref": {}, "argument": 1 })),
+        ("initialize", json!("none")),
+    ];
+    for runtime in RUNTIMES {
+        let mut server = Server::open(runtime);
+        for (method, params) in &bad {
+            let answer = server.ask("bad", method, params.clone());
+            let expected = if *method == "initialize" { -32600 } else { -32602 };
+            assert_eq!(answer["error"]["code"], expected, "{method} {params}: {answer}");
+        }
+        for method in ["no/such/method", "server/discover/", "Tools/list", "", "roots/list"] {
+            let answer = server.ask("unknown", method, json!({}));
+            assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+        }
+        server.assert_alive();
+    }
+}
+
+#[test]
+fn garbage_lines_are_answered_and_survived() {
+    let garbage: [&[u8]; 6] = [
+        b"hello\n",
+        b"{\n",
+        b"\"text\"\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\n",
+        b"\xff\xfe\n",
+        b"[[[[\n",
+    ];
+    for runtime in RUNTIMES {
+        let mut server = Server::open(runtime);
+        server.send_bytes(b"\n\r\n");
+        for line in garbage {
+            server.send_bytes(line);
+            let answer = server.receive();
+            assert!(answer["error"]["code"].is_i64(), "{answer}");
+            assert_eq!(answer["id"], Value::Null);
+        }
+        let deep = [&[b'['; 100_000][..], b"\n"].concat();
+        server.send_bytes(&deep);
+        assert!(server.receive()["error"]["code"].is_i64());
+        server.assert_alive();
+    }
+}
+
+#[test]
+fn a_line_of_64_mebibytes_is_skipped() {
+    for runtime in RUNTIMES {
+        let mut server = Server::open(runtime);
+        let chunk = vec![b'a'; 1024 * 1024];
+        for _ in 0..64 {
+            server.send_bytes(&chunk);
+        }
+        server.send_bytes(b"\n");
+        let answer = server.receive();
+        assert!(answer["error"]["code"].is_i64(), "{answer}");
+        server.assert_alive();
+    }
+}
+
+const OPENING: &str = r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+
+#[test]
+fn pings_before_the_first_read_are_all_answered() {
+    const COUNT: usize = 100_000;
+    for runtime in RUNTIMES {
+        let mut server = Server::start(runtime);
+        let mut pings = format!("{OPENING}\n");
+        for id in 0..COUNT {
+            pings += &format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+        }
+        server.send_bytes(pings.as_bytes());
+        // Answers to pings do not wait for others, so the first one may come anywhere.
+        let mut next = 0;
+        for _ in 0..=COUNT {
+            let answer = server.receive();
+            if answer["id"] != "open" {
+                assert_eq!(answer["id"], next);
+                next += 1;
+            }
+        }
+        assert_eq!(next, COUNT);
+        server.assert_alive();
+    }
+}
+
+#[test]
+fn a_client_that_never_reads_is_not_waited_for() {
+    for runtime in RUNTIMES {
+        let mut server = Server::start(runtime);
+        server.send_bytes(format!("{OPENING}\n").as_bytes());
+        for id in 0..100_000 {
+            let ping = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+            server.send_bytes(ping.as_bytes());
+        }
+        assert_eq!(server.end().code(), Some(0));
+    }
+}
+
+#[test]
+fn equal_ids_of_both_sides_are_not_confused() {
+    for runtime in RUNTIMES {
+        let mut server = Server::open(runtime);
+        let call = |id: &Value| {
+            json!({
+                "jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": { "name": "test_streaming_elicitation" },
+            })
+        };
+        // Learn an id of the server's, and use the next one.
+        server.send(&call(&json!("first")));
+        let question = server.receive();
+        assert_eq!(question["method"], "elicitation/create");
+        let answer = json!({ "action": "accept", "content": { "ok": true } });
+        server.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }));
+        assert_eq!(server.receive()["id"], "first");
+        let id = json!(question["id"].as_i64().unwrap() + 1);
+
+        // The call and the question that it asks have the same id.
+        server.send(&call(&id));
+        let question = server.receive();
+        assert_eq!((&question["method"], &question["id"]), (&json!("elicitation/create"), &id));
+        // The client cancels its call; the server cancels its question.
+        server.send(&json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
+        }));
+        let cancelled = server.receive();
+        assert_eq!(cancelled["method"], "notifications/cancelled", "{cancelled}");
+        assert_eq!(cancelled["params"]["requestId"], id);
+        // Too late, and cancelled once more: neither is answered.
+        server.send(&json!({ "jsonrpc": "2.0", "id": id, "result": answer }));
+        server.send(&json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id },
+        }));
+        server.assert_alive();
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test with a watch")]
+fn the_end_of_the_input_ends_the_server() {
+    let lines = [
+        "",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"met",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"test_tool_with_logging\"}}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"test_elicitation\",\"arguments\":{\"message\":\"m\"}}}\n",
+    ];
+    for runtime in RUNTIMES {
+        for line in lines {
+            let mut server = Server::open(runtime);
+            server.send_bytes(line.as_bytes());
+            let start = SystemTime::now();
+            assert_eq!(server.end().code(), Some(0), "{line}");
+            let took = start.elapsed().unwrap_or_default();
+            assert!(took < Duration::from_secs(2), "{line}: {took:?}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Programs to run, and servers to talk to line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Both runtimes, to run each test with.
+pub(crate) const RUNTIMES: [&str; 2] = ["tokio", "std"];
+
+/// The longest that an answer may take. Far more than it does.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The built example called `name`.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
+    let path = folder.join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    assert!(path.is_file(), "{} is not built: `cargo build --examples`", path.display());
+    path
+}
+
+/// The everything server, as words of a command line.
+pub(crate) fn everything(runtime: &str) -> Vec<String> {
+    let path = example("everything-server").to_str().unwrap().to_owned();
+    vec![path, "--stdio".into(), "--runtime".into(), runtime.into()]
+}
+
+/// What a program came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs an example to its end.
+pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(
+    name: &str,
+    arguments: impl IntoIterator<Item = S>,
+) -> Outcome {
+    let output = Command::new(example(name))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    Outcome {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A server that is spoken to by hand.
+pub(crate) struct Server {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Option<ChildStdout>,
+    lines: Option<Receiver<String>>,
+}
+
+impl Server {
+    pub(crate) fn start(runtime: &str) -> Self {
+        let words = everything(runtime);
+        let mut child = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        Self { child, input, output, lines: None }
+    }
+
+    /// A server whose legacy session is open.
+    pub(crate) fn open(runtime: &str) -> Self {
+        let mut server = Self::start(runtime);
+        let answer = server.ask(
+            "hello",
+            "initialize",
+            json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": { "elicitation": {} },
+                "clientInfo": { "name": "test", "version": "1" },
+            }),
+        );
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+        server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        server
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.send_bytes(format!("{message}\n").as_bytes());
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        self.input.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// The next message of the server. Nothing is read before the first time.
+    pub(crate) fn receive(&mut self) -> Value {
+        let output = &mut self.output;
+        let lines = self.lines.get_or_insert_with(|| {
+            let (sender, receiver) = channel();
+            let output = BufReader::new(output.take().unwrap());
+            thread::spawn(move || {
+                for line in output.lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+            receiver
+        });
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) => serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}")),
+            Err(RecvTimeoutError::Timeout) => panic!("the server says nothing"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the server has gone"),
+        }
+    }
+
+    /// Makes a request and returns the next message, which must be its answer.
+    pub(crate) fn ask(&mut self, id: &str, method: &str, params: Value) -> Value {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let answer = self.receive();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    /// Asserts that the server is there and has nothing else to say.
+    pub(crate) fn assert_alive(&mut self) {
+        let answer = self.ask("alive?", "ping", json!({}));
+        assert_eq!(answer["result"], json!({}));
+    }
+
+    /// Ends the input and waits for the end.
+    pub(crate) fn end(mut self) -> ExitStatus {
+        drop(self.input.take());
+        // What is left unread must not hold it up.
+        let unread = (self.output.take(), self.lines.take());
+        let (mut left, pause) = (PATIENCE, Duration::from_millis(5));
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                drop(unread);
+                return status;
+            }
+            assert!(!left.is_zero(), "the server does not exit");
+            thread::sleep(pause);
+            left = left.saturating_sub(pause);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has exited if these fail.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

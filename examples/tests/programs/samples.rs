@@ -1,0 +1,52 @@
+//! The short programs do what they show.
+
+use crate::process::{example, run};
+
+#[test]
+fn the_tour_comes_to_its_end() {
+    let outcome = run("tour", [] as [&str; 0]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
+        assert!(outcome.stdout.contains(&format!("\n  {revision} ")), "{outcome:?}");
+    }
+    assert!(!outcome.stdout.contains("jsonrpc"), "{outcome:?}");
+    let outcome = run("tour", ["--wire"]);
+    assert!(outcome.stdout.contains(r#"--> {"jsonrpc":"2.0""#), "{outcome:?}");
+}
+
+#[test]
+fn the_weather_is_sunny() {
+    for (client, server) in
+        [("weather-client", "weather-server"), ("weather-client-std", "weather-server-std")]
+    {
+        let outcome = run(client, [example(server)]);
+        assert_eq!(outcome.stdout, "Sunny in Oslo\n", "{outcome:?}");
+        assert_eq!(outcome.stderr, "1 of 2\n");
+    }
+}
+
+#[test]
+fn the_bare_loop_speaks_both_eras() {
+    for revision in ["2024-11-05", "2026-07-28"] {
+        let server = example("bare-loop");
+        let words = ["call", "shout", r#"{"text":"hi"}"#, "--revision", revision, "--"];
+        let outcome = run("mcp-inspect", words.into_iter().chain(server.to_str()));
+        assert_eq!(outcome.stdout, "HI\n", "{outcome:?}");
+    }
+}
+
+#[test]
+fn every_step_of_the_benchmark_is_reported() {
+    let server = example("bench-server");
+    for runtime in crate::process::RUNTIMES {
+        let words = ["call", "progress", r#"{"count":3000}"#, "--", server.to_str().unwrap()];
+        let outcome =
+            run("mcp-inspect", words.into_iter().chain(["--stdio", "--runtime", runtime]));
+        assert_eq!(outcome.stdout, "3000 steps\n");
+        assert_eq!(outcome.stderr.lines().count(), 3000);
+        let words = ["read", "mem://blob", "--", server.to_str().unwrap()];
+        let outcome =
+            run("mcp-inspect", words.into_iter().chain(["--stdio", "--runtime", runtime]));
+        assert_eq!(outcome.stdout.len(), 64 * 1024 + 1);
+    }
+}
