@@ -164,9 +164,16 @@ impl Elicit {
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
-        let schema = super::schema::of::<T>();
+        let schema = super::schema::of_form::<T>();
         let form = schema.decode::<ElicitSchema>();
         let form = form.unwrap_or_else(|error| panic!("not the fields of a form: {error}"));
+        let unknown = form
+            .properties
+            .iter()
+            .find(|(_, field)| matches!(field, crate::protocol::PrimitiveSchema::Unknown(_)));
+        if let Some((name, _)) = unknown {
+            panic!("a form cannot have a field such as `{name}`");
+        }
         Self::form_with(message, form)
     }
 

@@ -46,7 +46,7 @@ impl<In> Takes for Async<In> {
 }
 
 /// Decodes what the function takes; a failure is an answer already.
-fn decode<Of, In: FromReceived<Of>>(received: Received<'_, '_>) -> Result<In, Outcome> {
+pub(super) fn decode<Of, In: FromReceived<Of>>(received: Received<'_, '_>) -> Result<In, Outcome> {
     In::from_received(received).map_err(|error| error.into_outcome())
 }
 

@@ -1,6 +1,7 @@
 //! The small way to write a server or a client: handlers on top of the machines, on any runtime.
 
 mod ask;
+mod blocking;
 mod client;
 mod client_endpoint;
 mod context;
@@ -9,6 +10,7 @@ mod function;
 mod host;
 mod kind;
 mod mailbox;
+mod opening;
 mod pending;
 mod reply;
 #[cfg(feature = "schemars")]
@@ -18,6 +20,7 @@ mod server_endpoint;
 mod tasks;
 
 pub use ask::{Answer, Ask, Elicit};
+pub use blocking::{Blocking, Blocks, Job, blocking};
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
 pub use context::{Call, Context, FromReceived, NoArguments, Question, Read, Received};
