@@ -454,6 +454,10 @@ impl Connection {
             }
         }
         self.keep_alive_due = None;
+        // Only a peer that ended its output may still read answers.
+        if reason != CloseReason::EndOfInput {
+            self.requests.clear();
+        }
         self.closed = Some(reason.clone());
         self.events.push_back(Event::Closed(reason));
     }

@@ -115,6 +115,13 @@ impl Requests {
         Some(request)
     }
 
+    /// Forgets all requests: they get no answer.
+    pub(super) fn clear(&mut self) {
+        while let Some(key) = self.entries.find_from(0, |_| true) {
+            self.remove(key);
+        }
+    }
+
     /// The first request at or after `slot` that `wanted` accepts.
     pub(super) fn find_from(&self, slot: u32, wanted: impl Fn(&InFlight) -> bool) -> Option<Key> {
         self.entries.find_from(slot, wanted)
