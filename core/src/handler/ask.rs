@@ -17,7 +17,8 @@ use super::reply::Error;
 ///
 /// Return it as `ask.into_result()` or use `?` on that; the handler is called again with the
 /// answers. It may be called any number of times, so whatever it did before it asked, it does
-/// again.
+/// again. Each round brings the answers to its own questions only: what must outlast a round goes
+/// into [`state`](Self::state). See the [module](super) for an example.
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-009]
 #[derive(Clone, Debug, Default)]
 #[must_use = "return `ask.into_result()`"]

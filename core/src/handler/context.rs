@@ -200,7 +200,7 @@ impl<A> Deref for Call<A> {
 }
 
 /// Arguments of a tool that has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NoArguments {}
 
