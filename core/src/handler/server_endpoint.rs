@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -34,6 +35,9 @@ struct Kept {
     tool: Option<String>,
 }
 
+/// A handler, and the variables of the template that led to it.
+type Found<'h, K> = (&'h <K as Kind>::Function, Vec<(String, String)>);
+
 /// Reaches into a running connection from outside its handlers, from any thread.
 #[derive(Clone, Debug)]
 pub struct Remote(Outlet);
@@ -46,7 +50,7 @@ impl Remote {
 
     /// Changes what the server offers on this connection; its client is told.
     pub fn edit_catalog(&self, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
-        self.send(Command::EditCatalog(alloc::boxed::Box::new(edit)));
+        self.send(Command::EditCatalog(Box::new(edit)));
     }
 
     /// Sends a log message that belongs to no request; a legacy client gets it if it wants its
@@ -128,7 +132,7 @@ impl<K: Kind> ServerEndpoint<K> {
         let handlers = Arc::clone(&self.handlers);
         let (function, variables) = match self.find(&handlers, &request) {
             Ok(found) => found,
-            Err(outcome) => return self.finish(request, None, outcome, now),
+            Err(outcome) => return self.finish(request, None, *outcome, now),
         };
         let tool = self.described_tool(&request);
         let received = Received {
@@ -169,7 +173,7 @@ impl<K: Kind> ServerEndpoint<K> {
         &self,
         handlers: &'h Handlers<K>,
         request: &Request<'_>,
-    ) -> Result<(&'h K::Function, Vec<(String, String)>), Outcome> {
+    ) -> Result<Found<'h, K>, Box<Outcome>> {
         let subject = |key| request.params.get(key).and_then(|text| text.to_text());
         let found = match &request.method {
             MethodName::Known(Method::ToolsCall) => {
@@ -197,28 +201,28 @@ impl<K: Kind> ServerEndpoint<K> {
             other => handlers.others.get(other.as_str()),
         };
         found.map(|function| (function, Vec::new())).ok_or_else(|| {
-            Outcome::Error(match &request.method {
+            Box::new(Outcome::Error(match &request.method {
                 MethodName::Known(method) => {
                     let message = alloc::format!("the server has no handler for this `{method}`");
                     ErrorObject::internal(message)
                 }
                 // MCP 2026-07-28 basic/index#error-codes [RPC-018]
                 MethodName::Other(name) => ErrorObject::method_not_found(name),
-            })
+            }))
         })
     }
 
     // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
-    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Outcome> {
+    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
         let arguments = request.params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
         let catalog = self.machine.catalog();
         catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
-            match invalid {
+            Box::new(match invalid {
                 Invalid::Protocol(error) => Outcome::Error(error),
                 Invalid::Tool(message) => {
                     Outcome::Result(Body::Tool(CallToolResult::error(message)))
                 }
-            }
+            })
         })
     }
 

@@ -83,8 +83,12 @@ impl<S: mcp_sansio::handler::Endpoint, C: mcp_sansio::handler::Endpoint> Pair<S,
     pub(crate) fn pass(&mut self, time: std::time::Duration) {
         self.now = self.now + time;
         let now = self.now;
-        self.client.as_mut().map(|client| client.handle_timeout(now));
-        self.server.as_mut().map(|server| server.handle_timeout(now));
+        if let Some(client) = &mut self.client {
+            client.handle_timeout(now);
+        }
+        if let Some(server) = &mut self.server {
+            server.handle_timeout(now);
+        }
         self.settle();
     }
 
