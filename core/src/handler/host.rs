@@ -21,6 +21,21 @@ use super::server::Observer;
 ///
 /// Written once, it answers servers of every revision: their requests in the legacy era, the input
 /// rounds of calls in the modern one.
+///
+/// ```
+/// use mcp_sansio::handler::{Host, Question};
+/// use mcp_sansio::protocol::{ElicitParams, ElicitResult, Root};
+/// use mcp_sansio::Instant;
+///
+/// let host = Host::new("editor", "1.0.0")
+///     .on_elicit(async |question: Question<ElicitParams>| {
+///         // Here the user is shown `question.params` and decides.
+///         Ok(ElicitResult::decline())
+///     })
+///     .on_roots(|_: Question<()>| vec![Root::new("file:///home/ada/engine")]);
+/// let (client, endpoint) = host.connect(42, Instant::ZERO);
+/// # let _ = (client, endpoint);
+/// ```
 pub struct Host<K: Kind = Shared> {
     pub(super) options: ClientOptions,
     pub(super) capabilities: ClientCapabilities,

@@ -53,7 +53,6 @@ pub enum Outcome {
 
 /// A result of any kind, written at the revision of its request.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "moved once, into the transmit buffer")]
 pub enum Body {
     /// Of a tool.
     Tool(CallToolResult),
