@@ -179,7 +179,8 @@ impl Elicit {
     }
 
     /// Sends the user to an address; the answer says only whether they agreed to go.
-    // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014] [ELIC-015] [ELIC-016]
+    // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014] [ELIC-016]
+    // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> InputRequest {
         let (message, url) = (message.into(), url.into());

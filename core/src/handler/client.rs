@@ -282,7 +282,8 @@ impl Client {
     }
 
     /// Tells a legacy server that the roots changed; a modern one asks when it needs them.
-    // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003] [ROOT-005]
+    // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003]
+    // MCP 2026-07-28 client/roots#listing-roots [ROOT-005]
     pub fn roots_changed(&self) {
         if self.revision().era() == Era::Legacy {
             let params = RawJson::EMPTY_OBJECT;

@@ -236,8 +236,9 @@ pub trait FromReceived<Of>: Sized {
 }
 
 impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
-    // MCP 2025-11-25 server/tools#error-handling [TOOL-009] [TOOL-010]: until 2025-06-18 arguments
-    // that do not fit are an error of the protocol, since then one of the tool.
+    // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
+    // of the protocol.
+    // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
         let arguments = received.request.params.get("arguments");
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);

@@ -103,7 +103,8 @@ impl<K: Kind> Host<K> {
 
     /// Asks the user, in forms and by sending them to addresses. The handler takes
     /// `Question<ElicitParams>` and returns an `ElicitResult`.
-    // MCP 2025-11-25 client/elicitation#capabilities [CAP-011] [CAP-012]
+    // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
+    // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
     pub fn on_elicit<M>(mut self, handler: impl Handler<K, OfElicitation, M>) -> Self {
         let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
@@ -114,7 +115,8 @@ impl<K: Kind> Host<K> {
 
     /// Asks the model. The handler takes `Question<CreateMessageParams>` and returns a
     /// `CreateMessageResult`.
-    // MCP 2025-11-25 client/sampling#capabilities [CAP-009] [CAP-010]
+    // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
+    // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
     pub fn on_sample<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
         self.capabilities.sampling.get_or_insert_default();
@@ -133,7 +135,8 @@ impl<K: Kind> Host<K> {
 
     /// Lists the places that servers may work in. The handler takes `Question<()>` and returns the
     /// roots.
-    // MCP 2025-11-25 client/roots#capabilities [CAP-007] [CAP-008]
+    // MCP 2025-11-25 client/roots#capabilities [CAP-007]
+    // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]
     pub fn on_roots<M>(mut self, handler: impl Handler<K, OfRoots, M>) -> Self {
         self.capabilities.roots.get_or_insert_with(|| RootsCapability::new().list_changed(true));

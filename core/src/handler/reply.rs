@@ -120,7 +120,8 @@ impl Error {
     }
 
     /// There is no such resource, under the code of the request's revision.
-    // MCP 2025-11-25 server/resources#error-handling [RSRC-009] [RSRC-010] [RSRC-012]
+    // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
+    // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
     #[must_use]
     pub fn resource_not_found(uri: &str) -> Self {
         let data = crate::jsonrpc::RawJson::from_serialize(&UnknownResource { uri });
