@@ -16,14 +16,14 @@ use super::outbox::{Lane, Outbox};
 
 /// How one call is made: its time, its progress, its metadata.
 ///
-/// `CallOptions::default()` takes the connection's [`Timeouts`] and asks for no progress.
+/// `CallOptions::default()` takes the connection's [`Timeouts`](crate::peer::Timeouts) and asks for no progress.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallOptions<'a> {
     /// Without an answer and without progress for this long, the call is given up and cancelled.
-    /// `None`: [`Timeouts::call`].
+    /// `None`: [`Timeouts::call`](crate::peer::Timeouts::call).
     pub timeout: Option<Duration>,
-    /// The longest that the call may take altogether. `None`: [`Timeouts::call_hard`].
+    /// The longest that the call may take altogether. `None`: [`Timeouts::call_hard`](crate::peer::Timeouts::call_hard).
     pub timeout_hard: Option<Duration>,
     /// Progress does not push the deadline back.
     pub progress_keeps_deadline: bool,
