@@ -1,6 +1,7 @@
 //! House rules that the compiler does not check.
 
 mod markdown;
+mod samples;
 
 use std::path::Path;
 
@@ -35,6 +36,8 @@ pub(crate) fn run() -> Result<(), Failure> {
         let text = std::fs::read_to_string(root.join(&path))?;
         let exists = |link: &Path| root.join(link).exists();
         markdown::check(&path, &text, exists, &mut findings.errors);
+        let read = |path: &Path| std::fs::read_to_string(root.join(path)).ok();
+        samples::check(&path, &text, read, &mut findings.errors);
         let lines = text.lines().count();
         if path.starts_with("docs/decisions") && lines >= DECISION_LINES_MAX {
             let path = path.display();

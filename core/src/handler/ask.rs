@@ -17,7 +17,8 @@ use super::reply::Error;
 ///
 /// Return it as `ask.into_result()` or use `?` on that; the handler is called again with the
 /// answers. It may be called any number of times, so whatever it did before it asked, it does
-/// again.
+/// again. Each round brings the answers to its own questions only: what must outlast a round goes
+/// into [`state`](Self::state). See the [module](super) for an example.
 // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-009]
 #[derive(Clone, Debug, Default)]
 #[must_use = "return `ask.into_result()`"]
@@ -164,14 +165,22 @@ impl Elicit {
     #[cfg(feature = "schemars")]
     #[must_use]
     pub fn form<T: schemars::JsonSchema>(message: impl Into<String>) -> InputRequest {
-        let schema = super::schema::of::<T>();
+        let schema = super::schema::of_form::<T>();
         let form = schema.decode::<ElicitSchema>();
         let form = form.unwrap_or_else(|error| panic!("not the fields of a form: {error}"));
+        let unknown = form
+            .properties
+            .iter()
+            .find(|(_, field)| matches!(field, crate::protocol::PrimitiveSchema::Unknown(_)));
+        if let Some((name, _)) = unknown {
+            panic!("a form cannot have a field such as `{name}`");
+        }
         Self::form_with(message, form)
     }
 
     /// Sends the user to an address; the answer says only whether they agreed to go.
-    // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014] [ELIC-015] [ELIC-016]
+    // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014] [ELIC-016]
+    // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> InputRequest {
         let (message, url) = (message.into(), url.into());

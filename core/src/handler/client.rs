@@ -4,10 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
-
-use serde::Serialize;
-use spin::Mutex;
+use core::task::{Context, Poll};
 
 use crate::jsonrpc::{ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
 use crate::peer::{CloseReason, Failure, MethodName};
@@ -19,38 +16,39 @@ use crate::protocol::{
     Wire,
 };
 use crate::{Era, Revision};
+use serde::Serialize;
 
 use super::mailbox::Mailbox;
+use super::opening::{Opening, Waiting};
 use super::pending::{ClientCall, Pending, Subscription};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
-/// The connection itself is driven by an adapter. When the last handle is dropped the connection
-/// closes.
+/// The connection itself is driven by an adapter. It closes when the last handle is dropped, calls
+/// under way and open subscriptions included: they have one each.
 #[derive(Clone, Debug)]
 pub struct Client {
-    pub(super) shared: Arc<Shared>,
+    handle: Arc<Handle>,
+}
+
+/// What the handles of a connection share, and its driver does not.
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // A connection that is over already is as good.
+        let _closing = self.shared.mailbox.send(Command::Close);
+    }
 }
 
 /// What all handles of a connection and its driver share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) mailbox: Arc<Mailbox<Command>>,
-    pub(super) opening: Mutex<Opening>,
-}
-
-/// How far the connection is.
-#[derive(Debug)]
-pub(super) struct Opening {
-    pub(super) state: State,
-    pub(super) waiting: Vec<Waker>,
-}
-
-#[derive(Debug)]
-pub(super) enum State {
-    Opening,
-    Open(Arc<Session>),
-    Closed(Option<Arc<Session>>, CloseReason),
+    pub(super) opening: Opening,
 }
 
 /// What was agreed on when the connection opened.
@@ -100,6 +98,12 @@ pub enum ClientError {
     /// The server pages in circles.
     #[error("the server gave the same cursor twice: {0:?}")]
     CursorLoop(String),
+    /// The server's list does not end.
+    #[error("the list has more than {limit} pages")]
+    TooManyPages {
+        /// How many were read.
+        limit: usize,
+    },
 }
 
 impl ClientError {
@@ -120,31 +124,29 @@ impl From<WriteError> for ClientError {
 }
 
 impl Client {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { handle: Arc::new(Handle { shared }) }
+    }
+
     /// Waits until the connection is open.
     ///
     /// # Errors
     ///
     /// It could not be opened, or is over already.
     pub fn opened(&self) -> OpenedFuture<'_> {
-        OpenedFuture { client: self }
+        OpenedFuture { opening: &self.handle.shared.opening, waiting: None }
     }
 
     /// What was agreed on, once the connection is open.
     #[must_use]
     pub fn session(&self) -> Option<Arc<Session>> {
-        match &self.shared.opening.lock().state {
-            State::Open(session) | State::Closed(Some(session), _) => Some(Arc::clone(session)),
-            State::Opening | State::Closed(None, _) => None,
-        }
+        self.handle.shared.opening.session()
     }
 
     /// Why the connection is over, once it is.
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {
-        match &self.shared.opening.lock().state {
-            State::Closed(_, reason) => Some(reason.clone()),
-            State::Opening | State::Open(_) => None,
-        }
+        self.handle.shared.opening.close_reason()
     }
 
     fn revision(&self) -> Revision {
@@ -280,7 +282,8 @@ impl Client {
     }
 
     /// Tells a legacy server that the roots changed; a modern one asks when it needs them.
-    // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003] [ROOT-005]
+    // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003]
+    // MCP 2026-07-28 client/roots#listing-roots [ROOT-005]
     pub fn roots_changed(&self) {
         if self.revision().era() == Era::Legacy {
             let params = RawJson::EMPTY_OBJECT;
@@ -296,13 +299,17 @@ impl Client {
     pub(super) fn send(&self, command: Command) {
         // A connection that is over has nobody to tell; calls learn it from their own state.
         if let Err(Command::Call { pending, .. } | Command::Subscribe { pending, .. }) =
-            self.shared.mailbox.send(command)
+            self.handle.shared.mailbox.send(command)
         {
             let reason = self.close_reason().unwrap_or(CloseReason::Local);
             pending.end(Err(ClientError::Closed(reason)));
         }
     }
 }
+
+/// Pages of one list that are put together. 1,000: more is a server that makes them up, or a list
+/// that wants to be read page by page.
+const PAGES_MAX: usize = 1000;
 
 macro_rules! all_pages {
     ($($(#[doc = $doc:literal])* $name:ident, $page:ident, $field:ident: $item:ty;)+) => {
@@ -311,8 +318,8 @@ macro_rules! all_pages {
             ///
             /// # Errors
             ///
-            /// That of the page that failed; [`ClientError::CursorLoop`] for a server that pages
-            /// in circles.
+            /// That of the page that failed; [`ClientError::CursorLoop`] and
+            /// [`ClientError::TooManyPages`] for a server whose list does not end.
             // MCP 2026-07-28 server/utilities/pagination#implementation-guidelines [PAGE-002]
             // [PAGE-004] [PAGE-005] [PAGE-006]: only the absence of a cursor is the end.
             pub async fn $name(&self) -> Result<Vec<$item>, ClientError> {
@@ -321,10 +328,14 @@ macro_rules! all_pages {
                 loop {
                     all.append(&mut page.$field);
                     let Some(cursor) = page.next_cursor else { return Ok(all) };
-                    page = self.$page(Some(&cursor)).await?;
-                    if !seen.insert(cursor.clone()) {
+                    if seen.contains(&cursor) {
                         return Err(ClientError::CursorLoop(cursor));
                     }
+                    if seen.len() + 1 >= PAGES_MAX {
+                        return Err(ClientError::TooManyPages { limit: PAGES_MAX });
+                    }
+                    page = self.$page(Some(&cursor)).await?;
+                    seen.insert(cursor);
                 }
             }
         )+ }
@@ -342,36 +353,27 @@ all_pages! {
     all_prompts, list_prompts, prompts: Prompt;
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        // This handle and the driver's: nobody can call any more.
-        if Arc::strong_count(&self.shared) <= 2 {
-            self.close();
-        }
-    }
-}
-
 /// Resolves when a connection is open or over.
 #[derive(Debug)]
 #[must_use = "await it"]
 pub struct OpenedFuture<'c> {
-    client: &'c Client,
+    opening: &'c Opening,
+    waiting: Option<Waiting>,
 }
 
 impl Future for OpenedFuture<'_> {
     type Output = Result<Arc<Session>, CloseReason>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut opening = self.client.shared.opening.lock();
-        match &opening.state {
-            State::Open(session) => Poll::Ready(Ok(Arc::clone(session))),
-            State::Closed(_, reason) => Poll::Ready(Err(reason.clone())),
-            State::Opening => {
-                if !opening.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-                    opening.waiting.push(cx.waker().clone());
-                }
-                Poll::Pending
-            }
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let opening = self.opening;
+        opening.poll(&mut self.waiting, cx)
+    }
+}
+
+impl Drop for OpenedFuture<'_> {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.waiting {
+            self.opening.forget(waiting);
         }
     }
 }

@@ -3,24 +3,23 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
-use spin::Mutex;
-
 use crate::Instant;
 use crate::framing::FrameError;
 use crate::jsonrpc::ErrorObject;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{
-    self, CallError, CallHandle, Ended, Event, Input, InputHandle, Inputs, MethodName, Request,
-    RequestHandle, Subject,
+    self, CallError, CallHandle, Ended, Event, Failure, Input, InputHandle, Inputs, MethodName,
+    Request, RequestHandle, Subject,
 };
 use crate::protocol::{Capabilities, Method};
 
-use super::client::{Client, ClientError, Command, Opening, Session, Shared, State};
+use super::client::{Client, ClientError, Command, Session, Shared};
 use super::context::Received;
 use super::endpoint::Endpoint;
 use super::host::{Host, HostHandlers};
 use super::kind::{Kind, Shared as AnyThread, Step};
 use super::mailbox::Mailbox;
+use super::opening::Opening;
 use super::pending::Pending;
 use super::reply::Outcome;
 use super::tasks::Tasks;
@@ -42,10 +41,7 @@ impl<K: Kind> ClientEndpoint<K> {
     pub(super) fn new(host: &Host<K>, seed: u64, now: Instant) -> (Client, Self) {
         let options = host.options.clone().capabilities(host.capabilities.clone());
         let mailbox = Arc::new(Mailbox::new());
-        let shared = Arc::new(Shared {
-            mailbox: Arc::clone(&mailbox),
-            opening: Mutex::new(Opening { state: State::Opening, waiting: Vec::new() }),
-        });
+        let shared = Arc::new(Shared { mailbox: Arc::clone(&mailbox), opening: Opening::new() });
         let endpoint = Self {
             machine: peer::Client::new(options, seed, now),
             handlers: host.handlers.clone(),
@@ -54,7 +50,7 @@ impl<K: Kind> ClientEndpoint<K> {
             inputs: Slab::new(),
             tasks: Tasks::new(mailbox),
         };
-        (Client { shared }, endpoint)
+        (Client::new(shared), endpoint)
     }
 
     /// The machine, to look at.
@@ -63,10 +59,14 @@ impl<K: Kind> ClientEndpoint<K> {
         &self.machine
     }
 
-    fn dispatch(&mut self, event: Event<'_>, now: Instant) {
+    fn show(&self, event: &Event<'_>) {
         for observer in &self.handlers.observers {
-            observer(&event);
+            observer(event);
         }
+    }
+
+    fn dispatch(&mut self, event: Event<'_>, now: Instant) {
+        self.show(&event);
         match event {
             Event::Opened(_) => self.opened(),
             Event::Ended(ended) => self.ended(ended),
@@ -153,32 +153,19 @@ impl<K: Kind> ClientEndpoint<K> {
             server_info: session.server_info().cloned(),
             instructions: session.instructions().map(Into::into),
         });
-        self.change_state(|_| State::Open(session));
+        self.shared.opening.opened(session);
     }
 
     fn closed(&mut self, reason: &peer::CloseReason) {
-        self.change_state(|old| {
-            let session = match old {
-                State::Open(session) => Some(Arc::clone(session)),
-                State::Opening | State::Closed(..) => None,
-            };
-            State::Closed(session, reason.clone())
-        });
+        // Nobody waits for the host's answers any more.
+        self.tasks.cancel_all();
+        self.inputs = Slab::new();
+        // The reason first: whoever finds the mailbox closed asks for it.
+        self.shared.opening.closed(reason.clone());
         for command in self.shared.mailbox.close() {
             if let Command::Call { pending, .. } | Command::Subscribe { pending, .. } = command {
                 pending.end(Err(ClientError::Closed(reason.clone())));
             }
-        }
-    }
-
-    fn change_state(&self, change: impl FnOnce(&State) -> State) {
-        let waiting = {
-            let mut opening = self.shared.opening.lock();
-            opening.state = change(&opening.state);
-            core::mem::take(&mut opening.waiting)
-        };
-        for waker in waiting {
-            waker.wake();
         }
     }
 
@@ -205,8 +192,7 @@ impl<K: Kind> ClientEndpoint<K> {
             wants_progress: false,
             inputs: Inputs::default(),
         };
-        let received = Received { request: &request, outlet: None, variables: Vec::new() };
-        match function(received) {
+        match function(Received::new(&request)) {
             Step::Done(outcome) => self.answer(place, outcome, now),
             Step::Running(task) => {
                 if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
@@ -244,8 +230,15 @@ impl<K: Kind> ClientEndpoint<K> {
     // ------------------------------------------------------------------ commands
 
     fn take_commands(&mut self, now: Instant) {
-        while let Some(command) = self.shared.mailbox.take_command() {
+        // As many as there are now: whoever goes on sending does not keep the driver.
+        for _ in 0..self.shared.mailbox.commands() {
+            let Some(command) = self.shared.mailbox.take_command() else { return };
             match command {
+                Command::Call { pending, .. } | Command::Subscribe { pending, .. }
+                    if pending.is_abandoned() =>
+                {
+                    pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+                }
                 Command::Call { pending, method, params } => {
                     let options = pending.options();
                     let started = match method {
@@ -265,6 +258,8 @@ impl<K: Kind> ClientEndpoint<K> {
                 Command::Cancel { pending, reason } => {
                     if let Some(handle) = pending.handle() {
                         self.machine.cancel(handle, reason, now);
+                        // Its place may be the next call's.
+                        self.dispatch_queued(now);
                     }
                 }
                 Command::Notify { method, params } => {
@@ -284,7 +279,15 @@ impl<K: Kind> Drop for ClientEndpoint<K> {
     fn drop(&mut self) {
         // A driver that goes away takes the connection with it.
         self.machine.close();
-        self.dispatch_queued(Instant::ZERO);
+        while let Some(event) = self.machine.poll_event() {
+            self.show(&event);
+            match event {
+                Event::Ended(ended) => self.ended(ended),
+                Event::Closed(reason) => self.closed(&reason),
+                _ => {}
+            }
+        }
+        self.shared.mailbox.close();
     }
 }
 
@@ -311,23 +314,14 @@ impl<K: Kind> Endpoint for ClientEndpoint<K> {
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
-        loop {
-            self.take_commands(now);
-            for _ in 0..self.tasks.len().max(1) {
-                let Some(place) = self.shared.mailbox.take_ready() else { break };
-                if let Some((place, outcome)) = self.tasks.poll(place) {
-                    self.answer(place, outcome, now);
-                }
-            }
-            self.dispatch_queued(now);
-            if !self.shared.mailbox.register(cx.waker()) {
-                return;
-            }
-            if self.shared.mailbox.has_only_ready() {
-                cx.waker().wake_by_ref();
-                return;
+        self.take_commands(now);
+        for _ in 0..self.tasks.ready() {
+            if let Some((place, outcome)) = self.tasks.poll_next() {
+                self.answer(place, outcome, now);
             }
         }
+        self.dispatch_queued(now);
+        self.shared.mailbox.register(cx.waker());
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {

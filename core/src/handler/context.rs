@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,6 +18,7 @@ use crate::protocol::{
     Capabilities, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
 };
 
+use super::blocking::Spawner;
 use super::mailbox::Mailbox;
 use super::reply::{
     Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
@@ -24,13 +26,28 @@ use super::reply::{
 };
 
 /// A request on its way to a handler.
-#[derive(Debug)]
 pub struct Received<'r, 'f> {
     pub(super) request: &'r Request<'f>,
     /// Where a server's handlers leave what they want; a host's have nothing to leave.
     pub(super) outlet: Option<&'r Outlet>,
     /// Variables of the resource template that matched.
     pub(super) variables: Vec<(String, String)>,
+    /// Where blocking handlers run.
+    pub(super) spawner: Option<&'r Spawner>,
+    /// What tells a blocking handler that nobody waits for it any more.
+    pub(super) cancelled: Option<Arc<AtomicBool>>,
+}
+
+impl<'r, 'f> Received<'r, 'f> {
+    pub(super) const fn new(request: &'r Request<'f>) -> Self {
+        Self { request, outlet: None, variables: Vec::new(), spawner: None, cancelled: None }
+    }
+}
+
+impl fmt::Debug for Received<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Received").field("request", &self.request).finish_non_exhaustive()
+    }
 }
 
 /// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
@@ -66,6 +83,7 @@ pub struct Context {
     wants_progress: bool,
     inputs: Inputs<'static>,
     outlet: Option<Outlet>,
+    cancelled: Option<Arc<AtomicBool>>,
 }
 
 impl Context {
@@ -82,6 +100,7 @@ impl Context {
                 request.inputs.clone().into_owned()
             },
             outlet: received.outlet.map(Arc::clone),
+            cancelled: received.cancelled.clone(),
         }
     }
 
@@ -101,6 +120,14 @@ impl Context {
     #[must_use]
     pub const fn wants_progress(&self) -> bool {
         self.wants_progress
+    }
+
+    /// Whether nobody waits for the answer any more. For [`blocking`](super::blocking()) handlers; an
+    /// `async` one is dropped where it waits.
+    // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
     }
 
     /// Reports progress, in units of the handler's choice; each report must be greater than the
@@ -173,7 +200,7 @@ impl<A> Deref for Call<A> {
 }
 
 /// Arguments of a tool that has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NoArguments {}
 
@@ -209,8 +236,9 @@ pub trait FromReceived<Of>: Sized {
 }
 
 impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
-    // MCP 2025-11-25 server/tools#error-handling [TOOL-009] [TOOL-010]: until 2025-06-18 arguments
-    // that do not fit are an error of the protocol, since then one of the tool.
+    // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
+    // of the protocol.
+    // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
         let arguments = received.request.params.get("arguments");
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);

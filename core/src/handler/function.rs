@@ -46,8 +46,10 @@ impl<In> Takes for Async<In> {
 }
 
 /// Decodes what the function takes; a failure is an answer already.
-fn decode<Of, In: FromReceived<Of>>(received: Received<'_, '_>) -> Result<In, Outcome> {
-    In::from_received(received).map_err(|error| error.into_outcome())
+pub(super) fn decode<Of, In: FromReceived<Of>>(
+    received: Received<'_, '_>,
+) -> Result<In, Box<Outcome>> {
+    In::from_received(received).map_err(|error| Box::new(error.into_outcome()))
 }
 
 impl<F, In, R, Of> Handler<Shared, Of, Plain<In>> for F
@@ -59,7 +61,7 @@ where
     fn into_function(self) -> <Shared as Kind>::Function {
         Arc::new(move |received: Received<'_, '_>| {
             Step::Done(
-                decode(received).map_or_else(|done| done, |input| self(input).into_outcome()),
+                decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
             )
         })
     }
@@ -73,7 +75,7 @@ where
 {
     fn into_function(self) -> <Shared as Kind>::Function {
         Arc::new(move |received: Received<'_, '_>| match decode(received) {
-            Err(done) => Step::Done(done),
+            Err(done) => Step::Done(*done),
             Ok(input) => {
                 let answer = self(input);
                 let task: <Shared as Kind>::Task =
@@ -93,7 +95,7 @@ where
     fn into_function(self) -> <Local as Kind>::Function {
         Rc::new(move |received: Received<'_, '_>| {
             Step::Done(
-                decode(received).map_or_else(|done| done, |input| self(input).into_outcome()),
+                decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
             )
         })
     }
@@ -108,7 +110,7 @@ where
     fn into_function(self) -> <Local as Kind>::Function {
         let function = Rc::new(self);
         Rc::new(move |received: Received<'_, '_>| match decode(received) {
-            Err(done) => Step::Done(done),
+            Err(done) => Step::Done(*done),
             Ok(input) => {
                 let function = Rc::clone(&function);
                 let task: <Local as Kind>::Task =

@@ -21,6 +21,21 @@ use super::server::Observer;
 ///
 /// Written once, it answers servers of every revision: their requests in the legacy era, the input
 /// rounds of calls in the modern one.
+///
+/// ```
+/// use mcp_sansio::handler::{Host, Question};
+/// use mcp_sansio::protocol::{ElicitParams, ElicitResult, Root};
+/// use mcp_sansio::Instant;
+///
+/// let host = Host::new("editor", "1.0.0")
+///     .on_elicit(async |question: Question<ElicitParams>| {
+///         // Here the user is shown `question.params` and decides.
+///         Ok(ElicitResult::decline())
+///     })
+///     .on_roots(|_: Question<()>| vec![Root::new("file:///home/ada/engine")]);
+/// let (client, endpoint) = host.connect(42, Instant::ZERO);
+/// # let _ = (client, endpoint);
+/// ```
 pub struct Host<K: Kind = Shared> {
     pub(super) options: ClientOptions,
     pub(super) capabilities: ClientCapabilities,
@@ -88,7 +103,8 @@ impl<K: Kind> Host<K> {
 
     /// Asks the user, in forms and by sending them to addresses. The handler takes
     /// `Question<ElicitParams>` and returns an `ElicitResult`.
-    // MCP 2025-11-25 client/elicitation#capabilities [CAP-011] [CAP-012]
+    // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
+    // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     #[must_use]
     pub fn on_elicit<M>(mut self, handler: impl Handler<K, OfElicitation, M>) -> Self {
         let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
@@ -99,7 +115,8 @@ impl<K: Kind> Host<K> {
 
     /// Asks the model. The handler takes `Question<CreateMessageParams>` and returns a
     /// `CreateMessageResult`.
-    // MCP 2025-11-25 client/sampling#capabilities [CAP-009] [CAP-010]
+    // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
+    // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
     pub fn on_sample<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
         self.capabilities.sampling.get_or_insert_default();
@@ -118,7 +135,8 @@ impl<K: Kind> Host<K> {
 
     /// Lists the places that servers may work in. The handler takes `Question<()>` and returns the
     /// roots.
-    // MCP 2025-11-25 client/roots#capabilities [CAP-007] [CAP-008]
+    // MCP 2025-11-25 client/roots#capabilities [CAP-007]
+    // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]
     pub fn on_roots<M>(mut self, handler: impl Handler<K, OfRoots, M>) -> Self {
         self.capabilities.roots.get_or_insert_with(|| RootsCapability::new().list_changed(true));

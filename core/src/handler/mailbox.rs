@@ -1,122 +1,182 @@
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::Waker;
 
 use spin::Mutex;
 
 /// What handlers and the application leave for the driver, from any thread: commands in order, and
-/// which handlers can go on. The lock is held for a push or a pop, never while anything runs.
+/// which handlers can go on.
+///
+/// Each lock is held for a push or a pop, never while code of others runs. [`wake`](Self::wake)
+/// waits for no lock, so that an interrupt may wake a handler while the driver holds one.
 #[derive(Debug)]
 pub(super) struct Mailbox<C> {
-    inner: Mutex<Inner<C>>,
+    commands: Mutex<Commands<C>>,
+    ready: Mutex<VecDeque<u32>>,
+    /// A handler became ready while `ready` was locked: its own mark says which.
+    missed: AtomicBool,
+    driver: Mutex<Option<Waker>>,
 }
 
 #[derive(Debug)]
-struct Inner<C> {
-    commands: VecDeque<C>,
-    ready: Vec<u32>,
-    driver: Option<Waker>,
+struct Commands<C> {
+    queue: VecDeque<C>,
     open: bool,
 }
 
 impl<C> Mailbox<C> {
     pub(super) const fn new() -> Self {
         Self {
-            inner: Mutex::new(Inner {
-                commands: VecDeque::new(),
-                ready: Vec::new(),
-                driver: None,
-                open: true,
-            }),
+            commands: Mutex::new(Commands { queue: VecDeque::new(), open: true }),
+            ready: Mutex::new(VecDeque::new()),
+            missed: AtomicBool::new(false),
+            driver: Mutex::new(None),
         }
     }
 
     /// Leaves a command and wakes the driver. Gives it back when nobody will take it.
     pub(super) fn send(&self, command: C) -> Result<(), C> {
-        let driver = {
-            let mut inner = self.inner.lock();
-            if !inner.open {
+        {
+            let mut commands = self.commands.lock();
+            if !commands.open {
                 return Err(command);
             }
-            inner.commands.push_back(command);
-            inner.driver.take()
+            commands.queue.push_back(command);
+        }
+        self.wake_driver();
+        Ok(())
+    }
+
+    /// How many commands wait.
+    pub(super) fn commands(&self) -> usize {
+        self.commands.lock().queue.len()
+    }
+
+    pub(super) fn take_command(&self) -> Option<C> {
+        self.commands.lock().queue.pop_front()
+    }
+
+    /// Tells that the handler in `place` can go on, and wakes the driver.
+    pub(super) fn wake(&self, place: u32) {
+        match self.ready.try_lock() {
+            Some(mut ready) => ready.push_back(place),
+            // An exchange, not a store: it orders this thread with a driver that looks.
+            None => {
+                self.missed.swap(true, Ordering::AcqRel);
+            }
+        }
+        self.wake_driver();
+    }
+
+    /// How many handlers can go on.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.lock().len()
+    }
+
+    pub(super) fn take_ready(&self) -> Option<u32> {
+        self.ready.lock().pop_front()
+    }
+
+    /// Whether there are handlers that can go on but are not in the queue.
+    pub(super) fn take_missed(&self) -> bool {
+        self.missed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Puts a handler that was missed into the queue.
+    pub(super) fn requeue(&self, place: u32) {
+        self.ready.lock().push_back(place);
+    }
+
+    /// Says whom to wake when something is left. Wakes them at once if something is there.
+    pub(super) fn register(&self, driver: &Waker) {
+        let known = self.driver.lock().take();
+        let waker = known.filter(|known| known.will_wake(driver));
+        let waker = waker.unwrap_or_else(|| driver.clone());
+        *self.driver.lock() = Some(waker);
+        // Only now: whoever leaves something from here on finds the waker, or was seen here.
+        let missed = self.missed.fetch_or(false, Ordering::AcqRel);
+        if missed || self.commands() > 0 || self.ready() > 0 {
+            self.wake_driver();
+        }
+    }
+
+    /// Nobody takes commands any more, nor is woken. What is there is given back.
+    pub(super) fn close(&self) -> VecDeque<C> {
+        let left = {
+            let mut commands = self.commands.lock();
+            commands.open = false;
+            core::mem::take(&mut commands.queue)
         };
+        // A waker keeps its task, and with it perhaps the connection.
+        let driver = self.driver.lock().take();
+        drop(driver);
+        left
+    }
+
+    fn wake_driver(&self) {
+        // Where the lock is taken, it is by the driver, who looks afterwards, or by another waker,
+        // who wakes the driver.
+        let driver = self.driver.try_lock().and_then(|mut driver| driver.take());
         // Outside the lock: a waker may do anything.
         if let Some(driver) = driver {
             driver.wake();
         }
-        Ok(())
-    }
-
-    /// Marks a handler that can go on and wakes the driver.
-    pub(super) fn wake(&self, slot: u32) {
-        let driver = {
-            let mut inner = self.inner.lock();
-            if inner.ready.contains(&slot) {
-                return;
-            }
-            inner.ready.push(slot);
-            inner.driver.take()
-        };
-        if let Some(driver) = driver {
-            driver.wake();
-        }
-    }
-
-    pub(super) fn take_command(&self) -> Option<C> {
-        self.inner.lock().commands.pop_front()
-    }
-
-    pub(super) fn take_ready(&self) -> Option<u32> {
-        self.inner.lock().ready.pop()
-    }
-
-    /// Whom to wake when something is left. Says whether something is there already.
-    pub(super) fn register(&self, driver: &Waker) -> bool {
-        let mut inner = self.inner.lock();
-        if !inner.commands.is_empty() || !inner.ready.is_empty() {
-            return true;
-        }
-        match &mut inner.driver {
-            Some(known) if known.will_wake(driver) => {}
-            slot => *slot = Some(driver.clone()),
-        }
-        false
-    }
-
-    /// Whether handlers can go on and no command waits.
-    pub(super) fn has_only_ready(&self) -> bool {
-        self.inner.lock().commands.is_empty()
-    }
-
-    /// Nobody takes commands any more. What is there is given back.
-    pub(super) fn close(&self) -> VecDeque<C> {
-        let mut inner = self.inner.lock();
-        inner.open = false;
-        core::mem::take(&mut inner.commands)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::sync::Arc;
+    use alloc::task::Wake;
+    use core::sync::atomic::AtomicUsize;
+
     use super::*;
 
-    #[test]
-    fn a_closed_mailbox_gives_commands_back() {
-        let mailbox = Mailbox::new();
-        assert_eq!(mailbox.send(1), Ok(()));
-        assert!(mailbox.register(Waker::noop()));
-        assert_eq!(mailbox.close(), [1]);
-        assert_eq!(mailbox.send(2), Err(2));
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     #[test]
-    fn a_handler_is_ready_once_however_often_it_is_woken() {
-        let mailbox = Mailbox::<()>::new();
+    fn a_closed_mailbox_gives_commands_back_and_lets_the_driver_go() {
+        let (mailbox, count) = (Mailbox::new(), Arc::new(Count::default()));
+        mailbox.register(&Waker::from(Arc::clone(&count)));
+        assert_eq!(mailbox.send(1), Ok(()));
+        mailbox.register(&Waker::from(Arc::clone(&count)));
+        assert_eq!(mailbox.close(), [1]);
+        assert_eq!(mailbox.send(2), Err(2));
+        assert_eq!(Arc::strong_count(&count), 1);
+    }
+
+    #[test]
+    fn a_driver_that_registers_is_woken_for_what_is_there_already() {
+        let (mailbox, count) = (Mailbox::new(), Arc::new(Count::default()));
+        let waker = Waker::from(Arc::clone(&count));
+        mailbox.register(&waker);
+        assert_eq!(count.0.load(Ordering::Relaxed), 0);
+        mailbox.send(()).unwrap();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        mailbox.register(&waker);
+        assert_eq!(count.0.load(Ordering::Relaxed), 2);
+        assert_eq!(mailbox.take_command(), Some(()));
         mailbox.wake(3);
+        mailbox.register(&waker);
+        assert_eq!(count.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn a_wake_during_a_lock_waits_for_nothing_and_is_not_lost() {
+        let (mailbox, count) = (Mailbox::<()>::new(), Arc::new(Count::default()));
+        let locks = (mailbox.ready.lock(), mailbox.driver.lock());
         mailbox.wake(3);
-        assert_eq!(mailbox.take_ready(), Some(3));
-        assert_eq!(mailbox.take_ready(), None);
-        assert!(!mailbox.register(Waker::noop()));
+        drop(locks);
+        mailbox.register(&Waker::from(Arc::clone(&count)));
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert!(mailbox.take_missed());
+        assert!(!mailbox.take_missed());
     }
 }

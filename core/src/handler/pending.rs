@@ -31,16 +31,21 @@ struct Inner {
     outcome: Option<Result<RawJson<'static>, ClientError>>,
     /// Whether there was an outcome, taken or not.
     ended: bool,
+    /// Whether the caller went away: a call that was not made yet is not made.
+    abandoned: bool,
     honoured: Option<SubscriptionFilter>,
     arrived: VecDeque<Notification<'static>>,
+    /// What they hold, in bytes.
+    arrived_bytes: usize,
     waker: Option<Waker>,
 }
 
 type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
 
-/// Notifications of a subscription that wait for whoever reads it. Those beyond are dropped, the
-/// oldest first: each says only that something changed.
-const ARRIVED_MAX: usize = 1024;
+/// What notifications of a subscription may hold, in bytes, while they wait for whoever reads it:
+/// some thousand of the usual size. Beyond that the oldest are dropped: each says only that
+/// something changed.
+const ARRIVED_BYTES_MAX: usize = 256 * 1024;
 
 impl Pending {
     pub(super) fn new(options: CallOptions<'static>, on_progress: Option<OnProgress>) -> Self {
@@ -51,8 +56,10 @@ impl Pending {
                 on_progress,
                 outcome: None,
                 ended: false,
+                abandoned: false,
                 honoured: None,
                 arrived: VecDeque::new(),
+                arrived_bytes: 0,
                 waker: None,
             }),
         }
@@ -85,49 +92,77 @@ impl Pending {
 
     pub(super) fn arrive(&self, notification: Notification<'static>) {
         self.change(|inner| {
-            if inner.arrived.len() >= ARRIVED_MAX {
-                inner.arrived.pop_front();
-            }
+            inner.arrived_bytes += weight(&notification);
             inner.arrived.push_back(notification);
+            while inner.arrived_bytes > ARRIVED_BYTES_MAX && inner.arrived.len() > 1 {
+                inner.next_arrived();
+            }
         });
     }
 
     pub(super) fn end(&self, outcome: Result<RawJson<'static>, ClientError>) {
-        self.change(|inner| {
+        let callback = self.change(|inner| {
             if !inner.ended {
                 inner.ended = true;
                 inner.outcome = Some(outcome);
             }
+            inner.on_progress.take()
         });
+        // It may hold a handle, so it goes outside the lock.
+        drop(callback);
     }
 
-    fn has_ended(&self) -> bool {
-        self.inner.lock().ended
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.inner.lock().abandoned
+    }
+
+    /// The caller went away; whether the driver has to know.
+    fn abandon(&self) -> bool {
+        let mut inner = self.inner.lock();
+        inner.abandoned = true;
+        !inner.ended
     }
 
     /// Changes the state and wakes whoever waits, outside the lock.
-    fn change(&self, change: impl FnOnce(&mut Inner)) {
-        let waker = {
+    fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+        let (changed, waker) = {
             let mut inner = self.inner.lock();
-            change(&mut inner);
-            inner.waker.take()
+            (change(&mut inner), inner.waker.take())
         };
         if let Some(waker) = waker {
             waker.wake();
         }
+        changed
     }
 
     /// Looks for something, and leaves the waker where it is not there yet.
     fn poll<T>(&self, cx: &Context<'_>, find: impl FnOnce(&mut Inner) -> Option<T>) -> Poll<T> {
+        // Wakers are cloned and dropped outside the lock: they are code of others.
+        let waker = cx.waker().clone();
         let mut inner = self.inner.lock();
         match find(&mut inner) {
             Some(found) => Poll::Ready(found),
             None => {
-                inner.waker = Some(cx.waker().clone());
+                let old = inner.waker.replace(waker);
+                drop(inner);
+                drop(old);
                 Poll::Pending
             }
         }
     }
+}
+
+impl Inner {
+    fn next_arrived(&mut self) -> Option<Notification<'static>> {
+        let notification = self.arrived.pop_front()?;
+        self.arrived_bytes -= weight(&notification);
+        Some(notification)
+    }
+}
+
+/// What a notification that waits costs.
+fn weight(notification: &Notification<'_>) -> usize {
+    size_of::<Notification<'_>>() + notification.params.as_str().len()
 }
 
 impl fmt::Debug for Pending {
@@ -234,7 +269,7 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
 
 impl<T> Drop for CallFuture<T> {
     fn drop(&mut self) {
-        if !self.pending.has_ended() {
+        if self.pending.abandon() {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "the caller went away" });
         }
@@ -260,7 +295,7 @@ impl Subscription {
     /// # Errors
     ///
     /// The subscription ended, or could not be made.
-    pub async fn honoured(&self) -> Result<SubscriptionFilter, ClientError> {
+    pub async fn honoured(&mut self) -> Result<SubscriptionFilter, ClientError> {
         core::future::poll_fn(|cx| {
             self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
                 (_, Some(Err(error))) => Some(Err(error)),
@@ -277,9 +312,9 @@ impl Subscription {
     /// # Errors
     ///
     /// The subscription or its connection broke.
-    pub async fn next(&self) -> Result<Option<Notification<'static>>, ClientError> {
+    pub async fn next(&mut self) -> Result<Option<Notification<'static>>, ClientError> {
         core::future::poll_fn(|cx| {
-            self.pending.poll(cx, |inner| match (inner.arrived.pop_front(), inner.ended) {
+            self.pending.poll(cx, |inner| match (inner.next_arrived(), inner.ended) {
                 (Some(notification), _) => Some(Ok(Some(notification))),
                 (None, false) => None,
                 (None, true) => Some(match inner.outcome.take() {
@@ -294,7 +329,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        if !self.pending.has_ended() {
+        if self.pending.abandon() {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "no longer interested" });
         }

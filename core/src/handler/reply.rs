@@ -53,7 +53,6 @@ pub enum Outcome {
 
 /// A result of any kind, written at the revision of its request.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "moved once, into the transmit buffer")]
 pub enum Body {
     /// Of a tool.
     Tool(CallToolResult),
@@ -121,7 +120,8 @@ impl Error {
     }
 
     /// There is no such resource, under the code of the request's revision.
-    // MCP 2025-11-25 server/resources#error-handling [RSRC-009] [RSRC-010] [RSRC-012]
+    // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
+    // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
     #[must_use]
     pub fn resource_not_found(uri: &str) -> Self {
         let data = crate::jsonrpc::RawJson::from_serialize(&UnknownResource { uri });

@@ -12,6 +12,7 @@ use crate::protocol::{
     Tool,
 };
 
+use super::blocking::Spawner;
 use super::function::Handler;
 use super::kind::{Kind, Local, Shared};
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
@@ -42,6 +43,7 @@ pub struct Server<K: Kind = Shared> {
     pub(super) options: ServerOptions,
     pub(super) catalog: Catalog,
     pub(super) capabilities: ServerCapabilities,
+    pub(super) policy: Policy,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
     problem: Option<CatalogError>,
@@ -57,6 +59,8 @@ pub(super) struct Handlers<K: Kind> {
     pub(super) completion: Option<K::Function>,
     pub(super) others: BTreeMap<String, K::Function>,
     pub(super) observers: Vec<Observer>,
+    /// Where blocking handlers run; if nowhere, where they are called.
+    pub(super) spawner: Option<Spawner>,
 }
 
 impl<K: Kind> Clone for Handlers<K> {
@@ -69,6 +73,7 @@ impl<K: Kind> Clone for Handlers<K> {
             completion: self.completion.clone(),
             others: self.others.clone(),
             observers: self.observers.clone(),
+            spawner: self.spawner.clone(),
         }
     }
 }
@@ -91,6 +96,26 @@ impl Server {
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self::with_identity(Implementation::new(name, version))
     }
+
+    /// Says where [`blocking`](super::blocking()) handlers run: `spawn` hands each job to a thread
+    /// that may wait for it.
+    #[must_use]
+    pub fn spawner(mut self, spawn: impl Fn(super::Job) + Send + Sync + 'static) -> Self {
+        self.functions().spawner = Some(Arc::new(spawn));
+        self
+    }
+
+    /// Offers a tool that computes for long or blocks: [`tool`](Self::tool) with a
+    /// [`blocking`](super::blocking()) handler.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
+    where
+        M: super::function::Takes<In: Described>,
+        super::Blocking<F>: Handler<Shared, OfTool, M>,
+    {
+        self.tool(name, description, super::blocking(function))
+    }
 }
 
 impl Server<Local> {
@@ -110,6 +135,7 @@ impl<K: Kind> Server<K> {
             options: ServerOptions::new(identity),
             catalog,
             capabilities: ServerCapabilities::default(),
+            policy: Policy::default(),
             handlers: Arc::new(Handlers {
                 tools: BTreeMap::new(),
                 prompts: BTreeMap::new(),
@@ -118,6 +144,7 @@ impl<K: Kind> Server<K> {
                 completion: None,
                 others: BTreeMap::new(),
                 observers: Vec::new(),
+                spawner: None,
             }),
             problem: None,
         }
@@ -267,7 +294,7 @@ impl<K: Kind> Server<K> {
     /// What to do when a client breaks a rule.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.options = self.options.policy(policy);
+        self.policy = policy;
         self
     }
 

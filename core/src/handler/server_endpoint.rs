@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,7 +7,7 @@ use core::task::Context;
 use crate::catalog::{Catalog, Invalid};
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Json, RawJson};
-use crate::peer::{self, Event, Inputs, MethodName, Request, Subject};
+use crate::peer::{self, CloseReason, Event, Inputs, MethodName, Request, Subject, UnknownMethods};
 use crate::protocol::{CallToolResult, LoggingLevel, Method};
 use crate::{Era, Instant};
 
@@ -23,9 +24,19 @@ use super::tasks::Tasks;
 pub struct ServerEndpoint<K: Kind = Shared> {
     machine: peer::Server,
     handlers: Arc<Handlers<K>>,
-    tasks: Tasks<K, Command, Request<'static>>,
+    tasks: Tasks<K, Command, Kept>,
     outlet: Outlet,
 }
+
+/// What is needed of a request while its handler runs.
+#[derive(Debug)]
+struct Kept {
+    request: Request<'static>,
+    tool: Option<String>,
+}
+
+/// A handler, and the variables of the template that led to it.
+type Found<'h, K> = (&'h <K as Kind>::Function, Vec<(String, String)>);
 
 /// Reaches into a running connection from outside its handlers, from any thread.
 #[derive(Clone, Debug)]
@@ -39,7 +50,7 @@ impl Remote {
 
     /// Changes what the server offers on this connection; its client is told.
     pub fn edit_catalog(&self, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
-        self.send(Command::EditCatalog(alloc::boxed::Box::new(edit)));
+        self.send(Command::EditCatalog(Box::new(edit)));
     }
 
     /// Sends a log message that belongs to no request; a legacy client gets it if it wants its
@@ -67,9 +78,13 @@ impl<K: Kind> ServerEndpoint<K> {
             .clone()
             .capabilities(server.capabilities.clone())
             .catalog(server.catalog.clone());
+        let mut policy = server.policy.clone();
+        if !server.handlers.others.is_empty() {
+            policy.unknown_methods = UnknownMethods::Deliver;
+        }
         let outlet: Outlet = Arc::new(Mailbox::new());
         Self {
-            machine: peer::Server::new(options, seed),
+            machine: peer::Server::new(options.policy(policy), seed),
             handlers: Arc::clone(&server.handlers),
             tasks: Tasks::new(Arc::clone(&outlet)),
             outlet,
@@ -99,6 +114,9 @@ impl<K: Kind> ServerEndpoint<K> {
                     self.tasks.cancel(handle.0.slot);
                 }
             }
+            // After the end of input answers still leave: a client may close its output and read
+            // on.
+            Event::Closed(reason) if reason != CloseReason::EndOfInput => self.tasks.cancel_all(),
             _ => {}
         }
     }
@@ -114,36 +132,40 @@ impl<K: Kind> ServerEndpoint<K> {
         let handlers = Arc::clone(&self.handlers);
         let (function, variables) = match self.find(&handlers, &request) {
             Ok(found) => found,
-            Err(outcome) => return self.finish(request, outcome, now),
+            Err(outcome) => return self.finish(request, None, *outcome, now),
         };
-        let received = Received { request: &request, outlet: Some(&self.outlet), variables };
+        let tool = self.described_tool(&request);
+        let received = Received {
+            outlet: Some(&self.outlet),
+            variables,
+            spawner: handlers.spawner.as_ref(),
+            ..Received::new(&request)
+        };
         match function(received) {
             Step::Done(outcome) => {
                 // What the handler sent goes before its answer.
                 self.take_commands(now);
-                self.finish(request, outcome, now);
+                self.finish(request, tool, outcome, now);
             }
             Step::Running(task) => {
-                let kept = self.keep(request);
-                if let Some((request, outcome)) = self.tasks.start(kept.handle.0.slot, task, kept) {
+                let place = request.handle.0.slot;
+                let kept = Kept { request: keep(request), tool };
+                if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);
-                    self.finish(request, outcome, now);
+                    self.finish(kept.request, kept.tool, outcome, now);
                 }
             }
         }
     }
 
-    /// What is needed of a request while its handler runs. Its text only where a further round
-    /// would hand it to the handler again.
-    fn keep(&self, request: Request<'_>) -> Request<'static> {
-        let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
-        if rounds && request.revision.era() == Era::Legacy {
-            return request.into_owned();
+    /// The tool that a request calls, if its results have a schema.
+    fn described_tool(&self, request: &Request<'_>) -> Option<String> {
+        if request.method != Method::ToolsCall {
+            return None;
         }
-        let mut request = request;
-        request.params = RawJson::EMPTY_OBJECT;
-        request.inputs = Inputs::default();
-        request.into_owned()
+        let name = request.params.get("name")?;
+        let tool = self.machine.catalog().tool(&name.to_text()?)?;
+        tool.output_schema.is_some().then(|| tool.name.clone())
     }
 
     /// The handler of a request, with the variables of the template that led to it.
@@ -151,7 +173,7 @@ impl<K: Kind> ServerEndpoint<K> {
         &self,
         handlers: &'h Handlers<K>,
         request: &Request<'_>,
-    ) -> Result<(&'h K::Function, Vec<(String, String)>), Outcome> {
+    ) -> Result<Found<'h, K>, Box<Outcome>> {
         let subject = |key| request.params.get(key).and_then(|text| text.to_text());
         let found = match &request.method {
             MethodName::Known(Method::ToolsCall) => {
@@ -179,28 +201,44 @@ impl<K: Kind> ServerEndpoint<K> {
             other => handlers.others.get(other.as_str()),
         };
         found.map(|function| (function, Vec::new())).ok_or_else(|| {
-            let message = alloc::format!("nothing handles this `{}`", request.method);
-            Outcome::Error(ErrorObject::internal(message))
+            Box::new(Outcome::Error(match &request.method {
+                MethodName::Known(method) => {
+                    let message = alloc::format!("the server has no handler for this `{method}`");
+                    ErrorObject::internal(message)
+                }
+                // MCP 2026-07-28 basic/index#error-codes [RPC-018]
+                MethodName::Other(name) => ErrorObject::method_not_found(name),
+            }))
         })
     }
 
     // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
-    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Outcome> {
+    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
         let arguments = request.params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
         let catalog = self.machine.catalog();
         catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
-            match invalid {
+            Box::new(match invalid {
                 Invalid::Protocol(error) => Outcome::Error(error),
                 Invalid::Tool(message) => {
                     Outcome::Result(Body::Tool(CallToolResult::error(message)))
                 }
-            }
+            })
         })
     }
 
     /// Answers a request with what its handler came to.
-    fn finish(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
+    fn finish(
+        &mut self,
+        request: Request<'_>,
+        tool: Option<String>,
+        outcome: Outcome,
+        now: Instant,
+    ) {
         let handle = request.handle;
+        let outcome = match tool {
+            Some(tool) => self.check_output(&tool, outcome),
+            None => outcome,
+        };
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -210,8 +248,20 @@ impl<K: Kind> ServerEndpoint<K> {
         };
     }
 
+    // MCP 2025-06-18 server/tools#output-schema [TOOL-019]
+    fn check_output(&self, tool: &str, outcome: Outcome) -> Outcome {
+        let Outcome::Result(Body::Tool(result)) = &outcome else { return outcome };
+        let Some(structured) = &result.structured_content else { return outcome };
+        match self.machine.catalog().validate_output(tool, &structured.as_raw()) {
+            Ok(()) => outcome,
+            Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
+        }
+    }
+
     fn take_commands(&mut self, now: Instant) {
-        while let Some(command) = self.outlet.take_command() {
+        // As many as there are now: a thread that goes on sending does not keep the driver.
+        for _ in 0..self.outlet.commands() {
+            let Some(command) = self.outlet.take_command() else { return };
             match command {
                 Command::Progress { request, progress, total, message } => {
                     self.machine.progress(request, progress, total, message.as_deref(), now);
@@ -258,26 +308,17 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
-        loop {
-            self.take_commands(now);
-            // As many as there are now: handlers that wake themselves do not keep the driver from
-            // its stream.
-            for _ in 0..self.tasks.len().max(1) {
-                let Some(place) = self.outlet.take_ready() else { break };
-                if let Some((request, outcome)) = self.tasks.poll(place) {
-                    self.take_commands(now);
-                    self.finish(request, outcome, now);
-                }
-            }
-            self.dispatch_queued(now);
-            if !self.outlet.register(cx.waker()) {
-                return;
-            }
-            if self.outlet.has_only_ready() {
-                cx.waker().wake_by_ref();
-                return;
+        self.take_commands(now);
+        for _ in 0..self.tasks.ready() {
+            if let Some((kept, outcome)) = self.tasks.poll_next() {
+                self.take_commands(now);
+                self.finish(kept.request, kept.tool, outcome, now);
             }
         }
+        // What the others sent while they ran, and what these commands and answers led to.
+        self.take_commands(now);
+        self.dispatch_queued(now);
+        self.outlet.register(cx.waker());
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
@@ -310,4 +351,15 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     fn is_closed(&self) -> bool {
         self.machine.is_closed()
     }
+}
+
+/// Frees a request from its frame. Its text is kept only where a further round would hand it to the
+/// handler again.
+fn keep(mut request: Request<'_>) -> Request<'static> {
+    let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
+    if !(rounds && request.revision.era() == Era::Legacy) {
+        request.params = RawJson::EMPTY_OBJECT;
+        request.inputs = Inputs::default();
+    }
+    request.into_owned()
 }

@@ -3,6 +3,7 @@ use alloc::task::Wake;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use super::kind::Kind;
@@ -13,78 +14,102 @@ use super::reply::Outcome;
 ///
 /// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
 pub(super) struct Tasks<K: Kind, C, T> {
-    places: Vec<Place<K, T>>,
-    running: usize,
+    places: Vec<Place<K, C, T>>,
     mailbox: Arc<Mailbox<C>>,
 }
 
-struct Place<K: Kind, T> {
+struct Place<K: Kind, C, T> {
     task: Option<(K::Task, T)>,
+    signal: Arc<Signal<C>>,
     waker: Waker,
 }
 
-/// Wakes the driver for one place. Made once a place and kept, so that a call needs none.
-struct PlaceWaker<C> {
+/// Wakes the driver for one place. Made once a place and kept, so that a call needs none; a late
+/// wake-up of an earlier handler costs the present one a poll.
+struct Signal<C> {
     place: u32,
+    ready: AtomicBool,
     mailbox: Arc<Mailbox<C>>,
 }
 
-impl<C: Send> Wake for PlaceWaker<C> {
+impl<C: Send> Wake for Signal<C> {
     fn wake(self: Arc<Self>) {
-        self.mailbox.wake(self.place);
+        self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.mailbox.wake(self.place);
+        if !self.ready.swap(true, Ordering::AcqRel) {
+            self.mailbox.wake(self.place);
+        }
     }
 }
 
 impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
     pub(super) const fn new(mailbox: Arc<Mailbox<C>>) -> Self {
-        Self { places: Vec::new(), running: 0, mailbox }
-    }
-
-    pub(super) const fn len(&self) -> usize {
-        self.running
+        Self { places: Vec::new(), mailbox }
     }
 
     /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
     pub(super) fn start(&mut self, place: u32, task: K::Task, with: T) -> Option<(T, Outcome)> {
         while self.places.len() <= place as usize {
             let next = u32::try_from(self.places.len()).expect("as many as requests in flight");
-            let waker = PlaceWaker { place: next, mailbox: Arc::clone(&self.mailbox) };
-            self.places.push(Place { task: None, waker: Waker::from(Arc::new(waker)) });
+            let mailbox = Arc::clone(&self.mailbox);
+            let signal = Arc::new(Signal { place: next, ready: AtomicBool::new(false), mailbox });
+            let waker = Waker::from(Arc::clone(&signal));
+            self.places.push(Place { task: None, signal, waker });
         }
         self.places[place as usize].task = Some((task, with));
-        self.running += 1;
         self.poll(place)
     }
 
-    /// Lets the handler in `place` go on; what it came to, if it is done.
-    pub(super) fn poll(&mut self, place: u32) -> Option<(T, Outcome)> {
-        let Place { task, waker } = self.places.get_mut(place as usize)?;
-        let (running, _) = task.as_mut()?;
-        let mut context = Context::from_waker(waker);
-        match Pin::new(running).poll(&mut context) {
-            Poll::Pending => None,
-            Poll::Ready(outcome) => {
-                self.running -= 1;
-                task.take().map(|(_, with)| (with, outcome))
+    /// How many handlers can go on now. Those that become ready while these run wait for the next
+    /// time: a handler that wakes itself keeps neither the others nor the stream waiting.
+    pub(super) fn ready(&self) -> usize {
+        if self.mailbox.take_missed() {
+            for place in &self.places {
+                if place.signal.ready.load(Ordering::Acquire) {
+                    self.mailbox.requeue(place.signal.place);
+                }
             }
+        }
+        self.mailbox.ready()
+    }
+
+    /// Lets the first of the ready handlers go on; what it came to, if it is done.
+    pub(super) fn poll_next(&mut self) -> Option<(T, Outcome)> {
+        let place = self.mailbox.take_ready()?;
+        let ready = &self.places.get(place as usize)?.signal.ready;
+        if ready.load(Ordering::Acquire) { self.poll(place) } else { None }
+    }
+
+    fn poll(&mut self, place: u32) -> Option<(T, Outcome)> {
+        let Place { task, signal, waker } = self.places.get_mut(place as usize)?;
+        signal.ready.swap(false, Ordering::AcqRel);
+        let (running, _) = task.as_mut()?;
+        match Pin::new(running).poll(&mut Context::from_waker(waker)) {
+            Poll::Pending => None,
+            Poll::Ready(outcome) => task.take().map(|(_, with)| (with, outcome)),
         }
     }
 
     /// Drops the handler in `place`: its request was cancelled.
     pub(super) fn cancel(&mut self, place: u32) {
-        let task = self.places.get_mut(place as usize).and_then(|place| place.task.take());
-        if task.is_some() {
-            self.running -= 1;
+        if let Some(place) = self.places.get_mut(place as usize) {
+            place.task = None;
+        }
+    }
+
+    /// Drops all handlers: nobody waits for them any more.
+    pub(super) fn cancel_all(&mut self) {
+        for place in &mut self.places {
+            place.task = None;
         }
     }
 }
 
 impl<K: Kind, C, T> core::fmt::Debug for Tasks<K, C, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Tasks").field("running", &self.running).finish_non_exhaustive()
+        let running = self.places.iter().filter(|place| place.task.is_some()).count();
+        f.debug_struct("Tasks").field("running", &running).finish_non_exhaustive()
     }
 }

@@ -117,7 +117,8 @@ impl Calls {
     }
 
     /// A fresh id. Ids count up and are never used again.
-    // MCP 2025-11-25 basic/index#requests [RPC-004] [RPC-005]
+    // MCP 2025-11-25 basic/index#requests [RPC-004]
+    // MCP 2026-07-28 basic/index#requests [RPC-005]
     pub(super) const fn fresh_id(&mut self) -> i64 {
         let id = self.next_id;
         self.next_id += 1;

@@ -8,9 +8,9 @@ use core::time::Duration;
 use crate::framing::FrameError;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, WriteError, WriteJson,
-    close_object_with, write_error, write_integer, write_notification, write_request, write_string,
+    close_object_with, write_error, write_integer, write_notification, write_string,
 };
-use crate::protocol::{Kind, LoggingLevel, Method, Phase, Side};
+use crate::protocol::{Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
@@ -19,8 +19,9 @@ use super::event::{
     CallHandle, CloseReason, Ended, Event, Failure, MethodName, Progress, Violation,
 };
 use super::limits::{Limits, Timeouts};
-use super::metadata::{self, text};
+use super::metadata::text;
 use super::outbox::{Lane, Outbox};
+use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::{Policy, Reaction};
 use super::requests::Requests;
 use super::slab::Key;
@@ -41,91 +42,6 @@ pub(super) struct Connection {
     pub(super) closed: Option<CloseReason>,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
-}
-
-/// How one call is made: its time, its progress, its metadata.
-///
-/// `CallOptions::default()` takes the connection's [`Timeouts`] and asks for no progress.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct CallOptions<'a> {
-    /// Without an answer and without progress for this long, the call is given up and cancelled.
-    /// `None`: [`Timeouts::call`].
-    pub timeout: Option<Duration>,
-    /// The longest that the call may take altogether. `None`: [`Timeouts::call_hard`].
-    pub timeout_hard: Option<Duration>,
-    /// Progress does not push the deadline back.
-    pub progress_keeps_deadline: bool,
-    /// Ask for progress notifications.
-    pub progress: bool,
-    /// The least level of log messages for this call, at revisions that have it per request; at
-    /// others it has no effect. `None`: that of the connection.
-    pub log_level: Option<LoggingLevel>,
-    /// Members for `_meta`, an object. Keys that the machine writes itself are left out.
-    pub meta: Option<RawJson<'a>>,
-}
-
-impl<'a> CallOptions<'a> {
-    /// The same with another `timeout`.
-    #[must_use]
-    pub const fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// The same with another `timeout_hard`.
-    #[must_use]
-    pub const fn timeout_hard(mut self, timeout: Duration) -> Self {
-        self.timeout_hard = Some(timeout);
-        self
-    }
-
-    /// The same, asking for progress.
-    #[must_use]
-    pub const fn progress(mut self) -> Self {
-        self.progress = true;
-        self
-    }
-
-    /// The same with another `log_level`.
-    #[must_use]
-    pub const fn log_level(mut self, level: LoggingLevel) -> Self {
-        self.log_level = Some(level);
-        self
-    }
-
-    /// The same with members for `_meta`.
-    #[must_use]
-    pub fn meta(mut self, meta: RawJson<'a>) -> Self {
-        self.meta = Some(meta);
-        self
-    }
-}
-
-/// The `_meta` of an outgoing request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MetaParts<'a> {
-    /// Members that every request of the session has, already written, without braces.
-    pub(super) fixed: &'a [u8],
-    pub(super) log_level: Option<LoggingLevel>,
-    pub(super) progress_token: Option<i64>,
-    pub(super) own: Option<&'a RawJson<'a>>,
-}
-
-/// What is sent and why, as far as neither the caller nor the clock decides it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing<'a> {
-    pub(super) method: &'a MethodName<'a>,
-    pub(super) purpose: Purpose,
-    pub(super) parts: MetaParts<'a>,
-    /// A further round may have to send it again.
-    pub(super) repeatable: bool,
-}
-
-impl<'a> Outgoing<'a> {
-    pub(super) fn new(method: &'a MethodName<'a>, purpose: Purpose) -> Self {
-        Self { method, purpose, parts: MetaParts::default(), repeatable: false }
-    }
 }
 
 impl Connection {
@@ -360,7 +276,8 @@ impl Connection {
     }
 
     /// Gives a call up: its late answer is expected and the other side is told.
-    // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001] [CANC-014]
+    // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
+    // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
         self.calls.bury(call.id, &self.limits, now);
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
@@ -529,85 +446,8 @@ fn write_error_object(out: &mut Vec<u8>, error: &ErrorObject<'_>) {
     out.push(b'}');
 }
 
-/// Writes a request: `_meta` first, where there is any, then the parameters.
-fn write_call(
-    outbox: &mut Outbox,
-    id: i64,
-    method: &MethodName<'_>,
-    params: &impl WriteJson,
-    parts: MetaParts<'_>,
-) -> Result<(), WriteError> {
-    let id = RequestId::Number(id);
-    outbox.try_push(Lane::Bulk, |out| {
-        if parts.is_empty() {
-            return write_request(out, &id, method.as_str(), Some(params));
-        }
-        let with_meta = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"_meta":{"#);
-            parts.write(out);
-            out.push(b'}');
-            close_object_with(out, params)
-        };
-        write_request(out, &id, method.as_str(), Some(&with_meta))
-    })
-}
-
-impl MetaParts<'_> {
-    const fn is_empty(&self) -> bool {
-        self.fixed.is_empty()
-            && self.log_level.is_none()
-            && self.progress_token.is_none()
-            && self.own.is_none()
-    }
-
-    /// The members, without the braces.
-    fn write(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        let comma = |out: &mut Vec<u8>| {
-            if out.len() > start {
-                out.push(b',');
-            }
-        };
-        out.extend_from_slice(self.fixed);
-        if let Some(level) = self.log_level {
-            comma(out);
-            write_string(out, metadata::LOG_LEVEL);
-            out.push(b':');
-            write_string(out, level.as_str());
-        }
-        if let Some(token) = self.progress_token {
-            comma(out);
-            write_string(out, metadata::PROGRESS_TOKEN);
-            out.push(b':');
-            write_integer(out, token);
-        }
-        for member in self.own.iter().flat_map(|own| own.members()) {
-            if !is_written_by_the_machine(&member.name()) {
-                comma(out);
-                write_string(out, &member.name());
-                out.push(b':');
-                out.extend(member.value.as_str().bytes().map(|b| match b {
-                    b'\n' | b'\r' => b' ',
-                    other => other,
-                }));
-            }
-        }
-    }
-}
-
-fn is_written_by_the_machine(key: &str) -> bool {
-    matches!(
-        key,
-        metadata::PROTOCOL_VERSION
-            | metadata::CLIENT_INFO
-            | metadata::CLIENT_CAPABILITIES
-            | metadata::LOG_LEVEL
-            | metadata::PROGRESS_TOKEN
-    )
-}
-
 /// The error as it may be said at `revision`.
-// MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027] [RSRC-009] [RSRC-010]
+// MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027] [RSRC-010]
 pub(super) fn error_at(mut error: ErrorObject<'_>, revision: Revision) -> ErrorObject<'_> {
     if error.code == ErrorCode::RESOURCE_NOT_FOUND && revision.era() == Era::Modern {
         error.code = ErrorCode::INVALID_PARAMS;

@@ -66,7 +66,8 @@ impl<'a> Metadata<'a> {
         }
         for member in meta.walk() {
             match &*member.name() {
-                // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001] [PROG-002]
+                // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
+                // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
                 PROGRESS_TOKEN => {
                     let token = member.value.decode().ok();
                     self.progress_token =

@@ -13,6 +13,7 @@ mod event;
 mod limits;
 mod metadata;
 mod outbox;
+mod outgoing;
 mod policy;
 mod questions;
 mod requests;
@@ -20,7 +21,6 @@ pub mod server;
 pub(crate) mod slab;
 
 pub use client::{Client, ClientOptions};
-pub use connection::CallOptions;
 pub use error::{AnswerError, CallError, ConnectionClosed};
 pub use event::{
     CallHandle, Cancelled, CloseReason, Ended, Event, Failure, Input, InputHandle, Inputs,
@@ -28,5 +28,6 @@ pub use event::{
     Subscribed, Violation,
 };
 pub use limits::{Limits, Timeouts};
+pub use outgoing::CallOptions;
 pub use policy::{Policy, Reaction, UnknownMethods};
 pub use server::{Server, ServerOptions};

@@ -115,7 +115,7 @@ impl Requests {
         Some(request)
     }
 
-    /// Forgets all of them.
+    /// Forgets all requests: they get no answer.
     pub(super) fn clear(&mut self) {
         while let Some(key) = self.entries.find_from(0, |_| true) {
             self.remove(key);

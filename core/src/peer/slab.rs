@@ -61,6 +61,13 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Takes all entries out, in the order of their slots. For the handlers, so only where they are.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn take_all(&mut self) -> Vec<T> {
+        let keys: Vec<Key> = self.iter().map(|(key, _)| key).collect();
+        keys.into_iter().filter_map(|key| self.remove(key)).collect()
+    }
+
     /// The key of the entry in `slot`, if there is one.
     pub(crate) fn key_at(&self, slot: u32) -> Option<Key> {
         let entry = self.slots.get(slot as usize)?;

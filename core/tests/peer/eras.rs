@@ -226,3 +226,11 @@ fn a_server_that_wants_neither_era_is_reported_with_what_it_said_to_the_handshak
     assert_eq!(refused.code.0, -32603);
     wire.expect_nothing();
 }
+
+#[test]
+fn a_client_of_no_revision_does_not_open() {
+    let mut wire = client(plain_client().revisions(Revisions::NONE));
+    assert!(matches!(failure(&mut wire), OpeningFailure::NoCommonRevision(_)));
+    wire.expect_silence();
+    assert_eq!(wire.machine.poll_timeout(), None);
+}

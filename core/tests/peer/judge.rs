@@ -153,7 +153,9 @@ impl Judge {
             match method {
                 Some("initialize") => valid(revision, "InitializeResult", result),
                 Some("server/discover") => valid(revision, "DiscoverResult", result),
-                Some("ping" | "logging/setLevel" | "resources/subscribe") => {
+                Some(
+                    "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe",
+                ) => {
                     valid(revision, "EmptyResult", result);
                 }
                 _ => {}

@@ -188,7 +188,7 @@ async fn listen(client: &Client, session: &Session, uris: &[String]) -> Result<(
     if !uris.is_empty() {
         filter = filter.resource_subscriptions(uris);
     }
-    let subscription = client.subscribe(filter);
+    let mut subscription = client.subscribe(filter);
     let honoured = subscription.honoured().await?;
     say(&format!("listening: {}", honoured.to_json_at(session.revision)?.as_str()));
     while let Some(notification) = subscription.next().await? {

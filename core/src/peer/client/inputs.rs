@@ -7,12 +7,13 @@ use crate::jsonrpc::{
     ErrorObject, RawJson, Typed, WriteError, WriteJson, write_result, write_string,
 };
 use crate::peer::calls::Call;
-use crate::peer::connection::{Flow, MetaParts, error_at};
+use crate::peer::connection::{Flow, error_at};
 use crate::peer::error::AnswerError;
 use crate::peer::event::{
     CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
 };
 use crate::peer::outbox::Lane;
+use crate::peer::outgoing::MetaParts;
 use crate::peer::questions::not_offered;
 use crate::peer::slab::Key;
 use crate::protocol::{At, Capabilities, Method, Side, Wire};

@@ -17,13 +17,14 @@ use crate::protocol::{
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::calls::Purpose;
-use super::connection::{CallOptions, Connection, MetaParts, Outgoing};
+use super::connection::Connection;
 use super::error::{CallError, ConnectionClosed};
 use super::event::{
     CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
     OpeningFailure, Subject,
 };
 use super::outbox::Lane;
+use super::outgoing::{CallOptions, MetaParts, Outgoing};
 use super::slab::{Key, Slab};
 
 pub use options::ClientOptions;
@@ -205,7 +206,8 @@ impl Client {
                 }
                 Purpose::Chore => self.connection.give_up(&call, "timed out", now),
                 _ => {
-                    // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-002] [TIME-003]
+                    // MCP 2025-11-25 basic/lifecycle#timeouts [TIME-002]
+                    // MCP 2026-07-28 basic/patterns/cancellation#timeouts [TIME-003]
                     if !self.drop_round(&call) {
                         self.connection.give_up(&call, "timed out", now);
                     }

@@ -7,12 +7,13 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Json, RawJson, Typed, write_notification, write_string,
 };
 use crate::peer::calls::{Call, Purpose};
-use crate::peer::connection::{CallOptions, Flow, MetaParts, Outgoing};
+use crate::peer::connection::Flow;
 use crate::peer::event::{CloseReason, Event, MethodName, Opened, OpeningFailure};
 use crate::peer::metadata::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
 };
 use crate::peer::outbox::Lane;
+use crate::peer::outgoing::{CallOptions, MetaParts, Outgoing};
 use crate::protocol::{At, Capabilities, InitializeParams, Method, Wire};
 use crate::{Era, Instant, Revision, Revisions};
 

@@ -3,10 +3,10 @@ use alloc::vec::Vec;
 
 use crate::jsonrpc::{RawJson, RequestId, Typed, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose, Timing};
-use crate::peer::connection::CallOptions;
 use crate::peer::error::CallError;
 use crate::peer::event::{CallHandle, Event, MethodName, Subscribed};
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
+use crate::peer::outgoing::CallOptions;
 use crate::peer::slab::Key;
 use crate::protocol::{At, Capability, Method, SubscriptionFilter};
 use crate::{Era, Instant};

@@ -22,9 +22,10 @@ use crate::protocol::{
 use crate::{Instant, Revision};
 
 use super::calls::Purpose;
-use super::connection::{CallOptions, Connection, Flow, Outgoing};
+use super::connection::{Connection, Flow};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
+use super::outgoing::{CallOptions, Outgoing};
 use super::questions::{NotOffered, not_offered};
 use super::slab::Slab;
 

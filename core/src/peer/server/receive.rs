@@ -143,7 +143,7 @@ impl Server {
     /// A request that carries its own metadata, judged by nothing else.
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009] [CAP-020]
     fn receive_modern<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
-        // MCP 2026-07-28 basic/transports/stdio [BATCH-010]: one message is one line.
+        // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one message.
         if incoming.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
             self.answer_error(&incoming.id, &error, incoming.batch);
@@ -418,8 +418,8 @@ impl Server {
         let Some(key) = id.and_then(|id| self.connection.requests.by_id(&id)) else {
             return Ok(None);
         };
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003] [CANC-016]:
-        // no response from here on.
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
+        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no response from here on.
         let Some(request) = self.connection.requests.remove(key) else { return Ok(None) };
         self.leave_batch(request.batch);
         match request.work {

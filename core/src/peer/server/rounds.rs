@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
-use crate::peer::connection::{CallOptions, Outgoing};
 use crate::peer::error::AnswerError;
 use crate::peer::event::{Event, Inputs, Keyed, MethodName, Request, RequestHandle};
+use crate::peer::outgoing::{CallOptions, Outgoing};
 use crate::peer::requests::Work;
 use crate::peer::slab::{Key, Slab};
 use crate::protocol::{

@@ -15,7 +15,8 @@ use super::receive::Incoming;
 
 impl Server {
     /// Tells whoever subscribed to `uri` that the resource changed.
-    // MCP 2025-11-25 server/resources#subscriptions [RSRC-005] [RSRC-007]
+    // MCP 2025-11-25 server/resources#subscriptions [RSRC-005]
+    // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
     pub fn resource_updated(&mut self, uri: &str) {
         let params = |out: &mut Vec<u8>| {
             out.extend_from_slice(br#"{"uri":"#);

@@ -1,0 +1,177 @@
+//! A request on its way out: how the caller wants it, and what goes into its `_meta`.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::jsonrpc::{
+    RawJson, RequestId, WriteError, WriteJson, close_object_with, write_integer, write_request,
+    write_string,
+};
+use crate::protocol::LoggingLevel;
+
+use super::calls::Purpose;
+use super::event::MethodName;
+use super::metadata;
+use super::outbox::{Lane, Outbox};
+
+/// How one call is made: its time, its progress, its metadata.
+///
+/// `CallOptions::default()` takes the connection's [`Timeouts`] and asks for no progress.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CallOptions<'a> {
+    /// Without an answer and without progress for this long, the call is given up and cancelled.
+    /// `None`: [`Timeouts::call`].
+    pub timeout: Option<Duration>,
+    /// The longest that the call may take altogether. `None`: [`Timeouts::call_hard`].
+    pub timeout_hard: Option<Duration>,
+    /// Progress does not push the deadline back.
+    pub progress_keeps_deadline: bool,
+    /// Ask for progress notifications.
+    pub progress: bool,
+    /// The least level of log messages for this call, at revisions that have it per request; at
+    /// others it has no effect. `None`: that of the connection.
+    pub log_level: Option<LoggingLevel>,
+    /// Members for `_meta`, an object. Keys that the machine writes itself are left out.
+    pub meta: Option<RawJson<'a>>,
+}
+
+impl<'a> CallOptions<'a> {
+    /// The same with another `timeout`.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The same with another `timeout_hard`.
+    #[must_use]
+    pub const fn timeout_hard(mut self, timeout: Duration) -> Self {
+        self.timeout_hard = Some(timeout);
+        self
+    }
+
+    /// The same, asking for progress.
+    #[must_use]
+    pub const fn progress(mut self) -> Self {
+        self.progress = true;
+        self
+    }
+
+    /// The same with another `log_level`.
+    #[must_use]
+    pub const fn log_level(mut self, level: LoggingLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+
+    /// The same with members for `_meta`.
+    #[must_use]
+    pub fn meta(mut self, meta: RawJson<'a>) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
+
+/// The `_meta` of an outgoing request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MetaParts<'a> {
+    /// Members that every request of the session has, already written, without braces.
+    pub(super) fixed: &'a [u8],
+    pub(super) log_level: Option<LoggingLevel>,
+    pub(super) progress_token: Option<i64>,
+    pub(super) own: Option<&'a RawJson<'a>>,
+}
+
+/// What is sent and why, as far as neither the caller nor the clock decides it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) method: &'a MethodName<'a>,
+    pub(super) purpose: Purpose,
+    pub(super) parts: MetaParts<'a>,
+    /// A further round may have to send it again.
+    pub(super) repeatable: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn new(method: &'a MethodName<'a>, purpose: Purpose) -> Self {
+        Self { method, purpose, parts: MetaParts::default(), repeatable: false }
+    }
+}
+
+/// Writes a request: `_meta` first, where there is any, then the parameters.
+pub(super) fn write_call(
+    outbox: &mut Outbox,
+    id: i64,
+    method: &MethodName<'_>,
+    params: &impl WriteJson,
+    parts: MetaParts<'_>,
+) -> Result<(), WriteError> {
+    let id = RequestId::Number(id);
+    outbox.try_push(Lane::Bulk, |out| {
+        if parts.is_empty() {
+            return write_request(out, &id, method.as_str(), Some(params));
+        }
+        let with_meta = |out: &mut Vec<u8>| {
+            out.extend_from_slice(br#"{"_meta":{"#);
+            parts.write(out);
+            out.push(b'}');
+            close_object_with(out, params)
+        };
+        write_request(out, &id, method.as_str(), Some(&with_meta))
+    })
+}
+
+impl MetaParts<'_> {
+    const fn is_empty(&self) -> bool {
+        self.fixed.is_empty()
+            && self.log_level.is_none()
+            && self.progress_token.is_none()
+            && self.own.is_none()
+    }
+
+    /// The members, without the braces.
+    fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let comma = |out: &mut Vec<u8>| {
+            if out.len() > start {
+                out.push(b',');
+            }
+        };
+        out.extend_from_slice(self.fixed);
+        if let Some(level) = self.log_level {
+            comma(out);
+            write_string(out, metadata::LOG_LEVEL);
+            out.push(b':');
+            write_string(out, level.as_str());
+        }
+        if let Some(token) = self.progress_token {
+            comma(out);
+            write_string(out, metadata::PROGRESS_TOKEN);
+            out.push(b':');
+            write_integer(out, token);
+        }
+        for member in self.own.iter().flat_map(|own| own.members()) {
+            if !is_written_by_the_machine(&member.name()) {
+                comma(out);
+                write_string(out, &member.name());
+                out.push(b':');
+                out.extend(member.value.as_str().bytes().map(|b| match b {
+                    b'\n' | b'\r' => b' ',
+                    other => other,
+                }));
+            }
+        }
+    }
+}
+
+fn is_written_by_the_machine(key: &str) -> bool {
+    matches!(
+        key,
+        metadata::PROTOCOL_VERSION
+            | metadata::CLIENT_INFO
+            | metadata::CLIENT_CAPABILITIES
+            | metadata::LOG_LEVEL
+            | metadata::PROGRESS_TOKEN
+    )
+}

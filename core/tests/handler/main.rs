@@ -1,0 +1,47 @@
+//! Servers and clients written as handlers, against each other in memory.
+
+#![cfg(feature = "schemars")]
+
+mod calls;
+mod connection;
+mod pair;
+mod questions;
+mod scheduling;
+mod server;
+mod subscriptions;
+
+use mcp_sansio::handler::{Client, ClientEndpoint, Host, Kind, Server, ServerEndpoint};
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::{Instant, Revision, Revisions};
+use pair::Pair;
+
+/// What a handler may want or not.
+#[derive(Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+struct Place {
+    /// City name or postal code.
+    location: String,
+}
+
+type Both<K = mcp_sansio::handler::Shared> = (Client, Pair<ServerEndpoint<K>, ClientEndpoint>);
+
+/// Connects a host to a server at one revision.
+fn connect_host<K: Kind>(server: &Server<K>, host: Host, revision: Revision) -> Both<K> {
+    let host = host.revisions(Revisions::only(revision));
+    let (client, endpoint) = host.connect(7, Instant::ZERO);
+    let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
+    pair.run(client.opened()).unwrap();
+    assert_eq!(client.session().unwrap().revision, revision);
+    (client, pair)
+}
+
+fn connect<K: Kind>(server: &Server<K>, revision: Revision) -> Both<K> {
+    connect_host(server, Host::new("host", "1"), revision)
+}
+
+/// The text that a tool answered with.
+fn text(result: &CallToolResult) -> &str {
+    result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()
+}
+
+/// The three ways in which revisions ask the user.
+const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];

@@ -1,0 +1,223 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use mcp_sansio::Revision;
+use mcp_sansio::handler::{Call, Elicit, Error, Host, NoArguments, Question, Server};
+use mcp_sansio::protocol::{
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ListRootsParams, Role,
+    Root, SamplingContent, SamplingMessage,
+};
+
+use crate::{ASKING, connect, connect_host, text};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Confirmation {
+    /// Whether to go on.
+    sure: bool,
+    /// Anything to add.
+    remark: Option<String>,
+}
+
+async fn book(table: u32) -> Result<String, std::fmt::Error> {
+    Ok(format!("Booked table {table}."))
+}
+
+/// The server that is the same for all revisions.
+fn server() -> Server {
+    Server::new("tables", "1")
+        .tool("book", "Book a table", async |call: Call<NoArguments>| {
+            match call.input::<Confirmation>("confirm")? {
+                None => call.ask("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
+                Some(answer) if answer.accepted() => Ok(book(7).await?),
+                Some(_) => Ok("Not booked.".into()),
+            }
+        })
+        .tool("twice", "Asks twice", async |call: Call<NoArguments>| {
+            let form = || Elicit::form::<Confirmation>("Sure?");
+            match call.state() {
+                None => call.ask("first", form()).state("first").into_result(),
+                Some("first") => {
+                    let sure = call.input::<Confirmation>("first")?.is_some_and(|a| a.accepted());
+                    assert!(call.input::<Confirmation>("second")?.is_none());
+                    call.ask("second", form()).state(format!("second {sure}")).into_result()
+                }
+                Some(state) => {
+                    let second = call.input::<Confirmation>("second")?.and_then(|a| a.content);
+                    let second = second.ok_or_else(|| Error::failed("no answer"))?;
+                    Ok(format!("{state} {} {:?}", second.sure, second.remark))
+                }
+            }
+        })
+        .tool("think", "Asks the model", |call: Call<NoArguments>| {
+            let Some(said) = call.sampled("thought")? else {
+                let message = SamplingMessage::user(SamplingContent::text("2 + 2?"));
+                let roots = ListRootsParams::default();
+                let question = CreateMessageParams::new([message], 10);
+                return call.ask("thought", question).and("roots", roots).into_result();
+            };
+            let roots = call.roots("roots")?.map_or(0, |roots| roots.roots.len());
+            Ok(format!("{} in {roots} roots", said.model))
+        })
+}
+
+/// The host that is the same for all revisions.
+fn host(answer: fn() -> ElicitResult) -> Host {
+    Host::new("host", "1")
+        .on_elicit(move |question: Question<ElicitParams>| async move {
+            assert!(matches!(question.params, ElicitParams::Form(_)));
+            Ok(answer())
+        })
+        .on_sample(|question: Question<CreateMessageParams>| {
+            assert_eq!(question.params.max_tokens, 10);
+            CreateMessageResult::new(Role::Assistant, SamplingContent::text("4"), "abacus")
+        })
+        .on_roots(|_: Question<()>| vec![Root::new("file:///a"), Root::new("file:///b")])
+}
+
+fn yes() -> ElicitResult {
+    ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
+}
+
+#[test]
+fn a_handler_that_asks_the_user_is_written_once_for_all_revisions() {
+    // Rule: [MRTR-009] [ELIC-002].
+    for revision in ASKING {
+        for (answer, expected) in
+            [(yes as fn() -> _, "Booked table 7."), (ElicitResult::decline, "Not booked.")]
+        {
+            let (client, mut pair) = connect_host(&server(), host(answer), revision);
+            let result = pair.run(client.call_tool("book", &NoArguments {})).unwrap();
+            assert_eq!(text(&result), expected, "{revision}: {:#?}", pair.wire);
+        }
+    }
+}
+
+#[test]
+fn several_rounds_carry_what_is_known_in_the_state() {
+    // Rule: [MRTR-009] [MRTR-012].
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server(), host(yes), revision);
+        let result = pair.run(client.call_tool("twice", &NoArguments {})).unwrap();
+        assert_eq!(text(&result), "second true true None", "{revision}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+fn the_model_and_the_roots_are_asked_in_one_round() {
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server(), host(yes), revision);
+        let result = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
+        assert_eq!(text(&result), "abacus in 2 roots", "{revision}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+fn a_host_that_refuses_ends_the_call_with_its_reason() {
+    for revision in ASKING {
+        let host = Host::new("host", "1").on_elicit(
+            async |_: Question<ElicitParams>| -> Result<ElicitResult, Error> {
+                Err(Error::failed("nobody is at home"))
+            },
+        );
+        let (client, mut pair) = connect_host(&server(), host, revision);
+        let said = match pair.run(client.call_tool("book", &NoArguments {})) {
+            Ok(result) => {
+                assert_eq!(result.is_error, Some(true));
+                text(&result).to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains("nobody is at home"), "{revision}: {said}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_is_not_asked() {
+    // Rule: [MRTR-005] [ELIC-001].
+    for revision in ASKING {
+        let (client, mut pair) = connect(&server(), revision);
+        let error = pair.run(client.call_tool("book", &NoArguments {})).unwrap_err();
+        assert!(error.as_refusal().is_some(), "{error}");
+        assert_eq!(pair.count("elicitation/create"), 0);
+    }
+}
+
+#[test]
+fn an_answer_of_another_shape_is_an_error() {
+    // Rule: [ELIC-013] [MRTR-016].
+    for revision in ASKING {
+        let nonsense =
+            || ElicitResult::accept([("sure".to_owned(), 5.into())].into_iter().collect());
+        let (client, mut pair) = connect_host(&server(), host(nonsense), revision);
+        let error = pair.run(client.call_tool("book", &NoArguments {})).unwrap_err();
+        assert!(error.to_string().contains("the answer to `confirm`"), "{error}");
+    }
+}
+
+#[test]
+fn a_question_of_a_call_that_is_cancelled_is_withdrawn_from_the_host() {
+    struct Counted(Arc<AtomicU32>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    for revision in ASKING {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&dropped);
+        let host = Host::new("host", "1").on_elicit(move |_: Question<ElicitParams>| {
+            let counted = Counted(Arc::clone(&seen));
+            async move {
+                std::future::pending::<()>().await;
+                drop(counted);
+                Ok(ElicitResult::cancel())
+            }
+        });
+        let (client, mut pair) = connect_host(&server(), host, revision);
+        {
+            let mut call = Box::pin(client.call_tool("book", &NoArguments {}).into_future());
+            assert!(pair.poll(call.as_mut()).is_none());
+            assert_eq!(dropped.load(Ordering::SeqCst), 0);
+        }
+        pair.settle();
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "{revision}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a form cannot have a field such as `inner`")]
+fn a_form_of_more_than_simple_fields_is_a_fault_of_the_program() {
+    #[derive(schemars::JsonSchema)]
+    struct Nested {
+        #[expect(dead_code, reason = "only its type matters")]
+        inner: std::collections::BTreeMap<String, String>,
+    }
+    drop(Elicit::form::<Nested>("?"));
+}
+
+#[test]
+fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
+    // Rule: [ELIC-007] [ELIC-009].
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its type matters")]
+    enum Meal {
+        Lunch,
+        Dinner,
+    }
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its type matters")]
+    struct Form {
+        meal: Meal,
+        second: Option<Meal>,
+        guests: Option<u8>,
+    }
+    let form = Elicit::form::<Form>("?");
+    let text = mcp_sansio::protocol::Wire::to_json_at(&form, Revision::LATEST).unwrap();
+    let [text, params] = [text.as_raw(), text.as_raw().get("params").unwrap().into_owned()];
+    assert_eq!(text.get("method").unwrap().as_str(), r#""elicitation/create""#);
+    let schema = params.get("requestedSchema").unwrap();
+    assert_eq!(schema.get("required").unwrap().as_str(), r#"["meal"]"#);
+    let properties = schema.get("properties").unwrap();
+    let second = properties.get("second").unwrap();
+    assert!(second.as_str().contains(r#""enum":["Lunch","Dinner"]"#), "{}", second.as_str());
+}
