@@ -80,7 +80,7 @@ impl Arguments {
     /// # Errors
     ///
     /// Help was asked for.
-    pub fn next(&mut self) -> Result<Option<Argument>, Stop> {
+    pub fn shift(&mut self) -> Result<Option<Argument>, Stop> {
         let Some(text) = self.0.pop_front() else { return Ok(None) };
         match text.as_str() {
             "--" => Ok(Some(Argument::Rest(self.0.drain(..).collect()))),
@@ -123,21 +123,21 @@ mod tests {
     #[test]
     fn flags_words_and_the_rest_are_told_apart() {
         let mut arguments = Arguments::from(["--a", "1", "--b=2=3", "word", "-", "--", "--c", "x"]);
-        assert_eq!(arguments.next(), Ok(Some(Argument::Flag("--a".into()))));
+        assert_eq!(arguments.shift(), Ok(Some(Argument::Flag("--a".into()))));
         assert_eq!(arguments.value("--a"), Ok("1".into()));
-        assert_eq!(arguments.next(), Ok(Some(Argument::Flag("--b".into()))));
+        assert_eq!(arguments.shift(), Ok(Some(Argument::Flag("--b".into()))));
         assert_eq!(arguments.value("--b"), Ok("2=3".into()));
-        assert_eq!(arguments.next(), Ok(Some(Argument::Word("word".into()))));
-        assert_eq!(arguments.next(), Ok(Some(Argument::Word("-".into()))));
-        assert_eq!(arguments.next(), Ok(Some(Argument::Rest(vec!["--c".into(), "x".into()]))));
-        assert_eq!(arguments.next(), Ok(None));
+        assert_eq!(arguments.shift(), Ok(Some(Argument::Word("word".into()))));
+        assert_eq!(arguments.shift(), Ok(Some(Argument::Word("-".into()))));
+        assert_eq!(arguments.shift(), Ok(Some(Argument::Rest(vec!["--c".into(), "x".into()]))));
+        assert_eq!(arguments.shift(), Ok(None));
     }
 
     #[test]
     fn what_is_missing_is_named() {
         let mut arguments = Arguments::from(["--a", "--"]);
-        assert!(arguments.next().is_ok());
+        assert!(arguments.shift().is_ok());
         assert_eq!(arguments.value("--a"), Err(Stop::wrong("`--a` needs a value")));
-        assert_eq!(Arguments::from(["--help"]).next(), Err(Stop::Help));
+        assert_eq!(Arguments::from(["--help"]).shift(), Err(Stop::Help));
     }
 }

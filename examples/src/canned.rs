@@ -1,7 +1,7 @@
 //! A host without anybody behind it: it answers every question with something that fits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mcp_sansio::handler::{Host, Question};
 use mcp_sansio::peer::Event;
@@ -23,6 +23,8 @@ pub struct Seen {
     pub roots: AtomicUsize,
     /// Log messages.
     pub logging: AtomicUsize,
+    /// The first rule that the server broke, in words.
+    pub violation: OnceLock<String>,
 }
 
 fn count(counter: &AtomicUsize) {
@@ -51,12 +53,14 @@ pub fn host(name: &str, seen: &Arc<Seen>) -> Host {
             count(&listed.roots);
             vec![Root::new("file:///tmp").name("tmp")]
         })
-        .observe(move |event| {
-            if let Event::Notification(notification) = event
-                && notification.method == Method::Message
-            {
+        .observe(move |event| match event {
+            Event::Notification(notification) if notification.method == Method::Message => {
                 count(&told.logging);
             }
+            Event::Violation(violation) => {
+                told.violation.get_or_init(|| violation.to_string());
+            }
+            _ => {}
         })
 }
 

@@ -91,7 +91,7 @@ impl Runtime {
 /// Help was asked for, or the use is wrong.
 pub fn parse_server(mut arguments: Arguments) -> Result<Runtime, Stop> {
     let (mut runtime, mut stdio) = (Runtime::default(), false);
-    while let Some(argument) = arguments.next()? {
+    while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
                 "--stdio" => stdio = true,

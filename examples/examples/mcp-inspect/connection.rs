@@ -26,8 +26,10 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long what is still to be sent may take once the work is done.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// How a server ended.
+/// How a server ended, and how it behaved until then.
 struct End {
+    /// What it did that it should not have, in words.
+    misdeed: Option<String>,
     status: ExitStatus,
     last_words: Vec<String>,
     forced: bool,
@@ -44,20 +46,19 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
         Runtime::Tokio => options.runtime.block_on(on_tokio(options, command, viewer)),
         Runtime::Std => options.runtime.block_on(on_std(options, command, viewer)),
     };
-    let (outcome, noise, end) = outcome.map_err(|error| error.to_string())??;
-    let noise = describe(&noise);
+    let (outcome, end) = outcome.map_err(|error| error.to_string())??;
     match outcome {
         Ok(()) => {
-            if let Some(noise) = noise {
-                say(&format!("{NAME}: note: {noise}"));
+            if let Some(misdeed) = end.misdeed {
+                say(&format!("{NAME}: note: {misdeed}"));
             }
             Ok(())
         }
-        Err(failure) => Err(explain(failure, noise, &end, options.patience())),
+        Err(failure) => Err(explain(failure, end, options.patience())),
     }
 }
 
-type Inspected = Result<(Result<(), Failure>, Noise, End), String>;
+type Inspected = Result<(Result<(), Failure>, End), String>;
 
 async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
     use mcp_sansio_tokio::{ChildServer, Graces, TokioTimer, now};
@@ -72,7 +73,8 @@ async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -
     (graces.end_of_input, graces.terminate) = (GRACE, GRACE);
     let report = child.shutdown(graces).await.map_err(|error| error.to_string())?;
     let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
-    Ok((outcome, noise, End { status, last_words, forced }))
+    let misdeed = describe(&noise, &seen);
+    Ok((outcome, End { misdeed, status, last_words, forced }))
 }
 
 async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
@@ -89,7 +91,8 @@ async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> 
     let outcome = converse(options, driver, client, &seen).await;
     let report = child.shutdown().map_err(|error| error.to_string())?;
     let (status, last_words) = (report.status, report.stderr_tail);
-    Ok((outcome, noise, End { status, last_words, forced: report.forced.is_some() }))
+    let (misdeed, forced) = (describe(&noise, &seen), report.forced.is_some());
+    Ok((outcome, End { misdeed, status, last_words, forced }))
 }
 
 /// The client's side of the connection.
@@ -143,11 +146,14 @@ async fn converse<E: Endpoint, S: ByteStream, T: Timer>(
     outcome
 }
 
-/// What a server wrote that is no message, in words.
-fn describe(noise: &Noise) -> Option<String> {
+/// What a server did that it should not have, in words.
+fn describe(noise: &Noise, seen: &Seen) -> Option<String> {
     let (count, first) = noise.seen();
     let lines = match count {
-        0 => return None,
+        0 => {
+            let violation = seen.violation.get()?;
+            return Some(format!("the server broke a rule of the protocol: {violation}"));
+        }
         1 => "a line that is no message",
         _ => "lines that are no messages",
     };
@@ -158,7 +164,7 @@ fn describe(noise: &Noise) -> Option<String> {
 }
 
 /// One message that says what went wrong, and what is known besides.
-fn explain(failure: Failure, noise: Option<String>, end: &End, patience: Duration) -> String {
+fn explain(failure: Failure, end: End, patience: Duration) -> String {
     let mut message = match failure {
         Failure::Lost if end.forced => "the server closed the connection".into(),
         Failure::Lost => format!("the server went away: {}", end.status),
@@ -168,12 +174,12 @@ fn explain(failure: Failure, noise: Option<String>, end: &End, patience: Duratio
         Failure::Other(message) => message,
     };
     // Nothing can fail that writes into a string.
-    if let Some(noise) = noise {
-        let _ = write!(message, "; {noise}");
+    if let Some(misdeed) = end.misdeed {
+        let _ = write!(message, "; {misdeed}");
     }
     if !end.last_words.is_empty() {
         message.push_str("; on standard error it said last:");
-        for line in &end.last_words {
+        for line in end.last_words {
             let _ = write!(message, "\n  {line}");
         }
     }

@@ -74,7 +74,7 @@ impl Options {
         let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
         let (mut json, mut wire) = (false, false);
         let (mut words, mut server) = (Vec::new(), Vec::new());
-        while let Some(argument) = arguments.next()? {
+        while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) => words.push(word),
                 Argument::Rest(rest) => server = rest,

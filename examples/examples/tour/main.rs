@@ -27,7 +27,7 @@ enum Role {
 
 fn parse(mut arguments: Arguments) -> Result<Role, Stop> {
     let mut wire = false;
-    while let Some(argument) = arguments.next()? {
+    while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) if flag == "--wire" => wire = true,
             Argument::Flag(flag) => return Err(Stop::unknown(&flag)),

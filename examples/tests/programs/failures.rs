@@ -73,6 +73,23 @@ fn noise_is_reported_and_survived() {
 }
 
 #[test]
+fn a_broken_rule_is_named() {
+    let answers = [
+        (r#"{"jsonrpc":"2.0","id":999,"result":{}}"#, "not in flight"),
+        (r#"{"jsonrpc":"2.0","id":1,"result":[]}"#, "`result` is not an object"),
+        (r#"{"id":1,"result":{}}"#, "malformed"),
+    ];
+    for runtime in RUNTIMES {
+        for (answer, what) in answers {
+            let script = format!("read line; echo '{answer}'; exec sleep 9");
+            let words = ["--timeout", "0.3", "--revision", "2025-11-25", "--", "sh", "-c", &script];
+            let message = failure(runtime, &words);
+            assert!(message.contains("broke a rule") && message.contains(what), "{message}");
+        }
+    }
+}
+
+#[test]
 fn a_server_that_repeats_everything_is_no_server() {
     for runtime in RUNTIMES {
         failure(runtime, &["--timeout", "2", "--", "cat"]);

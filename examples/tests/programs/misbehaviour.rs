@@ -137,6 +137,22 @@ fn a_client_that_never_reads_is_not_waited_for() {
 }
 
 #[test]
+fn a_client_that_closes_its_ear_is_no_failure() {
+    for runtime in RUNTIMES {
+        let mut server = Server::open(runtime);
+        server.stop_listening();
+        for id in 0..10 {
+            // The server may be gone already.
+            let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+            if !server.try_send(&ping) {
+                break;
+            }
+        }
+        assert_eq!(server.end().code(), Some(0));
+    }
+}
+
+#[test]
 fn equal_ids_of_both_sides_are_not_confused() {
     for runtime in RUNTIMES {
         let mut server = Server::open(runtime);
@@ -175,6 +191,7 @@ fn equal_ids_of_both_sides_are_not_confused() {
     }
 }
 
+// Rule: [STDIO-017].
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test with a watch")]
 fn the_end_of_the_input_ends_the_server() {

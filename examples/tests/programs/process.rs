@@ -102,6 +102,17 @@ impl Server {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
+    /// Sends a message to a server that may have gone. Whether it was there.
+    pub(crate) fn try_send(&mut self, message: &Value) -> bool {
+        self.input.as_mut().unwrap().write_all(format!("{message}\n").as_bytes()).is_ok()
+    }
+
+    /// Closes the pipe that the server writes to, once its next line has come.
+    pub(crate) fn stop_listening(&mut self) {
+        self.lines = None;
+        self.output = None;
+    }
+
     /// The next message of the server. Nothing is read before the first time.
     pub(crate) fn receive(&mut self) -> Value {
         let output = &mut self.output;
