@@ -7,8 +7,9 @@ use mcp_sansio::peer::CloseReason;
 
 use crate::{ServeError, SpawnError};
 
-/// Anything that can go wrong in a small program: what its `main` returns.
-#[derive(Debug, thiserror::Error)]
+/// Anything that can go wrong in a small program: what its `main` returns. Its `Debug`, which is
+/// what `main` prints, is its `Display`.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The server offers something that it cannot: the caller's fault.
@@ -34,6 +35,12 @@ pub enum Error {
     /// The operating system.
     #[error(transparent)]
     System(#[from] io::Error),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The last words of a server, where it had any.

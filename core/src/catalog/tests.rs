@@ -125,3 +125,18 @@ fn tools_that_run_as_tasks_are_counted_through_every_edit() {
     catalog.remove_tool("b").unwrap();
     assert_eq!(catalog.task_tools, 0);
 }
+
+#[test]
+fn a_kind_that_never_had_an_entry_is_the_applications() {
+    let mut catalog = Catalog::new();
+    assert!(!catalog.manages(Method::ToolsList) && !catalog.manages(Method::ToolsCall));
+    catalog.add_tool(tool("a")).unwrap();
+    assert!(catalog.manages(Method::ToolsList) && !catalog.manages(Method::PromptsGet));
+    let _changes = catalog.take_changes();
+    catalog.remove_tool("a");
+    assert!(catalog.manages(Method::ToolsCall), "an empty list is a list");
+    assert!(!catalog.manages(Method::CompletionComplete));
+    catalog.manage_all();
+    assert!(catalog.manages(Method::CompletionComplete));
+    assert!(!catalog.manages(Method::Ping));
+}

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::jsonrpc::{ErrorCode, ErrorObject, Json};
 use crate::protocol::{
-    CallToolResult, CompleteResult, Completion, ContentBlock, CreateMessageResult, ElicitResult,
-    GetPromptResult, InputRequiredResult, ListRootsResult, PromptMessage, ReadResourceResult,
-    ResourceContents, Revision, Root, Wire,
+    BlobResourceContents, CallToolResult, CompleteResult, Completion, ContentBlock,
+    CreateMessageResult, ElicitResult, GetPromptResult, InputRequiredResult, ListRootsResult,
+    PromptMessage, ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents,
+    Wire,
 };
 
 /// Marks what handles tool calls.
@@ -219,6 +220,8 @@ outcomes! {
     OfPrompt, String, |text| Body::Prompt(GetPromptResult::new([PromptMessage::user(text)]));
     OfResource, ReadResourceResult, |result| Body::Resource(result);
     OfResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
+    OfResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
+    OfResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
     OfResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
     OfCompletion, CompleteResult, |result| Body::Completion(result);
     OfCompletion, Vec<String>, |values| {

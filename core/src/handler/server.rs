@@ -49,6 +49,20 @@ pub struct Server<K: Kind = Shared> {
     problem: Option<CatalogError>,
 }
 
+impl<K: Kind> Clone for Server<K> {
+    /// Shares the handlers.
+    fn clone(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            catalog: self.catalog.clone(),
+            capabilities: self.capabilities.clone(),
+            policy: self.policy.clone(),
+            handlers: Arc::clone(&self.handlers),
+            problem: self.problem.clone(),
+        }
+    }
+}
+
 /// The functions of a server, by what they handle.
 pub(super) struct Handlers<K: Kind> {
     pub(super) tools: BTreeMap<String, K::Function>,

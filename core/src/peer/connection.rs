@@ -7,8 +7,8 @@ use core::time::Duration;
 
 use crate::framing::FrameError;
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, WriteError, WriteJson,
-    close_object_with, write_error, write_integer, write_notification, write_string,
+    ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, Shape, WriteError,
+    WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
@@ -143,6 +143,16 @@ impl Connection {
             self.answer_unread(malformed.id.as_ref(), &error, revision);
         }
         self.violation(self.policy.malformed, Violation::Malformed(malformed.reason))
+    }
+
+    /// The call that a malformed response names: no better answer to it will come.
+    pub(super) fn spoiled(&mut self, malformed: &Malformed) -> Option<(Key, Call)> {
+        let (Shape::Response, Some(RequestId::Number(id))) = (malformed.shape, &malformed.id)
+        else {
+            return None;
+        };
+        let key = self.calls.by_id(*id)?;
+        self.calls.remove(key).map(|call| (key, call))
     }
 
     /// Something on the stream that is no frame.

@@ -10,6 +10,8 @@ pub(crate) struct Outbox {
     control: Queue,
     /// The chunk that is on its way out; the other lane waits until it has gone.
     sending: Option<Sending>,
+    /// The lane of the last chunk.
+    last: Lane,
     /// Bytes ever put into the bulk lane.
     bulk_total: u64,
 }
@@ -19,8 +21,9 @@ pub(crate) struct Outbox {
 pub(crate) struct Mark(u64);
 
 /// Which line of traffic a message belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lane {
+    #[default]
     Bulk,
     Control,
 }
@@ -146,9 +149,12 @@ impl Outbox {
         if self.sending.is_some() {
             return;
         }
-        let lane = if self.control.len() > 0 { Lane::Control } else { Lane::Bulk };
+        // By turns where both wait: a flood of pings must not keep answers from leaving.
+        let bulk_turn = self.last == Lane::Control && self.bulk.len() > 0;
+        let lane = if self.control.len() > 0 && !bulk_turn { Lane::Control } else { Lane::Bulk };
         let length = self.queue(lane).next_chunk();
         if length > 0 {
+            self.last = lane;
             self.sending = Some(Sending { lane, length, given: false });
         }
     }
@@ -228,6 +234,17 @@ mod tests {
         assert_eq!(poll(&mut outbox).unwrap(), "one\ntwo\n");
         assert_eq!(poll(&mut outbox), None);
         assert_eq!(poll(&mut outbox), None);
+    }
+
+    #[test]
+    fn a_flood_of_control_traffic_leaves_bulk_its_turn() {
+        let mut outbox = Outbox::default();
+        push(&mut outbox, Lane::Bulk, "answer");
+        push(&mut outbox, Lane::Control, "ping");
+        assert_eq!(poll(&mut outbox).unwrap(), "ping\n");
+        push(&mut outbox, Lane::Control, "ping");
+        assert_eq!(poll(&mut outbox).unwrap(), "answer\n");
+        assert_eq!(poll(&mut outbox).unwrap(), "ping\n");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use mcp_sansio::peer::{
     AnswerError, CallHandle, CallOptions, Event, Failure, Input, Limits, Request, Subject,
 };
 use mcp_sansio::protocol::{
-    Capability, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest, InputRequiredResult,
-    ListRootsParams, Map, Method,
+    CallToolResult, Capability, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest,
+    InputRequiredResult, ListRootsParams, Map, Method,
 };
 
 use crate::pair::Pair;
@@ -216,13 +216,20 @@ fn a_question_that_the_client_did_not_offer_is_not_asked() {
         let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
         assert!(matches!(asked, Err(AnswerError::NotDeclared(Capability::Elicitation))));
         pair.drive();
-        let Err(Failure::Refused(error)) = pair.ended().outcome else { panic!("refused") };
-        if revision == Revision::V2026_07_28 {
-            assert_eq!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY);
-            let data = error.data.unwrap();
-            assert_eq!(data.as_str(), r#"{"requiredCapabilities":{"elicitation":{}}}"#);
-        } else {
-            assert_eq!(error.code, ErrorCode::INTERNAL_ERROR);
+        match pair.ended().outcome {
+            Err(Failure::Refused(error)) => {
+                assert_eq!(revision, Revision::V2026_07_28);
+                assert_eq!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY);
+                let data = error.data.unwrap();
+                assert_eq!(data.as_str(), r#"{"requiredCapabilities":{"elicitation":{}}}"#);
+            }
+            // A failure of the tool, which the model sees. Rule: [TOOL-008].
+            Ok(result) => {
+                assert_ne!(revision, Revision::V2026_07_28);
+                let result: CallToolResult = result.decode().unwrap();
+                assert_eq!(result.is_error, Some(true));
+            }
+            other => panic!("{other:?}"),
         }
     }
 }

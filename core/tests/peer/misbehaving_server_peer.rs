@@ -36,6 +36,21 @@ fn a_modern_servers_request_is_reported_and_never_answered() {
 }
 
 #[test]
+fn a_malformed_response_ends_the_call_that_it_names() {
+    // Rule: [RPC-007] [RPC-010].
+    for revision in Revision::ALL {
+        for response in [r#""result":[]"#, r#""result":{},"error":{"code":1,"message":"m"}"#] {
+            let mut wire = called(revision);
+            wire.send(&format!(r#"{{"jsonrpc":"2.0","id":2,{response}}}"#));
+            assert!(wire.told().starts_with("violation: malformed"), "{response}");
+            assert_eq!(wire.told(), "failed: the answer is not valid: the response is malformed");
+            wire.expect_silence();
+            assert_eq!(wire.machine.poll_timeout(), None);
+        }
+    }
+}
+
+#[test]
 fn noise_is_reported_and_not_answered() {
     // Rule: [RPC-001] [RPC-017].
     for revision in Revision::ALL {
@@ -45,7 +60,7 @@ fn noise_is_reported_and_not_answered() {
             r#"{"jsonrpc":"2.0","id":1}"#,
             "null",
             "\"x\"",
-            r#"{"jsonrpc":"2.0","id":2,"result":[]}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":[]}"#,
         ] {
             let mut wire = called(revision);
             wire.send(noise);

@@ -164,7 +164,7 @@ impl Client {
         let flow = match parse(frame, self.connection.parse_limits()) {
             Ok(Frame::Single(message)) => self.receive(message, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
-            Err(malformed) => self.connection.malformed(&malformed, None),
+            Err(malformed) => self.receive_malformed(&malformed, now),
         };
         if flow.is_err() {
             self.settle_end();

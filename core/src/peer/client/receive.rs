@@ -42,7 +42,7 @@ impl Client {
         for message in batch {
             let flow = match message {
                 Ok(message) => self.receive(message, now),
-                Err(malformed) => self.connection.malformed(&malformed, revision),
+                Err(malformed) => self.receive_malformed(&malformed, now),
             };
             match flow {
                 Ok(event) => self.connection.keep_in_order(&mut first, event),
@@ -56,6 +56,34 @@ impl Client {
     }
 
     // ------------------------------------------------------------------ responses
+
+    /// What is no message may name a call all the same, which ends with it.
+    // MCP 2025-11-25 basic/index#responses [RPC-007] [RPC-010]
+    pub(super) fn receive_malformed<'f>(
+        &mut self,
+        malformed: &Malformed,
+        now: Instant,
+    ) -> Flow<'f> {
+        const WHY: &str = "the response is malformed";
+        if let Some((key, call)) = self.connection.spoiled(malformed) {
+            match call.purpose {
+                Purpose::Opening => {
+                    let error = ErrorObject::internal(WHY);
+                    self.opening_answered(Err(error), now)?;
+                }
+                Purpose::KeepAlive => self.connection.keep_alive_answered(now),
+                Purpose::SubscribeResource { subscription, index } => {
+                    self.resource_subscribed(subscription, index, false);
+                }
+                Purpose::Application | Purpose::Listen => {
+                    self.connection.end_call(key, Failure::InvalidAnswer(WHY));
+                }
+                _ => {}
+            }
+        }
+        let revision = self.session.as_ref().map(|session| session.revision);
+        self.connection.malformed(malformed, revision)
+    }
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {

@@ -166,10 +166,7 @@ impl Server {
         let flow = match parse(frame, self.connection.parse_limits()) {
             Ok(Frame::Single(message)) => self.receive(message, None, now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
-            Err(malformed) => {
-                let revision = self.session.as_ref().map(Session::revision);
-                self.connection.malformed(&malformed, revision)
-            }
+            Err(malformed) => self.receive_malformed(&malformed, now),
         };
         if flow.is_err() {
             self.settle_end();

@@ -1,6 +1,6 @@
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Message, NotificationMessage, RawJson, RequestId, RequestMessage,
-    ResponseMessage,
+    ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
+    RequestMessage, ResponseMessage,
 };
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
@@ -433,6 +433,25 @@ impl Server {
     }
 
     // ------------------------------------------------------------------ responses
+
+    /// What is no message may name a call all the same, which ends with it.
+    // MCP 2025-11-25 basic/index#responses [RPC-007] [RPC-010]
+    pub(super) fn receive_malformed<'f>(
+        &mut self,
+        malformed: &Malformed,
+        now: Instant,
+    ) -> Flow<'f> {
+        const WHY: &str = "the response is malformed";
+        if let Some((key, call)) = self.connection.spoiled(malformed) {
+            match call.purpose {
+                Purpose::KeepAlive => self.connection.keep_alive_answered(now),
+                Purpose::Input { round, index } => self.input_failed(round, index, WHY),
+                _ => self.connection.end_call(key, Failure::InvalidAnswer(WHY)),
+            }
+        }
+        let revision = self.session.as_ref().map(Session::revision);
+        self.connection.malformed(malformed, revision)
+    }
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {

@@ -12,7 +12,7 @@ use crate::peer::outgoing::{CallOptions, Outgoing};
 use crate::peer::requests::Work;
 use crate::peer::slab::{Key, Slab};
 use crate::protocol::{
-    At, Capabilities, Capability, InputRequest, InputRequiredResult, Map, Method,
+    At, CallToolResult, Capabilities, Capability, InputRequest, InputRequiredResult, Map, Method,
 };
 use crate::{Era, Instant, Revision};
 
@@ -93,13 +93,16 @@ impl Server {
             .flat_map(|questions| questions.iter())
             .find_map(|(_, question)| missing_for(question, entry.capabilities, revision));
         if let Some(capability) = missing {
-            let error = if revision.era() == Era::Modern {
-                missing_capability(capability)
-            } else {
-                let message = alloc::format!("the client did not declare `{capability}`");
-                ErrorObject::internal(message)
-            };
-            self.reject(handle, error)?;
+            let message = alloc::format!("this needs the client capability `{capability}`");
+            match (revision.era(), entry.method) {
+                (Era::Modern, _) => self.reject(handle, missing_capability(capability))?,
+                // A result that the model sees: it may do without.
+                // MCP 2025-11-25 server/tools#error-handling [TOOL-008]
+                (Era::Legacy, Some(Method::ToolsCall)) => {
+                    self.respond(handle, &CallToolResult::error(message))?;
+                }
+                (Era::Legacy, _) => self.reject(handle, ErrorObject::internal(message))?,
+            }
             return Err(AnswerError::NotDeclared(capability));
         }
         match revision.era() {
