@@ -1,5 +1,6 @@
 //! Where one message ends and the next begins.
 
+mod buffer;
 mod line;
 
 pub use line::{FrameError, LineDecoder};
