@@ -140,7 +140,7 @@ impl<'b> Buffer<'b> {
         }
         // What was taken makes room first. It is moved over only when little is left to move or the
         // room is short, so over a whole frame each byte moves a bounded number of times.
-        if self.start > 0 && (cheap || rest <= length / 2 || self.end == length) {
+        if self.start > 0 && (cheap || self.start >= length / 4 || self.end == length) {
             self.storage.bytes_mut().copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, rest);
         }

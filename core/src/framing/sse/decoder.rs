@@ -1,13 +1,13 @@
 use alloc::string::String;
 use core::mem;
 use core::ops::Range;
-use core::str::{self, Utf8Error};
 use core::time::Duration;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
 
 use super::super::buffer::Buffer;
-use super::SSE_FIELD_LENGTH_MAX;
+use super::event::{SseError, SseEvent};
+use super::field::{milliseconds, set, value};
 
 /// Reads a stream of Server-Sent Events, in memory that it is lent or that it grows up to a limit.
 ///
@@ -17,7 +17,8 @@ use super::SSE_FIELD_LENGTH_MAX;
 ///
 /// The limit holds for a line with its line end, together with the data of its event that came
 /// before; comments do not count. Beside that memory the decoder keeps the type of one event and
-/// two ids, each no longer than [`SSE_FIELD_LENGTH_MAX`] bytes as they came.
+/// two ids, each no longer than [`SSE_FIELD_LENGTH_MAX`](super::SSE_FIELD_LENGTH_MAX) bytes as it
+/// came.
 ///
 /// Each byte is searched once. It is moved at most once to join the lines of an event's data, and
 /// at most once more for each time that the storage fills up.
@@ -54,55 +55,6 @@ pub struct SseDecoder<'b> {
     dropped: bool,
     /// Whether the event was refused, so that its data is passed over.
     skipping: bool,
-}
-
-/// An event, borrowing from the decoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SseEvent<'a> {
-    /// The type: `message` where the stream names none. What is not UTF-8 in it is replaced.
-    pub event: &'a str,
-    /// The data, its lines joined with LF, byte for byte as they came. Empty where there were data
-    /// fields without a value.
-    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-010]: an event with empty data is no message.
-    pub data: &'a [u8],
-    /// The last id of the stream up to here, see [`SseDecoder::last_event_id`].
-    pub id: Option<&'a str>,
-    /// The reconnection time, where this very event gives one.
-    pub retry: Option<Duration>,
-}
-
-impl<'a> SseEvent<'a> {
-    /// The data as text.
-    ///
-    /// # Errors
-    ///
-    /// Where it is not UTF-8. The HTML standard would replace what is at fault; in a message that
-    /// would go unnoticed, so the choice is the caller's.
-    pub const fn text(&self) -> Result<&'a str, Utf8Error> {
-        str::from_utf8(self.data)
-    }
-}
-
-/// What went wrong between two events. The peer's fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SseError {
-    /// An event does not fit. Its data is skipped up to its end, and the stream goes on; an id or a
-    /// reconnection time in it counts.
-    #[error("an event is longer than {limit} bytes")]
-    TooLong {
-        /// The greatest length of a line and of the data before it, line ends included.
-        limit: usize,
-    },
-    /// The type or the id of an event is longer than [`SSE_FIELD_LENGTH_MAX`]. It is not taken, and
-    /// the event is skipped as one that is too long.
-    #[error("the type or the id of an event is longer than {SSE_FIELD_LENGTH_MAX} bytes")]
-    FieldTooLong,
-    /// The input ended within an event, which is dropped.
-    #[error("the input ended {length} bytes into an event")]
-    Truncated {
-        /// How much of its data and of its last line had come.
-        length: usize,
-    },
 }
 
 impl<'b> SseDecoder<'b> {
@@ -330,9 +282,13 @@ impl<'b> SseDecoder<'b> {
                 return Ok(());
             }
         } else if let Some(value) = value(bytes, b"event") {
-            set(&mut self.event, value)?;
+            match value {
+                // An empty type is read as this one.
+                b"message" => self.event.clear(),
+                _ => set(&mut self.event, value)?,
+            }
         } else if let Some(value) = value(bytes, b"id") {
-            if memchr(0, value).is_none() {
+            if !value.contains(&0) {
                 set(&mut self.next_id, value)?;
                 self.has_next_id = true;
             }
@@ -408,43 +364,4 @@ impl<'b> SseDecoder<'b> {
         self.event.clear();
         self.event_is_old = false;
     }
-}
-
-/// The value of a line whose field is `name`.
-fn value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    match line.strip_prefix(name)? {
-        [] => Some(&[]),
-        [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
-        _ => None,
-    }
-}
-
-/// Replaces what is not UTF-8, as the HTML standard says.
-fn set(text: &mut String, value: &[u8]) -> Result<(), SseError> {
-    if value.len() > SSE_FIELD_LENGTH_MAX {
-        return Err(SseError::FieldTooLong);
-    }
-    text.clear();
-    if let Ok(value) = str::from_utf8(value) {
-        text.push_str(value);
-        return Ok(());
-    }
-    for chunk in value.utf8_chunks() {
-        text.push_str(chunk.valid());
-        if !chunk.invalid().is_empty() {
-            text.push(char::REPLACEMENT_CHARACTER);
-        }
-    }
-    Ok(())
-}
-
-/// Nothing but digits, at least one; what is too large for the type counts as the largest.
-fn milliseconds(value: &[u8]) -> Option<Duration> {
-    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    let number = |value: &[u8]| {
-        value.iter().fold(0_u64, |number, digit| {
-            number.saturating_mul(10).saturating_add(u64::from(digit - b'0'))
-        })
-    };
-    digits.then(|| Duration::from_millis(number(value)))
 }
