@@ -26,3 +26,8 @@ fn envelope() {
 fn lines() {
     replay("lines", mcp_sansio::fuzzing::lines);
 }
+
+#[test]
+fn sse() {
+    replay("sse", mcp_sansio::fuzzing::sse);
+}

@@ -1,7 +1,6 @@
-use alloc::vec;
-use alloc::vec::Vec;
-
 use memchr::memchr;
+
+use super::buffer::Buffer;
 
 /// Cuts a byte stream into lines, in memory that it is lent or that it grows up to a limit.
 ///
@@ -14,21 +13,11 @@ use memchr::memchr;
 // byte streams [STDIO-021] recommends the same.
 #[derive(Debug)]
 pub struct LineDecoder<'b> {
-    storage: Storage<'b>,
-    /// Where the bytes that are not yet taken start, within the storage.
-    start: usize,
+    buffer: Buffer<'b>,
     /// Up to where there is no line end.
     searched: usize,
-    /// Where the free room starts.
-    end: usize,
     /// Whether the bytes up to the next line end belong to a line that is too long.
     skipping: bool,
-}
-
-#[derive(Debug)]
-enum Storage<'b> {
-    Lent(&'b mut [u8]),
-    Grown { bytes: Vec<u8>, limit: usize },
 }
 
 /// What went wrong between two frames. The peer's fault.
@@ -48,70 +37,48 @@ pub enum FrameError {
     },
 }
 
-/// What a growing decoder starts with: most messages are shorter.
-const INITIAL: usize = 4 * 1024;
-
-/// What a growing decoder keeps. Giving back less would cost a peer that sends 64 KiB at a time an
-/// allocation for each; keeping more would let one large message weigh on an idle connection.
-const KEPT: usize = 128 * 1024;
-
-/// The room that [`LineDecoder::space`] makes before it grows: a read of a few bytes is a wasted
-/// one.
-const ROOM_WANTED: usize = 1024;
-
 impl<'b> LineDecoder<'b> {
     /// Frames in `storage`, whose length is the limit of a line, line end included. Storage of
     /// length zero takes no bytes and yields no frames.
     #[must_use]
     pub const fn lent(storage: &'b mut [u8]) -> Self {
-        Self::new(Storage::Lent(storage))
+        Self::new(Buffer::lent(storage))
     }
 
     /// Frames in memory that starts small, grows up to `limit` bytes, the limit of a line, line
     /// end included, and shrinks again after a long line.
     #[must_use]
     pub const fn growing(limit: usize) -> LineDecoder<'static> {
-        LineDecoder::new(Storage::Grown { bytes: Vec::new(), limit })
+        LineDecoder::new(Buffer::growing(limit))
     }
 
-    const fn new(storage: Storage<'b>) -> Self {
-        Self { storage, start: 0, searched: 0, end: 0, skipping: false }
+    const fn new(buffer: Buffer<'b>) -> Self {
+        Self { buffer, searched: 0, skipping: false }
     }
 
     /// Where the next bytes go. Empty only while the storage is full of frames that were not taken
     /// with [`LineDecoder::next_frame`].
     pub fn space(&mut self) -> &mut [u8] {
-        self.make_room();
-        let end = self.end;
-        self.storage.bytes_mut().get_mut(end..).unwrap_or_default()
+        self.buffer.space()
     }
 
     /// Makes room for `count` bytes more, for a stream that has shown that it has them. No more than
     /// an idle decoder may keep, and none where the storage is lent.
     pub fn reserve(&mut self, count: usize) {
-        if let Storage::Grown { bytes, limit } = &mut self.storage {
-            let length = self.end.saturating_add(count).min(*limit).min(KEPT);
-            if bytes.len() < length {
-                bytes.resize(length, 0);
-            }
-        }
+        self.buffer.reserve(count);
     }
 
     /// Takes the first `count` bytes of [`LineDecoder::space`] as read. More than there is room
     /// counts as all of it.
     pub fn commit(&mut self, count: usize) {
-        self.end = self.end.saturating_add(count).min(self.storage.bytes().len());
+        self.buffer.commit(count);
     }
 
     /// Copies the start of `bytes` in and says how much was taken; the rest fits once the frames
     /// are taken out.
     #[must_use]
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
-        let space = self.space();
-        let count = bytes.len().min(space.len());
-        space[..count].copy_from_slice(&bytes[..count]);
-        self.commit(count);
-        count
+        self.buffer.feed(bytes)
     }
 
     /// The next whole line without its line end, `\n` or `\r\n`. Lines of nothing but white space
@@ -119,19 +86,19 @@ impl<'b> LineDecoder<'b> {
     #[must_use]
     pub fn next_frame(&mut self) -> Option<Result<&[u8], FrameError>> {
         loop {
-            let bytes = self.storage.bytes();
-            let unsearched = bytes.get(self.searched..self.end).unwrap_or_default();
-            let Some(length) = memchr(b'\n', unsearched) else {
-                self.searched = self.end;
+            let bytes = self.buffer.bytes();
+            let Some(length) = memchr(b'\n', bytes.get(self.searched..).unwrap_or_default()) else {
+                self.searched = bytes.len();
                 return self.refuse_overlong().map(Err);
             };
-            let line = self.start..self.searched + length;
-            self.start = line.end + 1;
-            self.searched = self.start;
-            if core::mem::take(&mut self.skipping) || is_blank(&bytes[line.clone()]) {
+            let length = self.searched + length;
+            let blank = is_blank(&bytes[..length]);
+            self.buffer.take(length + 1);
+            self.searched = 0;
+            if core::mem::take(&mut self.skipping) || blank {
                 continue;
             }
-            let line = &self.storage.bytes()[line];
+            let line = &self.buffer.taken(length + 1)[..length];
             return Some(Ok(line.strip_suffix(b"\r").unwrap_or(line)));
         }
     }
@@ -139,11 +106,12 @@ impl<'b> LineDecoder<'b> {
     /// Takes the end of input: what is left of a line that never ended. Take the frames first.
     #[must_use]
     pub fn handle_eof(&mut self) -> Option<FrameError> {
-        let rest = self.storage.bytes().get(self.start..self.end).unwrap_or_default();
+        let rest = self.buffer.bytes();
         // A line that is being skipped was reported when it grew too long.
         let truncated = !self.skipping && !is_blank(rest);
         let length = rest.len();
-        (self.start, self.searched, self.end) = (0, 0, 0);
+        self.buffer.clear();
+        self.searched = 0;
         self.skipping = false;
         truncated.then_some(FrameError::Truncated { length })
     }
@@ -151,64 +119,20 @@ impl<'b> LineDecoder<'b> {
     /// The greatest length of a line, its line end included.
     #[must_use]
     pub const fn limit(&self) -> usize {
-        match &self.storage {
-            Storage::Lent(storage) => storage.len(),
-            Storage::Grown { limit, .. } => *limit,
-        }
+        self.buffer.limit()
     }
 
     /// When no line end is in sight: whether the line has become too long, which is told once.
     fn refuse_overlong(&mut self) -> Option<FrameError> {
         let limit = self.limit();
-        let overlong = self.end - self.start == limit && limit > 0;
+        let overlong = self.buffer.bytes().len() == limit && limit > 0;
         if !overlong && !self.skipping {
             return None;
         }
-        (self.start, self.searched, self.end) = (0, 0, 0);
+        self.buffer.clear();
+        self.searched = 0;
         let first = !core::mem::replace(&mut self.skipping, true);
         first.then_some(FrameError::TooLong { limit })
-    }
-
-    fn make_room(&mut self) {
-        if self.start == self.end {
-            (self.start, self.searched, self.end) = (0, 0, 0);
-        }
-        let length = self.storage.bytes().len();
-        let wanted = ROOM_WANTED.min(self.limit() / 2).max(1);
-        if length - self.end >= wanted && (self.end > 0 || length <= KEPT) {
-            return;
-        }
-        // What was taken makes room first. It is moved over only when the room is short, so over a
-        // whole line each byte moves a bounded number of times.
-        if self.start > 0 && (self.end - self.start <= length / 2 || self.end == length) {
-            self.storage.bytes_mut().copy_within(self.start..self.end, 0);
-            self.searched -= self.start;
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if let Storage::Grown { bytes, limit } = &mut self.storage {
-            if self.end == 0 && length > KEPT {
-                *bytes = vec![0; KEPT.min(*limit)];
-            } else if length - self.end < wanted && length < *limit {
-                bytes.resize((length * 2).max(INITIAL).min(*limit), 0);
-            }
-        }
-    }
-}
-
-impl Storage<'_> {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Lent(bytes) => bytes,
-            Self::Grown { bytes, .. } => bytes,
-        }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            Self::Lent(bytes) => bytes,
-            Self::Grown { bytes, .. } => bytes,
-        }
     }
 }
 
@@ -219,7 +143,10 @@ fn is_blank(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use alloc::string::String;
+    use alloc::vec;
+    use alloc::vec::Vec;
 
+    use super::super::buffer::{INITIAL, KEPT};
     use super::*;
 
     type Outcome = Result<String, FrameError>;
@@ -298,7 +225,7 @@ mod tests {
                 assert!(decoder.next_frame().is_none());
             }
         }
-        assert_eq!(decoder.storage.bytes().len(), limit);
+        assert_eq!(decoder.buffer.capacity(), limit);
         assert!(matches!(decoder.next_frame(), Some(Ok(frame)) if frame.len() == limit - 1));
         assert_eq!(decoder.space().len(), KEPT);
     }

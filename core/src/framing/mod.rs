@@ -1,5 +1,11 @@
 //! Where one message ends and the next begins.
 
+mod buffer;
 mod line;
+mod sse;
 
 pub use line::{FrameError, LineDecoder};
+pub use sse::{
+    SSE_FIELD_LENGTH_MAX, SseDecoder, SseError, SseEvent, SseFieldError, write_comment,
+    write_event, write_retry,
+};

@@ -1,0 +1,108 @@
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use memchr::{memchr2, memchr3};
+
+use super::SSE_FIELD_LENGTH_MAX;
+
+/// Why an event cannot be written. The caller's fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SseFieldError {
+    /// The type or the id holds CR, LF or NUL, which no field can carry.
+    #[error("the type or the id of an event holds a line end or NUL")]
+    Forbidden,
+    /// The type or the id is longer than [`SSE_FIELD_LENGTH_MAX`].
+    #[error("the type or the id of an event is longer than {SSE_FIELD_LENGTH_MAX} bytes")]
+    TooLong,
+}
+
+/// Appends one event. Each line of `data`, however it ends, becomes a line of its own, and the
+/// reader joins them with LF; a JSON message without line ends stays on one line. Empty data makes
+/// an event that carries its id and nothing else. `retry` is written in whole milliseconds.
+///
+/// The work and the bytes written are linear in the length of the arguments.
+///
+/// # Errors
+///
+/// [`SseFieldError`] for a type or an id that cannot be carried; then nothing is written.
+// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005]: the event that a stream begins with has an
+// id and an empty data field.
+pub fn write_event(
+    out: &mut Vec<u8>,
+    event: Option<&str>,
+    id: Option<&str>,
+    retry: Option<Duration>,
+    data: &[u8],
+) -> Result<(), SseFieldError> {
+    for text in [event, id].into_iter().flatten() {
+        check(text)?;
+    }
+    out.reserve(data.len() + b"data: \n\n".len());
+    if let Some(event) = event {
+        write_field(out, b"event: ", event.as_bytes());
+    }
+    if let Some(id) = id {
+        write_field(out, b"id: ", id.as_bytes());
+    }
+    if let Some(retry) = retry {
+        write_retry_field(out, retry);
+    }
+    let mut rest = data;
+    while let Some(end) = memchr2(b'\r', b'\n', rest) {
+        write_field(out, b"data: ", &rest[..end]);
+        rest = match &rest[end..] {
+            [b'\r', b'\n', rest @ ..] | [_, rest @ ..] => rest,
+            [] => &[],
+        };
+    }
+    write_field(out, b"data: ", rest);
+    out.push(b'\n');
+    Ok(())
+}
+
+/// Appends the time after which the reader is to reconnect, without an event, in whole
+/// milliseconds.
+// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]: sent before a connection is closed early.
+pub fn write_retry(out: &mut Vec<u8>, retry: Duration) {
+    write_retry_field(out, retry);
+    out.push(b'\n');
+}
+
+/// Appends a comment, which keeps a quiet connection alive and which every reader ignores. To be
+/// written between events.
+// MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-014]: long-lived streams may carry comments.
+pub fn write_comment(out: &mut Vec<u8>) {
+    out.extend_from_slice(b":\n\n");
+}
+
+fn check(text: &str) -> Result<(), SseFieldError> {
+    if text.len() > SSE_FIELD_LENGTH_MAX {
+        return Err(SseFieldError::TooLong);
+    }
+    match memchr3(b'\r', b'\n', 0, text.as_bytes()) {
+        Some(_) => Err(SseFieldError::Forbidden),
+        None => Ok(()),
+    }
+}
+
+fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.extend_from_slice(value);
+    out.push(b'\n');
+}
+
+fn write_retry_field(out: &mut Vec<u8>, retry: Duration) {
+    let milliseconds = u64::try_from(retry.as_millis()).unwrap_or(u64::MAX);
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    let mut rest = milliseconds;
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    write_field(out, b"retry: ", &digits[start..]);
+}
