@@ -1,13 +1,19 @@
 //! What the tests of the adapters run in processes of their own.
 
 mod pinger;
-mod quiet;
+
+use mcp_sansio::handler::Server;
 
 pub use pinger::Pinger;
-pub use quiet::Quiet;
 
 /// The line of a ping.
 #[must_use]
 pub fn ping(id: usize) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n")
+}
+
+/// A server that offers nothing: it answers pings.
+#[must_use]
+pub fn quiet() -> Server {
+    Server::new("quiet", "1")
 }

@@ -1,15 +1,13 @@
-//! Serves [`Quiet`] on the standard streams.
+//! Serves [`quiet`] on the standard streams.
 
 use std::process::ExitCode;
 
-use adapter_tests::Quiet;
+use adapter_tests::quiet;
 
 fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
-        Ok(runtime)
-            if runtime.block_on(mcp_sansio_tokio::serve_stdio(Quiet::default())).is_ok() =>
-        {
+        Ok(runtime) if runtime.block_on(mcp_sansio_tokio::serve_stdio(quiet())).is_ok() => {
             ExitCode::SUCCESS
         }
         _ => ExitCode::FAILURE,

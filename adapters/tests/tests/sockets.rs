@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use adapter_tests::{Pinger, Quiet, ping};
+use adapter_tests::{Pinger, ping, quiet};
 use mcp_sansio_tokio::{TokioStream, drive};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -21,7 +21,7 @@ async fn a_server_and_a_client_meet_on_a_port() {
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move {
         let (socket, _) = listener.accept().await.unwrap();
-        drive(Quiet::default(), TokioStream::from(socket)).await
+        drive(quiet().endpoint(7).unwrap(), TokioStream::from(socket)).await
     });
     let socket = TcpStream::connect(address).await.unwrap();
     assert!(!socket.nodelay().unwrap());
