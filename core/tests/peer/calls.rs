@@ -249,6 +249,27 @@ fn a_notification_is_not_called_and_a_request_is_not_notified() {
 }
 
 #[test]
+fn a_server_notifies_what_the_revision_and_the_client_allow() {
+    // Rule: [ELIC-017] [CAP-018].
+    let params = raw(r#"{"elicitationId":"e"}"#);
+    let url = r#"{"elicitation":{"url":{}}}"#;
+    let mut wire = server_at(Revision::V2025_11_25, url, full_server());
+    wire.machine.notify(Method::ElicitationComplete, &params).unwrap();
+    wire.expect(
+        r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}"#,
+    );
+    for method in [Method::Message, Method::ResourcesUpdated, Method::Progress, Method::Ping] {
+        assert!(wire.machine.notify(method, &raw("{}")).is_err(), "{method}");
+    }
+    wire.expect_silence();
+    let mut wire = server_at(Revision::V2025_11_25, "{}", full_server());
+    assert!(wire.machine.notify(Method::ElicitationComplete, &params).is_err());
+    let mut wire = server_at(Revision::V2025_06_18, r#"{"elicitation":{}}"#, full_server());
+    assert!(wire.machine.notify(Method::ElicitationComplete, &params).is_err());
+    wire.expect_silence();
+}
+
+#[test]
 fn members_of_the_callers_metadata_go_along_and_cannot_replace_the_machines() {
     // Rule: [META-001] [META-008] [PROG-001].
     let meta = r#"{"a/b":{"c":1},"progressToken":"mine","io.modelcontextprotocol/protocolVersion":"1","traceparent":"00"}"#;

@@ -273,6 +273,27 @@ impl Server {
         self.connection.start_call(outgoing, params, options, now).map(CallHandle)
     }
 
+    /// Sends a notification to a legacy client that no other verb sends, such as
+    /// `notifications/elicitation/complete` or `notifications/tasks/status`.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was sent: see [`CallError`].
+    // MCP 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation [ELIC-017]
+    pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
+        self.connection.check_open()?;
+        Connection::check_kind(method, Kind::Notification)?;
+        // These depend on what the client asked for, which their own verbs know.
+        if matches!(method, Method::Message | Method::ResourcesUpdated) {
+            return Err(CallError::OutOfPlace(method));
+        }
+        let session = self.session.as_ref().filter(|session| session.initialized);
+        let Some(session) = session else { return Err(CallError::NotOpen) };
+        method.row().check(Side::Server, session.revision, session.client, session.server)?;
+        self.write_notification(method, params)?;
+        Ok(())
+    }
+
     /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
         if let Some(entry) = self.connection.calls.remove(call.0) {
