@@ -31,13 +31,13 @@ impl<'a> Member<'a> {
     /// The key with its escapes resolved; borrowed when there are none.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
-        resolve_key(self.key)
+        if self.key_escaped { resolve_key(self.key) } else { Cow::Borrowed(self.key) }
     }
 
     /// Whether the key, its escapes resolved, is `name`.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
-        key_is(self.key, name)
+        self.key == name || (self.key_escaped && key_is(self.key, name))
     }
 }
 
@@ -66,7 +66,12 @@ impl<'a> Iterator for Members<'a> {
         let text = self.scanner.since(start);
         let range = start..self.scanner.at();
         self.scanner.eat(b',');
-        Some(Member { key, key_escaped: key.contains('\\'), value: RawJson::trusted(text), range })
+        Some(Member {
+            key,
+            key_escaped: memchr::memchr(b'\\', key.as_bytes()).is_some(),
+            value: RawJson::trusted(text),
+            range,
+        })
     }
 }
 

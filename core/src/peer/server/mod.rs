@@ -64,6 +64,8 @@ pub struct Server {
     identity_meta: Vec<u8>,
     /// What the server declares to modern clients.
     modern: Capabilities,
+    /// What a modern client declared last, and how it reads at a revision.
+    last_declared: Option<(String, Revision, Capabilities)>,
     session: Option<Session>,
     rounds: Slab<rounds::Round>,
     batches: Slab<batches::Batch>,
@@ -139,6 +141,7 @@ impl Server {
             cache,
             identity_meta,
             modern: Capabilities::NONE,
+            last_declared: None,
             session: None,
             rounds: Slab::new(),
             batches: Slab::new(),

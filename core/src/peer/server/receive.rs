@@ -17,6 +17,9 @@ use crate::{Era, Instant, Revision};
 
 use super::{NO_PARAMS, Server, Session};
 
+/// The longest declaration that is kept, in bytes: those of real clients have some hundred.
+const DECLARED_LENGTH_MAX: usize = 2048;
+
 /// A request on its way to whoever answers it.
 pub(super) struct Incoming<'f> {
     pub(super) id: RequestId,
@@ -170,7 +173,8 @@ impl Server {
         // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
         let declared = match &incoming.metadata.client_capabilities {
             None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
-            Some(declared) => Capabilities::of_client(declared.as_str(), revision)
+            Some(declared) => self
+                .declared_by_client(declared.as_str(), revision)
                 .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
         };
         incoming.client = match declared {
@@ -201,6 +205,26 @@ impl Server {
         self.answer_error(&incoming.id, &error, incoming.batch);
         let violation = Violation::OutOfPlace("a notification with an id");
         self.connection.violation(self.connection.policy.forbidden, violation)
+    }
+
+    /// Reads what a client declares with a request. Clients declare the same with each one, so the
+    /// reading of the last text is kept: it stands for that text, not for the client.
+    fn declared_by_client(
+        &mut self,
+        declared: &str,
+        revision: Revision,
+    ) -> Result<Capabilities, serde_json::Error> {
+        if let Some((text, of, capabilities)) = &self.last_declared
+            && *of == revision
+            && text == declared
+        {
+            return Ok(*capabilities);
+        }
+        let capabilities = Capabilities::of_client(declared, revision)?;
+        if declared.len() <= DECLARED_LENGTH_MAX {
+            self.last_declared = Some((declared.into(), revision, capabilities));
+        }
+        Ok(capabilities)
     }
 
     /// Answers what the gate does not let through.
