@@ -90,6 +90,8 @@ pub(super) struct Repeat {
     pub(super) meta: Option<RawJson<'static>>,
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) rounds: u32,
+    /// The round that the call waits for.
+    pub(super) round: Option<Key>,
 }
 
 /// What an id in a response stands for.

@@ -208,7 +208,7 @@ impl Connection {
             let params = params.to_shared_json()?;
             write_call(&mut self.outbox, id, method, &params, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
-            Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0 })
+            Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0, round: None })
         } else {
             write_call(&mut self.outbox, id, method, params, parts)?;
             None

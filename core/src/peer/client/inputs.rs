@@ -106,7 +106,8 @@ impl Client {
             return Ok(None);
         }
         self.connection.calls.park(key);
-        self.rounds.insert(round);
+        let round = self.rounds.insert(round);
+        self.set_round(key, Some(round));
         let mut inputs = inputs.into_iter().map(Event::Input);
         let first = inputs.next();
         self.connection.events.extend(inputs.map(Event::into_owned));
@@ -154,6 +155,7 @@ impl Client {
                 if open.waiting == 0
                     && let Some(round) = self.rounds.remove(key)
                 {
+                    self.set_round(call, None);
                     self.next_round(&round, now);
                 }
                 Ok(())
@@ -229,14 +231,7 @@ impl Client {
 
     /// Ends the round that `call` waits for; whether there was one. Open questions are withdrawn.
     pub(super) fn drop_round(&mut self, call: &Call) -> bool {
-        let number = call.repeat.as_ref().map_or(0, |repeat| repeat.rounds);
-        let waits = |round: &Round| round.number == number && round.waiting > 0;
-        // The call has left its table, so its round is the one whose call is gone from there.
-        let calls = &self.connection.calls;
-        let gone = |round: &Round| calls.get(round.call).is_none();
-        let Some(key) = self.rounds.find_from(0, |round| waits(round) && gone(round)) else {
-            return false;
-        };
+        let Some(key) = call.repeat.as_ref().and_then(|repeat| repeat.round) else { return false };
         let Some(round) = self.rounds.remove(key) else { return false };
         for (question, index) in round.questions.iter().zip(0_u32..) {
             if question.answer.is_none() {
@@ -248,8 +243,16 @@ impl Client {
     }
 
     fn round_of(&mut self, call: Key, number: u32) -> Option<(Key, &mut Round)> {
-        let key = self.rounds.find_from(0, |r| r.call == call && r.number == number)?;
-        self.rounds.get_mut(key).map(|round| (key, round))
+        let key = self.connection.calls.get(call)?.repeat.as_ref()?.round?;
+        let round = self.rounds.get_mut(key).filter(|round| round.number == number)?;
+        Some((key, round))
+    }
+
+    fn set_round(&mut self, call: Key, round: Option<Key>) {
+        let call = self.connection.calls.get_mut(call);
+        if let Some(repeat) = call.and_then(|call| call.repeat.as_mut()) {
+            repeat.round = round;
+        }
     }
 
     /// Sends the call again, with the answers and the server's state.
