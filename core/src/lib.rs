@@ -22,6 +22,7 @@ mod instant;
 pub mod jsonrpc;
 pub mod peer;
 pub mod protocol;
+mod shared;
 
 pub use instant::Instant;
 pub use protocol::revision::{Era, Revision, Revisions};
