@@ -253,6 +253,7 @@ mod tests {
             id,
             method: None,
             purpose: Purpose::Application,
+            channel: Channel::UNSOLICITED,
             timing,
             written: Outbox::default().mark(),
             wants_progress: true,
