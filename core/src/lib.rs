@@ -18,6 +18,8 @@ pub mod framing;
 pub mod fuzzing;
 #[cfg(target_has_atomic = "ptr")]
 pub mod handler;
+#[cfg(feature = "http")]
+pub mod http;
 mod instant;
 pub mod jsonrpc;
 pub mod peer;
