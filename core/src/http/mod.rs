@@ -3,7 +3,6 @@
 mod authority;
 #[cfg_attr(not(test), expect(dead_code, reason = "used by the machines"))]
 mod backoff;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the machines"))]
 mod field_value;
 mod location;
 #[cfg_attr(not(test), expect(dead_code, reason = "used by the machines"))]
