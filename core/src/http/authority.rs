@@ -14,7 +14,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    pub(super) const fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("http") {
             Some(Self::Http)
         } else if text.eq_ignore_ascii_case("https") {
@@ -222,7 +222,6 @@ mod tests {
             ":80",
             "a..b",
             ".a",
-            "a.",
             "b ",
             "a b",
             "a/b",
@@ -248,12 +247,7 @@ mod tests {
             "1.2.3.4.5",
             "127.0.0.01",
         ] {
-            let refused = Authority::parse(text);
-            if text == "a." {
-                assert!(refused.is_ok());
-            } else {
-                assert!(refused.is_err(), "{text}");
-            }
+            assert!(Authority::parse(text).is_err(), "{text}");
         }
         let long = "a.".repeat(127);
         assert!(Authority::parse(&long).is_ok());
