@@ -4,7 +4,7 @@ use crate::jsonrpc::{RawJson, RequestId};
 use crate::protocol::LoggingLevel;
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
-pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(super) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
