@@ -7,12 +7,12 @@
 mod calls;
 pub mod client;
 mod connection;
-mod deadlines;
+pub(crate) mod deadlines;
 mod error;
 mod event;
 mod limits;
-mod metadata;
-mod outbox;
+pub(crate) mod metadata;
+pub(crate) mod outbox;
 mod outgoing;
 mod policy;
 mod questions;
