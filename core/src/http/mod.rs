@@ -5,8 +5,21 @@
 //! requests and says, exchange by exchange, what to respond; [`Client`] says which requests to send
 //! and takes what comes back.
 
+mod authority;
+mod backoff;
 mod exchange;
+mod field_value;
 mod head;
+mod location;
+mod media;
+mod mirrors;
+mod origin;
+pub mod server;
 
+pub use authority::{Origin, Scheme};
+pub use backoff::Backoff;
 pub use exchange::{ExchangeId, Principal, SessionId};
 pub use head::{Content, RequestHead, Response, ResponseHead, Status};
+pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
+pub use origin::{AllowedHosts, InvalidAllowedHost};
+pub use server::{Server, ServerOptions, Transmit};

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
+use crate::Revisions;
 use crate::http::media::{Accepted, is_json};
 use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{ErrorObject, write_error};
 use crate::protocol::{Era, Revision};
-use crate::Revisions;
 
 use super::Server;
 
@@ -67,7 +67,7 @@ impl Server {
         // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
         // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
         if let Err(fault) = self.options.hosts.check(head.host, head.origin) {
-            return Err(refusal(Status::FORBIDDEN, fault.message()));
+            return Err(refusal(Status::FORBIDDEN, &alloc::format!("{fault}")));
         }
         if let Some(field) = head.contradictory {
             let message = alloc::format!("the header field `{field}` came with different values");

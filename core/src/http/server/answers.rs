@@ -129,11 +129,7 @@ impl Server {
     /// for the rest after `retry`. The request goes on. Nothing happens where the revision has no
     /// such thing, or the connection has closed already.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
-    pub fn release_connection(
-        &mut self,
-        request: RequestHandle,
-        retry: core::time::Duration,
-    ) {
+    pub fn release_connection(&mut self, request: RequestHandle, retry: core::time::Duration) {
         let Ok(connection) = self.connection_of(request) else { return };
         if let Some(channel) = connection.machine.channel_of(request) {
             self.close_reader(request.connection, channel.0, retry);

@@ -34,10 +34,8 @@ impl Server {
         // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-026]
         compare("Mcp-Method", head.mcp_method, method.as_bytes())?;
         let Some(method) = Method::parse(method) else { return Ok(()) };
-        let named = matches!(
-            method,
-            Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead
-        );
+        let named =
+            matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
         let Some(subject) = metadata.subject.as_deref().filter(|_| named) else { return Ok(()) };
         // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-024]
         let Some(name) = head.mcp_name else { return Err(missing("Mcp-Name")) };

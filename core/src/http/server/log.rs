@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use crate::framing::sse::{write_event, write_retry};
+use crate::framing::{write_event, write_retry};
 
 /// The events of one stream, as they go over the wire: those that its reader has not taken yet,
 /// and of those that it has, as many as are kept for a reader that lost its connection.

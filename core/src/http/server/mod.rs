@@ -23,7 +23,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::catalog::Catalog;
-use crate::http::mirrors::{MirrorFault, Mirrors};
+use crate::http::mirrors::Mirrors;
 use crate::peer::deadlines::Deadlines;
 use crate::peer::server::Blueprint;
 use crate::peer::slab::{Key, Slab};
@@ -119,12 +119,12 @@ const SPARE_MAX: usize = 64;
 /// A tool cannot be offered over HTTP as it is. The caller's fault.
 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the tool `{tool}` cannot be offered over HTTP: {fault}")]
+#[error("the tool `{tool}` cannot be offered over HTTP: {reason}")]
 pub struct UnservableTool {
     /// The tool's name.
     pub tool: String,
     /// What is wrong with its input schema.
-    pub fault: MirrorFault,
+    pub reason: String,
 }
 
 impl Server {
@@ -303,7 +303,10 @@ fn mirrors_of(catalog: &Catalog) -> (BTreeMap<String, Mirrors>, Option<Unservabl
             }
             Err(fault) => {
                 let tool = tool.name.clone();
-                unservable.get_or_insert(UnservableTool { tool, fault });
+                unservable.get_or_insert_with(|| UnservableTool {
+                    tool,
+                    reason: alloc::string::ToString::to_string(&fault),
+                });
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Which stream carries which message, and in which form.
 
-
 use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, Status};
 use crate::peer::outbox::{Channel, Part, Verdict};
@@ -110,8 +109,7 @@ impl Server {
                 if let Some(exchange) = self.exchanges.get_mut(reader) {
                     exchange.connection = None;
                     let head = ResponseHead::new(Status::ACCEPTED, None);
-                    exchange.state =
-                        State::Whole(Response { head, body: alloc::vec::Vec::new() });
+                    exchange.state = State::Whole(Response { head, body: alloc::vec::Vec::new() });
                     self.exchange_deadlines.clear(reader.slot);
                     self.make_ready(reader);
                 }
@@ -187,7 +185,8 @@ impl Server {
             if let Some(session) = &mut connection.session {
                 session.finished += 1;
                 if session.finished > finished_max {
-                    let oldest = connection.streams.iter().find(|stream| stream.kept_until.is_some());
+                    let oldest =
+                        connection.streams.iter().find(|stream| stream.kept_until.is_some());
                     surplus = oldest.map(|stream| stream.number);
                 }
             }
@@ -275,7 +274,11 @@ impl Server {
 
 impl Connection {
     fn number_of(&self, channel: Channel) -> u32 {
-        if channel == Channel::UNSOLICITED || self.is_event_stream() { STANDALONE } else { channel.0 }
+        if channel == Channel::UNSOLICITED || self.is_event_stream() {
+            STANDALONE
+        } else {
+            channel.0
+        }
     }
 
     /// Whether all messages travel on one stream.

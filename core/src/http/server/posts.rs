@@ -128,8 +128,7 @@ impl Server {
             return Err(refuse(&ErrorObject::invalid_params(what)));
         }
         let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-        self.check_headers(head, &request.method, params, &metadata)
-            .map_err(|error| refuse(&error))
+        self.check_headers(head, &request.method, params, &metadata).map_err(|error| refuse(&error))
     }
 
     /// A modern request, which is a connection of its own.
@@ -218,10 +217,8 @@ impl Server {
         frame: Result<Frame<'f>, Malformed>,
         now: Instant,
     ) -> Handled<'f> {
-        let answered = !matches!(
-            frame,
-            Ok(Frame::Single(Message::Notification(_) | Message::Response(_)))
-        );
+        let answered =
+            !matches!(frame, Ok(Frame::Single(Message::Notification(_) | Message::Response(_))));
         let Some(connection) = self.connections.get_mut(key) else {
             return (self.respond_whole(accepted()), None);
         };

@@ -18,8 +18,7 @@ impl SessionIds {
     }
 
     pub(super) fn draw(&mut self) -> SessionId {
-        let hash =
-            Sha256::new().chain_update(self.secret).chain_update(self.drawn.to_le_bytes());
+        let hash = Sha256::new().chain_update(self.secret).chain_update(self.drawn.to_le_bytes());
         self.drawn += 1;
         let hash: [u8; 32] = hash.finalize().into();
         let mut entropy = [0; 16];

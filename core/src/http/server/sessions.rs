@@ -215,8 +215,7 @@ impl Server {
     ) -> Result<ExchangeId, Response> {
         let path = self.options.message_path.clone().unwrap_or_default();
         let key = self.new_session(Transport::EventStream, principal, now)?;
-        let exchange =
-            self.exchanges.insert(Exchange::new(Some(key), STANDALONE, State::Opening));
+        let exchange = self.exchanges.insert(Exchange::new(Some(key), STANDALONE, State::Opening));
         if let Some(connection) = self.connections.get_mut(key) {
             let id = connection.session.as_ref().map(|session| session.id);
             if let Some(session) = &mut connection.session {

@@ -1,0 +1,306 @@
+//! Arguments of tools that are mirrored into headers (`x-mcp-header`), so that whoever stands
+//! between client and server can route a call without reading its body.
+
+mod number;
+mod schema;
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
+
+use super::field_value::{InvalidFieldValue, decode, encode};
+use crate::jsonrpc::RawJson;
+use number::Number;
+
+/// The most arguments that one tool mirrors. 64: intermediaries accept about a hundred header lines
+/// altogether, and every member of the arguments is compared with what may be mirrored there.
+pub(crate) const MIRRORS_MAX: usize = 64;
+
+const PREFIX: &str = "Mcp-Param-";
+
+/// Which arguments of a tool are mirrored, and into which headers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mirrors {
+    /// The names of the headers, with their prefix.
+    headers: Vec<String>,
+    /// What is mirrored at the root of the arguments and below, each header once.
+    branches: Vec<Branch>,
+}
+
+/// A property that is mirrored, or that properties below it are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Branch {
+    property: String,
+    /// The place of its header in the list.
+    mirror: Option<usize>,
+    branches: Vec<Branch>,
+}
+
+/// What is wrong with the annotations of a schema. The fault of the tool's author. `at` is a JSON
+/// pointer to the schema that has the annotation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MirrorFault {
+    #[error("the `x-mcp-header` at {at:?} is empty")]
+    Empty { at: String },
+    #[error("the `x-mcp-header` at {at:?} is not a string")]
+    NotText { at: String },
+    #[error("the `x-mcp-header` {name:?} at {at:?} has a character that a header name cannot have")]
+    NotToken { at: String, name: String },
+    #[error("the `x-mcp-header` {name:?} at {at:?} is there a second time")]
+    Duplicate { at: String, name: String },
+    #[error("the schema at {at:?} has `x-mcp-header` twice")]
+    Repeated { at: String },
+    #[error("{at:?} has an `x-mcp-header` and is not of type string, integer or boolean alone")]
+    Type { at: String },
+    #[error("the `x-mcp-header` at {at:?} is not reached through `properties` alone")]
+    Unreachable { at: String },
+    #[error("more than {MIRRORS_MAX} properties have an `x-mcp-header`")]
+    TooMany,
+    #[error("the schema that has an `x-mcp-header` is nested too deeply to be read")]
+    Unreadable,
+}
+
+/// An argument has no header that every peer would read alike. The caller's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UnmirrorableArgument {
+    /// It is beyond what a peer that reads numbers as binary64 gets right.
+    #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
+    OutOfRange { header: String },
+    /// Its name, or one that leads to it, is in its object twice.
+    #[error("the argument for {header} is there twice")]
+    Ambiguous { header: String },
+}
+
+/// Headers and arguments of a call differ. The client's fault, or that of someone in between.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MirrorMismatch {
+    #[error("{header} is missing, but the arguments have a value for it")]
+    Missing { header: String },
+    #[error("{header} has a value, but the arguments have none for it")]
+    Unexpected { header: String },
+    #[error("the value of {header} differs from that in the arguments")]
+    Differs { header: String },
+    #[error("the value of {header} is invalid: {reason}")]
+    Invalid { header: String, reason: InvalidFieldValue },
+    #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
+    OutOfRange { header: String },
+    #[error("the argument for {header} is there twice")]
+    Ambiguous { header: String },
+}
+
+impl Mirrors {
+    /// What the `inputSchema` of a tool asks for. Linear in its length.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the schema's author, which makes the tool unusable over HTTP: see
+    /// [`MirrorFault`].
+    // MCP 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters [HDR-008]
+    pub(crate) fn of_schema(input_schema: &RawJson<'_>) -> Result<Self, MirrorFault> {
+        let text = input_schema.as_str();
+        // Most schemas have no annotation, which is told without a walk; an escape may hide one.
+        if !text.contains(schema::ANNOTATION) && !text.contains("\\u") {
+            return Ok(Self::default());
+        }
+        schema::read(text)
+    }
+
+    /// Whether nothing is mirrored.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.headers.is_empty()
+    }
+
+    /// The names and values of the headers for a call with these arguments. Linear in their length
+    /// and in the depth of what is mirrored.
+    ///
+    /// A value is converted by the type that it has, be it the one of the schema or not, since a
+    /// server compares it with the arguments before it checks them. What has no conversion, such as
+    /// a fraction or a list, has no header: the server will refuse the call.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: see [`UnmirrorableArgument`].
+    pub(crate) fn fields<'a>(
+        &'a self,
+        arguments: &'a RawJson<'_>,
+    ) -> Result<impl Iterator<Item = (&'a str, Cow<'a, str>)>, UnmirrorableArgument> {
+        let mut fields = Vec::new();
+        for (header, occurrence) in self.headers.iter().zip(self.find(arguments)) {
+            let value = match occurrence.scalar() {
+                // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-019]
+                Scalar::Absent | Scalar::Other => continue,
+                // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-020]
+                Scalar::Text(Cow::Borrowed(text)) => encode(text),
+                Scalar::Text(Cow::Owned(text)) => Cow::Owned(encode(&text).into_owned()),
+                Scalar::Integer(integer) => Cow::Owned(format!("{integer}")),
+                Scalar::Boolean(boolean) => Cow::Borrowed(if boolean { "true" } else { "false" }),
+                // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
+                Scalar::OutOfRange => {
+                    return Err(UnmirrorableArgument::OutOfRange { header: header.clone() });
+                }
+                Scalar::Ambiguous => {
+                    return Err(UnmirrorableArgument::Ambiguous { header: header.clone() });
+                }
+            };
+            fields.push((header.as_str(), value));
+        }
+        Ok(fields.into_iter())
+    }
+
+    /// Checks that the headers of a call say what its arguments say. `received` are names and values
+    /// of header lines as they came; others than those that the tool mirrors are passed over. Linear
+    /// in the length of the arguments; a header line is compared with each mirror once.
+    ///
+    /// An argument that stands twice under one name is refused, since the handler may read the one
+    /// and an intermediary the other.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault, to be answered with 400 and -32020: see [`MirrorMismatch`].
+    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-025]
+    pub(crate) fn check(
+        &self,
+        arguments: &RawJson<'_>,
+        received: &[(&str, &[u8])],
+    ) -> Result<(), MirrorMismatch> {
+        for (name, occurrence) in self.headers.iter().zip(self.find(arguments)) {
+            let header = || name.clone();
+            // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
+            let mut values = received
+                .iter()
+                .filter(|(received, _)| received.eq_ignore_ascii_case(name))
+                .map(|(_, value)| *value)
+                .peekable();
+            let scalar = occurrence.scalar();
+            match scalar {
+                // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-029]: none is
+                // expected; one that is there all the same would be believed on the way here.
+                Scalar::Absent if values.peek().is_some() => {
+                    return Err(MirrorMismatch::Unexpected { header: header() });
+                }
+                Scalar::Absent => continue,
+                Scalar::Ambiguous => return Err(MirrorMismatch::Ambiguous { header: header() }),
+                // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
+                Scalar::OutOfRange => return Err(MirrorMismatch::OutOfRange { header: header() }),
+                // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-028]
+                _ if values.peek().is_none() => {
+                    return Err(MirrorMismatch::Missing { header: header() });
+                }
+                _ => {}
+            }
+            // Where a header came several times, each value has to be the right one.
+            for value in values {
+                // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-024] [HDR-027]
+                let text = decode(value)
+                    .map_err(|reason| MirrorMismatch::Invalid { header: header(), reason })?;
+                if !scalar.is_mirrored_by(&text) {
+                    return Err(MirrorMismatch::Differs { header: header() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the arguments have for each header.
+    fn find<'a>(&self, arguments: &'a RawJson<'_>) -> Vec<Occurrence<'a>> {
+        let mut found = vec![Occurrence::None; self.headers.len()];
+        find_below(&self.branches, &arguments.borrow(), &mut found);
+        found
+    }
+}
+
+// MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-019]: at the exact path.
+fn find_below<'a>(branches: &[Branch], object: &RawJson<'a>, found: &mut [Occurrence<'a>]) {
+    if branches.is_empty() {
+        return;
+    }
+    let mut seen = vec![false; branches.len()];
+    for member in object.walk() {
+        for (branch, seen) in branches.iter().zip(&mut seen) {
+            if !member.is_named(&branch.property) {
+                continue;
+            }
+            if mem::replace(seen, true) {
+                branch.mark_ambiguous(found);
+                continue;
+            }
+            if let Some(occurrence) = branch.mirror.and_then(|mirror| found.get_mut(mirror)) {
+                *occurrence = Occurrence::Once(member.value.clone());
+            }
+            find_below(&branch.branches, &member.value, found);
+        }
+    }
+}
+
+impl Branch {
+    fn mark_ambiguous(&self, found: &mut [Occurrence<'_>]) {
+        if let Some(occurrence) = self.mirror.and_then(|mirror| found.get_mut(mirror)) {
+            *occurrence = Occurrence::Ambiguous;
+        }
+        for branch in &self.branches {
+            branch.mark_ambiguous(found);
+        }
+    }
+}
+
+/// What the arguments have at the path of a mirrored property.
+#[derive(Clone)]
+enum Occurrence<'a> {
+    None,
+    Once(RawJson<'a>),
+    Ambiguous,
+}
+
+impl<'a> Occurrence<'a> {
+    fn scalar(&self) -> Scalar<'a> {
+        let value = match self {
+            Self::None => return Scalar::Absent,
+            Self::Ambiguous => return Scalar::Ambiguous,
+            Self::Once(value) => value,
+        };
+        match value.as_str() {
+            "null" => Scalar::Absent,
+            "true" => Scalar::Boolean(true),
+            "false" => Scalar::Boolean(false),
+            text => match (number::read(text), value.to_text()) {
+                (Some(Number::Integer(integer)), _) => Scalar::Integer(integer),
+                (Some(Number::OutOfRange), _) => Scalar::OutOfRange,
+                (_, Some(text)) => Scalar::Text(text),
+                _ => Scalar::Other,
+            },
+        }
+    }
+}
+
+/// An argument for what a header can say.
+enum Scalar<'a> {
+    /// There is none, or it is null.
+    Absent,
+    Text(Cow<'a, str>),
+    Integer(i64),
+    Boolean(bool),
+    /// An integer that not every peer gets right.
+    OutOfRange,
+    /// It is there more than once.
+    Ambiguous,
+    /// A fraction, an array or an object.
+    Other,
+}
+
+impl Scalar<'_> {
+    fn is_mirrored_by(&self, header: &str) -> bool {
+        match self {
+            Self::Text(text) => text == header,
+            Self::Boolean(boolean) => header == if *boolean { "true" } else { "false" },
+            // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-030]
+            Self::Integer(integer) => number::read(header) == Some(Number::Integer(*integer)),
+            Self::Absent | Self::OutOfRange | Self::Ambiguous | Self::Other => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

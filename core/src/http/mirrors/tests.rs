@@ -1,0 +1,404 @@
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::*;
+
+const ALL: &str = r#"{
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "description": "where", "x-mcp-header": "Region"},
+        "query": {"type": "string"},
+        "limit": {"x-mcp-header": "Limit", "type": ["integer", "null"]},
+        "options": {
+            "type": "object",
+            "properties": {"dry": {"type": "boolean", "x-mcp-header": "Dry-Run"}}
+        }
+    },
+    "required": ["region", "query"]
+}"#;
+
+fn of(schema: &str) -> Result<Mirrors, MirrorFault> {
+    Mirrors::of_schema(&RawJson::parse(schema).expect(schema))
+}
+
+fn all() -> Mirrors {
+    of(ALL).expect("valid annotations")
+}
+
+fn fields(
+    mirrors: &Mirrors,
+    arguments: &str,
+) -> Result<Vec<(String, String)>, UnmirrorableArgument> {
+    let arguments = RawJson::parse(arguments).expect(arguments);
+    let fields = mirrors.fields(&arguments)?;
+    Ok(fields.map(|(name, value)| (name.into(), value.into())).collect())
+}
+
+fn check(arguments: &str, received: &[(&str, &str)]) -> Result<(), MirrorMismatch> {
+    let received: Vec<_> = received.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+    all().check(&RawJson::parse(arguments).expect(arguments), &received)
+}
+
+fn property(schema: &str) -> String {
+    format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#)
+}
+
+#[test]
+fn annotated_arguments_become_headers() {
+    // Rule: [HDR-008] [HDR-019] [HDR-020] [HDR-021].
+    let sent = |arguments| {
+        let fields = fields(&all(), arguments).expect(arguments);
+        fields.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+    };
+    let arguments =
+        r#"{"query":"q","options":{"x":[{}],"dry":true},"limit":-7,"region":"us west"}"#;
+    let lines = ["Mcp-Param-Region: us west", "Mcp-Param-Limit: -7", "Mcp-Param-Dry-Run: true"];
+    assert_eq!(sent(arguments), lines);
+    assert_eq!(sent(r#"{"limit":42.0}"#), ["Mcp-Param-Limit: 42"]);
+    assert_eq!(sent(r#"{"options":{"dry":false}}"#), ["Mcp-Param-Dry-Run: false"]);
+    assert_eq!(sent(r#"{"\u0072egion":"a\nb"}"#), ["Mcp-Param-Region: =?base64?YQpi?="]);
+    assert_eq!(sent(r#"{"region":"\u4e16"}"#), ["Mcp-Param-Region: =?base64?5LiW?="]);
+    assert_eq!(sent(r#"{"region":""}"#), ["Mcp-Param-Region: "]);
+}
+
+#[test]
+fn without_a_value_there_is_no_header() {
+    // Rule: [HDR-019] [HDR-029].
+    for arguments in [
+        "{}",
+        "null",
+        r#"{"region":null,"limit":null,"options":null}"#,
+        r#"{"options":{}}"#,
+        r#"{"options":[{"dry":true}],"dry":true,"other":{"region":"a"}}"#,
+    ] {
+        assert_eq!(fields(&all(), arguments), Ok(Vec::new()), "{arguments}");
+        assert_eq!(check(arguments, &[]), Ok(()), "{arguments}");
+    }
+}
+
+#[test]
+fn a_value_of_another_type_is_converted_by_the_type_that_it_has() {
+    let sent = |arguments| fields(&all(), arguments).expect(arguments);
+    let arguments = r#"{"region":5,"limit":"6","options":{"dry":"yes"}}"#;
+    let values: Vec<_> = sent(arguments).into_iter().map(|(_, value)| value).collect();
+    assert_eq!(values, ["5", "6", "yes"]);
+    // What cannot be converted has no header, and no header can be right for it.
+    for arguments in [r#"{"limit":1.5}"#, r#"{"limit":[1]}"#, r#"{"limit":{}}"#] {
+        assert_eq!(sent(arguments), []);
+        let header = || "Mcp-Param-Limit".into();
+        assert_eq!(check(arguments, &[]), Err(MirrorMismatch::Missing { header: header() }));
+        let refused = check(arguments, &[("mcp-param-limit", "1.5")]);
+        assert_eq!(refused, Err(MirrorMismatch::Differs { header: header() }));
+    }
+}
+
+#[test]
+fn an_integer_that_not_every_peer_gets_right_is_not_mirrored() {
+    // Rule: [HDR-014].
+    assert!(fields(&all(), r#"{"limit":9007199254740991}"#).is_ok());
+    for arguments in [r#"{"limit":9007199254740992}"#, r#"{"limit":-1e16}"#] {
+        let error = fields(&all(), arguments).expect_err(arguments);
+        let text = "the integer for Mcp-Param-Limit is not between -(2^53 - 1) and 2^53 - 1";
+        assert_eq!(error.to_string(), text);
+        let refused = check(arguments, &[("Mcp-Param-Limit", "9007199254740992")]);
+        assert_eq!(refused, Err(MirrorMismatch::OutOfRange { header: "Mcp-Param-Limit".into() }));
+    }
+}
+
+#[test]
+fn headers_that_say_what_the_arguments_say_pass() {
+    // Rule: [HDR-024] [HDR-030] [HDR-031].
+    for (arguments, received) in [
+        (r#"{"region":"eu"}"#, &[("Mcp-Param-Region", "eu")][..]),
+        (r#"{"region":"eu"}"#, &[("MCP-PARAM-REGION", " \teu ")]),
+        (r#"{"region":"eu"}"#, &[("mcp-param-region", "=?base64?ZXU=?=")]),
+        (
+            r#"{"region":"eu"}"#,
+            &[("mcp-param-region", "=?base64?ZXU=?="), ("Mcp-Param-Region", "eu")],
+        ),
+        (r#"{"region":""}"#, &[("mcp-param-region", "")]),
+        (r#"{"region":"é"}"#, &[("mcp-param-region", "=?base64?w6k=?=")]),
+        (r#"{"limit":42}"#, &[("mcp-param-limit", "42.0")]),
+        (r#"{"limit":42.0}"#, &[("mcp-param-limit", "42")]),
+        (r#"{"options":{"dry":true}}"#, &[("mcp-param-dry-run", "true")]),
+        ("{}", &[("Mcp-Param-Other", "\u{7f}"), ("Mcp-Param", "x"), ("Region", "x")]),
+    ] {
+        assert_eq!(check(arguments, received), Ok(()), "{arguments} {received:?}");
+    }
+}
+
+#[test]
+fn headers_that_say_something_else_are_refused() {
+    // Rule: [HDR-025] [HDR-027] [HDR-028] [HDR-030] [HDR-031].
+    let region = || "Mcp-Param-Region".into();
+    let limit = || "Mcp-Param-Limit".into();
+    let eu = r#"{"region":"eu"}"#;
+    for (arguments, received, mismatch) in [
+        (eu, &[][..], MirrorMismatch::Missing { header: region() }),
+        (eu, &[("mcp-param-region", "us")], MirrorMismatch::Differs { header: region() }),
+        (eu, &[("mcp-param-region", "EU")], MirrorMismatch::Differs { header: region() }),
+        (eu, &[("mcp-param-region", "")], MirrorMismatch::Differs { header: region() }),
+        (
+            eu,
+            &[("mcp-param-region", "eu"), ("mcp-param-region", "us")],
+            MirrorMismatch::Differs { header: region() },
+        ),
+        (
+            eu,
+            &[("mcp-param-region", "=?BASE64?ZXU=?=")],
+            MirrorMismatch::Differs { header: region() },
+        ),
+        (
+            eu,
+            &[("mcp-param-region", "=?base64?ZXU?=")],
+            MirrorMismatch::Invalid { header: region(), reason: InvalidFieldValue::Base64 },
+        ),
+        (
+            eu,
+            &[("mcp-param-region", "eu\0")],
+            MirrorMismatch::Invalid { header: region(), reason: InvalidFieldValue::Character },
+        ),
+        ("{}", &[("mcp-param-region", "eu")], MirrorMismatch::Unexpected { header: region() }),
+        (
+            r#"{"region":null}"#,
+            &[("mcp-param-region", "null")],
+            MirrorMismatch::Unexpected { header: region() },
+        ),
+        (
+            r#"{"limit":42}"#,
+            &[("mcp-param-limit", "042")],
+            MirrorMismatch::Differs { header: limit() },
+        ),
+        (
+            r#"{"limit":42}"#,
+            &[("mcp-param-limit", "42.5")],
+            MirrorMismatch::Differs { header: limit() },
+        ),
+        (
+            r#"{"options":{"dry":true}}"#,
+            &[("mcp-param-dry-run", "True")],
+            MirrorMismatch::Differs { header: "Mcp-Param-Dry-Run".into() },
+        ),
+    ] {
+        assert_eq!(check(arguments, received), Err(mismatch), "{arguments} {received:?}");
+    }
+}
+
+#[test]
+fn an_argument_that_is_there_twice_is_refused() {
+    // Rule: [HDR-025].
+    for (arguments, header) in [
+        (r#"{"region":"eu","region":"us"}"#, "Mcp-Param-Region"),
+        (r#"{"region":"eu","\u0072egion":"eu"}"#, "Mcp-Param-Region"),
+        (r#"{"region":"eu","region":null}"#, "Mcp-Param-Region"),
+        (r#"{"options":{"dry":true},"options":{}}"#, "Mcp-Param-Dry-Run"),
+        (r#"{"options":0,"options":{"dry":true}}"#, "Mcp-Param-Dry-Run"),
+    ] {
+        let received = [("mcp-param-region", "eu"), ("mcp-param-dry-run", "true")];
+        let refused = check(arguments, &received[usize::from(header.contains("Dry"))..]);
+        assert_eq!(refused, Err(MirrorMismatch::Ambiguous { header: header.into() }));
+        let unsent = fields(&all(), arguments);
+        assert_eq!(unsent, Err(UnmirrorableArgument::Ambiguous { header: header.into() }));
+    }
+    assert_eq!(check(r#"{"query":1,"query":2}"#, &[]), Ok(()));
+}
+
+#[test]
+fn a_name_is_a_token_that_is_not_empty() {
+    // Rule: [HDR-010] [HDR-011].
+    let at = || String::from("/properties/a");
+    let named =
+        |name: &str| of(&property(&format!(r#"{{"type":"string","x-mcp-header":{name}}}"#)));
+    for name in ["Method", "a", "!#$%&'*+-.^_`|~9"] {
+        let mirrors = named(&format!("\"{name}\"")).expect(name);
+        assert_eq!(mirrors.headers, [format!("Mcp-Param-{name}")]);
+    }
+    assert_eq!(named("\"\""), Err(MirrorFault::Empty { at: at() }));
+    for name in ["null", "1", "[\"A\"]", "{}", "true"] {
+        assert_eq!(named(name), Err(MirrorFault::NotText { at: at() }), "{name}");
+    }
+    for name in
+        ["a b", "a:b", "a\\r\\nb", "a\\u0000", "é", "a/b", "\\\"a", "(a)", "a\\t", "a\u{7f}"]
+    {
+        let refused = named(&format!("\"{name}\""));
+        assert!(matches!(refused, Err(MirrorFault::NotToken { .. })), "{name}");
+    }
+}
+
+#[test]
+fn a_name_is_there_once_in_whatever_case() {
+    // Rule: [HDR-012].
+    let schema = r#"{"properties":{
+        "a":{"type":"string","x-mcp-header":"Region"},
+        "b":{"properties":{"c":{"type":"string","x-mcp-header":"REGION"}}}}}"#;
+    let fault = of(schema).expect_err("a duplicate");
+    let text =
+        "the `x-mcp-header` \"REGION\" at \"/properties/b/properties/c\" is there a second time";
+    assert_eq!(fault.to_string(), text);
+    let twice = property(r#"{"type":"string","x-mcp-header":"A","\u0078-mcp-header":"B"}"#);
+    assert_eq!(of(&twice), Err(MirrorFault::Repeated { at: "/properties/a".into() }));
+}
+
+#[test]
+fn only_strings_integers_and_booleans_are_mirrored() {
+    // Rule: [HDR-013].
+    let typed = |members: &str| of(&property(&format!(r#"{{"x-mcp-header":"A"{members}}}"#)));
+    for kind in
+        [r#""string""#, r#""integer""#, r#""boolean""#, r#"["string"]"#, r#"["null","integer"]"#]
+    {
+        assert!(typed(&format!(r#","type":{kind}"#)).is_ok(), "{kind}");
+    }
+    for members in [
+        "",
+        r#","type":"number""#,
+        r#","type":"object""#,
+        r#","type":"array""#,
+        r#","type":"null""#,
+        r#","type":["null"]"#,
+        r#","type":[]"#,
+        r#","type":["string","integer"]"#,
+        r#","type":["string","number"]"#,
+        r#","type":[["string"]]"#,
+        r#","type":{"a":"string"}"#,
+        r#","type":"String""#,
+        r#","type":"string","type":"number""#,
+        r#","enum":["a"]"#,
+        r##","$ref":"#/$defs/a""##,
+    ] {
+        let fault = typed(members);
+        assert_eq!(fault, Err(MirrorFault::Type { at: "/properties/a".into() }), "{members}");
+    }
+}
+
+#[test]
+fn an_annotation_is_reached_through_properties_alone() {
+    // Rule: [HDR-015].
+    let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
+    let inner = format!(r#"{{"properties":{{"a":{annotated}}}}}"#);
+    assert_eq!(of(annotated), Err(MirrorFault::Unreachable { at: "".into() }));
+    for keyword in [
+        "items",
+        "prefixItems",
+        "additionalItems",
+        "contains",
+        "unevaluatedItems",
+        "oneOf",
+        "anyOf",
+        "allOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "propertyNames",
+        "contentSchema",
+        "x-unknown",
+        "$ref",
+        "title",
+    ] {
+        for schema in [annotated.into(), inner.clone(), format!("[true,{inner}]")] {
+            for text in [
+                format!(r#"{{"{keyword}":{schema}}}"#),
+                property(&format!(r#"{{"{keyword}":{schema}}}"#)),
+            ] {
+                let fault = of(&text);
+                assert!(matches!(fault, Err(MirrorFault::Unreachable { .. })), "{text}");
+            }
+        }
+    }
+    for names in [
+        "$defs",
+        "definitions",
+        "patternProperties",
+        "dependentSchemas",
+        "dependencies",
+        "dependentRequired",
+    ] {
+        let text = property(&format!(r#"{{"{names}":{{"x/y":{inner}}}}}"#));
+        let at = format!("/properties/a/{names}/x~1y/properties/a");
+        assert_eq!(of(&text), Err(MirrorFault::Unreachable { at }));
+    }
+    let list = format!(r#"{{"properties":[{annotated}]}}"#);
+    let at = "/properties/0".into();
+    assert_eq!(of(&list), Err(MirrorFault::Unreachable { at }));
+}
+
+#[test]
+fn what_only_looks_like_an_annotation_is_none() {
+    // Rule: [HDR-015].
+    let annotated = r#"{"properties":{"a":{"type":"number","x-mcp-header":""}}}"#;
+    for text in [
+        String::from(
+            r#"{"properties":{"x-mcp-header":{"type":"string"}},"required":["x-mcp-header"]}"#,
+        ),
+        String::from(
+            r#"{"$defs":{"x-mcp-header":true},"dependentRequired":{"x-mcp-header":["a"]}}"#,
+        ),
+        String::from(r#"{"properties":{"a":{"description":"x-mcp-header","maximum":1e999}}}"#),
+        format!(r#"{{"default":{annotated},"examples":[{annotated}]}}"#),
+        property(&format!(r#"{{"const":{annotated},"enum":[{annotated}]}}"#)),
+        String::from(r#"{"title":"\u00e9","minLength":1,"x":-1.5,"y":null,"z":[[],"a"]}"#),
+        String::from("true"),
+    ] {
+        assert_eq!(of(&text), Ok(Mirrors::default()), "{text}");
+        assert!(of(&text).is_ok_and(|mirrors| mirrors.is_empty()));
+    }
+    let named = r#"{"properties":{"x-mcp-header":{"type":"string","x-mcp-header":"A"},
+        "properties":{"properties":{"const":{"type":"string","x-mcp-header":"B"}}}}}"#;
+    let mirrors = of(named).expect("two annotations");
+    let sent = fields(&mirrors, r#"{"x-mcp-header":"1","properties":{"const":"2"}}"#).expect("two");
+    assert_eq!(sent, [("Mcp-Param-A".into(), "1".into()), ("Mcp-Param-B".into(), "2".into())]);
+}
+
+#[test]
+fn a_schema_has_no_more_annotations_than_intermediaries_let_pass() {
+    let many = |count| {
+        let one = |at| format!(r#""p{at}":{{"type":"string","x-mcp-header":"H{at}"}}"#);
+        let all: Vec<_> = (0..count).map(one).collect();
+        of(&format!(r#"{{"properties":{{{}}}}}"#, all.join(",")))
+    };
+    assert!(many(MIRRORS_MAX).is_ok_and(|mirrors| mirrors.headers.len() == MIRRORS_MAX));
+    assert_eq!(many(MIRRORS_MAX + 1), Err(MirrorFault::TooMany));
+}
+
+#[test]
+fn depth_is_told_and_no_obstacle_where_nothing_is_annotated() {
+    let deep = |levels: usize, inner: &str| {
+        format!("{}{inner}{}", r#"{"properties":{"a":"#.repeat(levels), "}}".repeat(levels))
+    };
+    let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
+    let mirrors = of(&deep(60, annotated)).expect("an annotation far down");
+    let arguments = format!("{}1{}", r#"{"a":"#.repeat(60), "}".repeat(60));
+    assert_eq!(fields(&mirrors, &arguments), Ok([("Mcp-Param-A".into(), "1".into())].into()));
+    assert_eq!(of(&deep(5000, annotated)), Err(MirrorFault::Unreadable));
+    assert_eq!(of(&deep(5000, "true")), Ok(Mirrors::default()));
+}
+
+proptest::proptest! {
+    #[test]
+    fn what_a_client_sends_a_server_takes(
+        region in proptest::option::of("\\PC{0,12}| ?[a-z\t]{0,3}\n?"),
+        limit in proptest::option::of(-number::INTEGER_MAX..=number::INTEGER_MAX),
+        dry: Option<bool>,
+    ) {
+        let arguments = RawJson::from_serialize(&serde_json::json!({
+            "region": region, "limit": limit, "options": { "dry": dry },
+        })).expect("JSON");
+        let mirrors = all();
+        let fields: Vec<_> = mirrors.fields(&arguments).expect("values in range").collect();
+        let count = [region.is_some(), limit.is_some(), dry.is_some()];
+        proptest::prop_assert_eq!(fields.len(), count.into_iter().filter(|it| *it).count());
+        let received: Vec<_> =
+            fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        proptest::prop_assert_eq!(mirrors.check(&arguments, &received), Ok(()));
+    }
+
+    #[test]
+    fn no_schema_is_too_strange_to_read(text in "([{}\\[\\],:]|\"(a|x-mcp-header|properties|type|string)\"|1e999|null){0,24}") {
+        if let Ok(schema) = RawJson::parse(&text) {
+            let _ = Mirrors::of_schema(&schema);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::str;
+
+use super::authority::{Authority, Host, Origin};
+use super::field_value::trim;
+
+/// Which hosts a server answers for, and which web pages may use it: the guard against DNS
+/// rebinding.
+///
+/// A page that the user happens to visit can have its own name resolve to the user's machine, and so
+/// reach a server there. Its requests still say where they are sent (`Host`) and where they come
+/// from (`Origin`). So by default both must be this machine: `localhost`, `127.0.0.0/8` or `[::1]`,
+/// on any port. A client that is no browser sends no `Origin`, and none is asked for.
+///
+/// A server that others reach by name names it:
+///
+/// ```
+/// # use mcp_sansio::http::{AllowedHosts, InvalidAllowedHost};
+/// let allowed = AllowedHosts::new()
+///     .allow_host("mcp.example.com")?
+///     .allow_origin("https://app.example.com")?;
+/// # let _ = allowed;
+/// # Ok::<_, InvalidAllowedHost>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowedHosts {
+    hosts: Vec<Authority>,
+    origins: Vec<Origin>,
+    any_host: bool,
+    any_origin: bool,
+}
+
+/// A host or an origin cannot be allowed, as no request could name it. The caller's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAllowedHost {
+    /// It is not a host with or without a port.
+    #[error("{0:?} is no host: write it as `mcp.example.com`, `mcp.example.com:8443` or `[::1]`")]
+    Host(String),
+    /// It is not `http` or `https` with a host and perhaps a port.
+    #[error("{0:?} is no origin: write it as `https://app.example.com`, without a path")]
+    Origin(String),
+}
+
+/// Why a request is not answered. The client's fault, or that of the page that it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HostFault {
+    /// `Host` is missing, malformed or of another server.
+    #[error("the Host header names no host that this server answers for")]
+    Host,
+    /// `Origin` is malformed, `null`, or of a page that may not use this server.
+    #[error("the Origin header names no origin that this server answers to")]
+    Origin,
+}
+
+impl AllowedHosts {
+    /// This machine alone.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { hosts: Vec::new(), origins: Vec::new(), any_host: false, any_origin: false }
+    }
+
+    /// Answers for `host`, and lets its pages use the server: on any port (`mcp.example.com`), or on
+    /// one (`mcp.example.com:8443`). A request that names no port may have come to 80 or 443.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidAllowedHost::Host`]: it is not a host. One that is not ASCII is written as DNS has
+    /// it, `xn--…`.
+    pub fn allow_host(mut self, host: &str) -> Result<Self, InvalidAllowedHost> {
+        match Authority::parse(host) {
+            Ok(authority) => self.hosts.push(authority),
+            Err(_) => return Err(InvalidAllowedHost::Host(host.into())),
+        }
+        Ok(self)
+    }
+
+    /// Lets the pages of `origin` use the server (`https://app.example.com`): scheme, host and port
+    /// must be the same.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidAllowedHost::Origin`]: it is not an origin of `http` or `https`.
+    pub fn allow_origin(mut self, origin: &str) -> Result<Self, InvalidAllowedHost> {
+        match Origin::parse(origin) {
+            Some(origin) => self.origins.push(origin),
+            None => return Err(InvalidAllowedHost::Origin(origin.into())),
+        }
+        Ok(self)
+    }
+
+    /// Answers for every host, and for requests that name none: for a server behind a proxy that
+    /// looks at `Host` itself. Origins are still checked.
+    #[must_use]
+    pub const fn allow_any_host(mut self) -> Self {
+        self.any_host = true;
+        self
+    }
+
+    /// Lets every web page use the server. Without another means of telling who asks, every page
+    /// that a user visits can then call its tools.
+    #[must_use]
+    pub const fn allow_any_origin(mut self) -> Self {
+        self.any_origin = true;
+        self
+    }
+
+    /// Checks the value of `Host`, or of `:authority` in HTTP/2 and later, and the value of
+    /// `Origin`. Linear in their lengths and in how many are allowed.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault: see [`HostFault`].
+    // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: `Host` as well, as a browser may
+    // leave `Origin` out of a GET.
+    pub(crate) fn check(
+        &self,
+        host: Option<&[u8]>,
+        origin: Option<&[u8]>,
+    ) -> Result<(), HostFault> {
+        if !self.any_host {
+            let host = host.and_then(text).and_then(|host| Authority::parse(host).ok());
+            if !host.is_some_and(|it| self.is_answered_for(&it.host, it.port)) {
+                return Err(HostFault::Host);
+            }
+        }
+        let Some(origin) = origin.filter(|_| !self.any_origin) else {
+            return Ok(());
+        };
+        let allowed = text(origin).and_then(Origin::parse).is_some_and(|it| {
+            self.is_answered_for(&it.host, Some(it.port())) || self.origins.contains(&it)
+        });
+        if allowed { Ok(()) } else { Err(HostFault::Origin) }
+    }
+
+    fn is_answered_for(&self, host: &Host, port: Option<u16>) -> bool {
+        let same_port = |allowed| port.map_or(matches!(allowed, 80 | 443), |port| port == allowed);
+        let allows = |it: &Authority| it.host == *host && it.port.is_none_or(same_port);
+        host.is_loopback() || self.hosts.iter().any(allows)
+    }
+}
+
+fn text(value: &[u8]) -> Option<&str> {
+    str::from_utf8(trim(value)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    const HERE: &str = "localhost:3000";
+
+    fn check(allowed: &AllowedHosts, host: &str, origin: Option<&str>) -> Result<(), HostFault> {
+        allowed.check(Some(host.as_bytes()), origin.map(str::as_bytes))
+    }
+
+    #[test]
+    fn by_default_a_server_answers_for_this_machine_alone() {
+        // Rule: [HSRV-003].
+        let allowed = AllowedHosts::new();
+        for host in
+            ["localhost", "LOCALHOST:8080", "localhost.", " 127.0.0.1:1 ", "127.9.9.9", "[::1]:80"]
+        {
+            assert_eq!(check(&allowed, host, None), Ok(()), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "evil.example:80#localhost",
+            "localhost@evil.example",
+            "localhost:65536",
+            "localhost, evil.example",
+            "0.0.0.0",
+            "127.1",
+            "[::ffff:127.0.0.1]",
+            "::1",
+        ] {
+            assert_eq!(check(&allowed, host, None), Err(HostFault::Host), "{host}");
+        }
+        assert_eq!(allowed.check(None, None), Err(HostFault::Host));
+        assert_eq!(allowed.check(Some(b"\xff"), None), Err(HostFault::Host));
+    }
+
+    #[test]
+    fn an_origin_that_is_there_is_of_this_machine() {
+        // Rule: [HSRV-003].
+        let allowed = AllowedHosts::new();
+        for origin in [
+            "http://localhost:5173",
+            "HTTPS://LocalHost.",
+            "http://127.0.0.1",
+            "https://[0::1]:8443",
+        ] {
+            assert_eq!(check(&allowed, HERE, Some(origin)), Ok(()), "{origin}");
+        }
+        for origin in [
+            "",
+            "null",
+            "localhost",
+            "//localhost",
+            "file://",
+            "ws://localhost",
+            "chrome-extension://localhost",
+            "http://evil.example",
+            "http://localhost.evil.example",
+            "http://user@localhost",
+            "http://localhost@evil.example",
+            "http://localhost/",
+            "http://localhost:99999",
+            "http://localhost http://evil.example",
+            "http://localhost, http://evil.example",
+        ] {
+            let refused = check(&allowed, HERE, Some(origin));
+            assert_eq!(refused, Err(HostFault::Origin), "{origin}");
+        }
+        assert_eq!(allowed.check(Some(b"localhost"), Some(b"\xff")), Err(HostFault::Origin));
+    }
+
+    #[test]
+    fn a_page_whose_name_was_rebound_to_this_machine_is_kept_out() {
+        // Rule: [HSRV-003].
+        let open = AllowedHosts::new().allow_any_host();
+        let origin = Some("http://evil.example:3000");
+        let rebound = check(&AllowedHosts::new(), "evil.example:3000", origin);
+        assert_eq!(rebound, Err(HostFault::Host));
+        assert_eq!(check(&open, "evil.example:3000", origin), Err(HostFault::Origin));
+    }
+
+    #[test]
+    fn a_host_is_allowed_on_every_port_or_on_one() {
+        let allowed = AllowedHosts::new()
+            .allow_host("MCP.example.com")
+            .and_then(|it| it.allow_host("one.example:8443"))
+            .and_then(|it| it.allow_host("web.example:443"))
+            .and_then(|it| it.allow_host("[2001:db8::1]"))
+            .expect("hosts");
+        for host in [
+            "mcp.example.com",
+            "mcp.example.com.:81",
+            "one.example:8443",
+            "web.example",
+            "web.example:443",
+            "[2001:db8:0::1]:9",
+            HERE,
+        ] {
+            assert_eq!(check(&allowed, host, None), Ok(()), "{host}");
+        }
+        for host in
+            ["example.com", "a.mcp.example.com", "one.example", "one.example:80", "web.example:80"]
+        {
+            assert_eq!(check(&allowed, host, None), Err(HostFault::Host), "{host}");
+        }
+        let own = Some("https://web.example");
+        assert_eq!(check(&allowed, "web.example", own), Ok(()));
+        let plain = Some("http://web.example");
+        assert_eq!(check(&allowed, "web.example", plain), Err(HostFault::Origin));
+    }
+
+    #[test]
+    fn an_origin_is_allowed_exactly() {
+        let allowed = AllowedHosts::new().allow_origin("https://App.example.com:443").expect("one");
+        for origin in ["https://app.example.com", "https://app.example.com:443"] {
+            assert_eq!(check(&allowed, HERE, Some(origin)), Ok(()), "{origin}");
+        }
+        for origin in
+            ["http://app.example.com", "https://app.example.com:444", "https://example.com"]
+        {
+            let refused = check(&allowed, HERE, Some(origin));
+            assert_eq!(refused, Err(HostFault::Origin), "{origin}");
+        }
+        assert_eq!(check(&allowed, "app.example.com", None), Err(HostFault::Host));
+    }
+
+    #[test]
+    fn whoever_allows_all_gets_all() {
+        let allowed = AllowedHosts::new().allow_any_host().allow_any_origin();
+        assert_eq!(check(&allowed, "???", Some("null")), Ok(()));
+        assert_eq!(allowed.check(None, Some(b"\xff")), Ok(()));
+        let pages = AllowedHosts::new().allow_any_origin();
+        assert_eq!(pages.check(None, Some(b"null")), Err(HostFault::Host));
+    }
+
+    #[test]
+    fn what_no_request_could_name_is_not_allowed() {
+        for host in ["", "*.example.com", "https://example.com", "example.com/", "a:b"] {
+            let refused = AllowedHosts::new().allow_host(host).map_err(|it| it.to_string());
+            assert!(refused.is_err_and(|text| text.contains("is no host")), "{host}");
+        }
+        for origin in ["example.com", "https://example.com/", "null", "*", "file:///x"] {
+            let refused = AllowedHosts::new().allow_origin(origin);
+            assert_eq!(refused, Err(InvalidAllowedHost::Origin(origin.into())));
+        }
+    }
+}
