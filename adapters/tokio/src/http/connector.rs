@@ -35,7 +35,8 @@ const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 /// not wait for one another: over HTTP/1.1 each has a connection to itself, over HTTP/2 each has a
 /// stream, as many as the server allows. It follows no redirect, keeps no cookie, decodes nothing.
 ///
-/// The head of a response has at most 64 KiB and, over HTTP/1.1, 100 fields.
+/// The head of a response has at most 64 KiB. Over HTTP/1.1 it has at most 100 fields, and is refused
+/// at 128 KiB for certain, since it is read in pieces that large.
 #[derive(Clone)]
 pub struct Connector {
     client: legacy::Client<Dialer, Full<Bytes>>,
@@ -56,7 +57,6 @@ impl Connector {
     }
 
     /// One that differs from [`new`](Self::new).
-    #[must_use]
     pub fn builder() -> ConnectorBuilder {
         ConnectorBuilder {
             roots: Vec::new(),

@@ -205,7 +205,7 @@ fn with_port(uri: &Uri) -> Uri {
 }
 
 fn port(uri: &Uri) -> u16 {
-    uri.port_u16().unwrap_or(match uri.scheme_str() {
+    uri.port_u16().unwrap_or_else(|| match uri.scheme_str() {
         Some("https") => 443,
         Some("socks5" | "socks5h") => 1080,
         _ => 80,

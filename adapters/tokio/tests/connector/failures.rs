@@ -8,7 +8,7 @@ use mcp_sansio_tokio::{Connector, ConnectorError};
 use tokio::io::AsyncWriteExt;
 
 use crate::certificate::Certificate;
-use crate::origin::{builder, connector, get, listen, read_head, within};
+use crate::origin::{builder, connector, get, listen, read_request, within};
 
 async fn failure(connector: &Connector, url: impl AsRef<str>) -> ConnectorError {
     within(connector.send(get(url))).await.unwrap_err()
@@ -19,7 +19,7 @@ async fn answered(bytes: &'static [u8]) -> ConnectorError {
     let (listener, address) = listen().await;
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         stream.write_all(bytes).await.unwrap();
     });
     match within(connector().send(get(format!("http://{address}/")))).await {
@@ -115,7 +115,7 @@ async fn the_answer_is_not_http() {
 
 #[tokio::test]
 async fn the_head_is_beyond_the_limit() {
-    let large = [b"HTTP/1.1 200 OK\r\nx-large: ", &[b'x'; 70 << 10][..], b"\r\n\r\n"].concat();
+    let large = [b"HTTP/1.1 200 OK\r\nx-large: ", &[b'x'; 200 << 10][..], b"\r\n\r\n"].concat();
     let error = answered(large.leak()).await;
     assert!(matches!(error, ConnectorError::Protocol { .. }), "{error:?}");
 }

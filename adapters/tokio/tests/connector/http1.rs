@@ -4,7 +4,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::oneshot;
 
 use crate::certificate::Certificate;
-use crate::origin::{builder, closed, connector, get, listen, read_all, read_head, within};
+use crate::origin::{builder, closed, connector, get, listen, read_all, read_request, within};
 
 #[tokio::test]
 async fn a_connection_is_used_again() {
@@ -13,7 +13,7 @@ async fn a_connection_is_used_again() {
         let (mut stream, _) = listener.accept().await.unwrap();
         // The second request is waited for on the same connection.
         for _ in 0..2 {
-            let head = read_head(&mut stream).await.unwrap();
+            let head = read_request(&mut stream).await.unwrap();
             assert!(head.starts_with("POST /mcp HTTP/1.1\r\n"), "{head}");
             assert!(head.contains(&format!("host: {address}\r\n")), "{head}");
             assert!(head.ends_with("\r\n\r\nhello"), "{head}");
@@ -42,7 +42,7 @@ async fn a_connection_at_rest_for_too_long_is_closed() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
         closed(stream).await;
     });
@@ -62,7 +62,7 @@ async fn exchanges_do_not_wait_for_one_another() {
         let mut waiting = Vec::new();
         while waiting.len() < COUNT {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let head = read_head(&mut stream).await.unwrap();
+            let head = read_request(&mut stream).await.unwrap();
             waiting.push((stream, head));
         }
         // All are there before any has an answer; the last is answered first.
@@ -92,7 +92,7 @@ async fn a_body_is_streamed_chunk_by_chunk() {
     let (seen, first_seen) = oneshot::channel::<()>();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head).await.unwrap();
         stream.write_all(b"5\r\nfirst\r\n").await.unwrap();
@@ -118,7 +118,7 @@ async fn a_body_that_is_dropped_closes_the_connection() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         let answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
         stream.write_all(answer).await.unwrap();
         closed(stream).await;
@@ -140,7 +140,7 @@ async fn an_exchange_that_is_dropped_before_the_head_closes_the_connection() {
     let (arrived, request_arrived) = oneshot::channel::<()>();
     let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         arrived.send(()).unwrap();
         closed(stream).await;
     });
@@ -160,11 +160,11 @@ async fn no_redirect_is_followed() {
     let (listener, address) = listen().await;
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         let answer = b"HTTP/1.1 307 Temporary Redirect\r\nlocation: /there\r\n\
                        content-length: 0\r\n\r\n";
         stream.write_all(answer).await.unwrap();
-        assert_eq!(read_head(&mut stream).await, None);
+        assert_eq!(read_request(&mut stream).await, None);
     });
     within(async {
         let response = connector().send(get(format!("http://{address}/here"))).await.unwrap();
@@ -182,7 +182,7 @@ async fn a_secure_server_without_http_2_is_spoken_to_in_http_1() {
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         let mut stream = acceptor.accept(stream).await.unwrap();
-        let head = read_head(&mut stream).await.unwrap();
+        let head = read_request(&mut stream).await.unwrap();
         assert!(head.starts_with("GET / HTTP/1.1\r\n"), "{head}");
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
         closed(stream).await;

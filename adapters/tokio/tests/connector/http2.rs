@@ -53,6 +53,38 @@ async fn it_is_agreed_on_in_the_tls_handshake() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exchanges_that_begin_before_it_is_agreed_on_all_succeed() {
+    let certificate = Certificate::new();
+    let (listener, address) = listen().await;
+    let acceptor = certificate.acceptor(&[b"h2"]);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                // The client may find that it needs no second connection.
+                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+                while let Some(Ok((request, respond))) = connection.accept().await {
+                    answer(respond, request.uri().path().to_owned());
+                }
+            });
+        }
+    });
+    let connector = builder().root_certificate(certificate.der).build().unwrap();
+    within(async {
+        let exchanges: Vec<_> = (0..20)
+            .map(|i| tokio::spawn(connector.send(get(format!("https://{address}/{i}")))))
+            .collect();
+        for (i, exchange) in exchanges.into_iter().enumerate() {
+            let response = exchange.await.unwrap().unwrap();
+            assert_eq!(read_all(response.into_body()).await, format!("/{i}"));
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn exchanges_share_a_connection_and_do_not_wait_for_one_another() {
     const COUNT: usize = 50;

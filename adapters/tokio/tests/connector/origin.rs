@@ -35,15 +35,20 @@ pub(crate) fn get(url: impl AsRef<str>) -> Request<Bytes> {
     Request::get(url.as_ref()).body(Bytes::new()).unwrap()
 }
 
-/// Reads up to the empty line after the fields; with what of the body came along.
-pub(crate) async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
-    let mut head = Vec::new();
-    while !head.windows(4).any(|window| window == b"\r\n\r\n") {
-        if stream.read_buf(&mut head).await.ok()? == 0 {
+/// Reads a request: its head, and its body if it has a length.
+pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+    let mut request = Vec::with_capacity(4096);
+    loop {
+        if stream.read_buf(&mut request).await.ok()? == 0 {
             return None;
         }
+        let text = String::from_utf8(request.clone()).unwrap();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+            return Some(text);
+        }
     }
-    Some(String::from_utf8(head).unwrap())
 }
 
 pub(crate) async fn read_all(mut body: ResponseBody) -> String {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirec
 use tokio::net::TcpStream;
 
 use crate::certificate::Certificate;
-use crate::origin::{builder, closed, get, listen, read_all, read_head, within};
+use crate::origin::{builder, closed, get, listen, read_all, read_request, within};
 
 /// Takes one connection and answers its requests with `ok`; gives back the first one's head.
 async fn origin(certificate: Option<&Certificate>) -> (SocketAddr, Head) {
@@ -26,7 +26,7 @@ async fn origin(certificate: Option<&Certificate>) -> (SocketAddr, Head) {
 type Head = tokio::task::JoinHandle<String>;
 
 async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> String {
-    let head = read_head(&mut stream).await.unwrap();
+    let head = read_request(&mut stream).await.unwrap();
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
     tokio::spawn(closed(stream));
     head
@@ -51,7 +51,7 @@ async fn pass_on(
     mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     origin: SocketAddr,
 ) -> String {
-    let head = read_head(&mut stream).await.unwrap();
+    let head = read_request(&mut stream).await.unwrap();
     if !head.starts_with("CONNECT ") {
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nby proxy!").await.unwrap();
         tokio::spawn(closed(stream));
@@ -184,7 +184,7 @@ async fn a_proxy_that_refuses_or_is_gone_is_named_without_its_password() {
     let (listener, refusing) = listen().await;
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        read_head(&mut stream).await.unwrap();
+        read_request(&mut stream).await.unwrap();
         let answer = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n";
         stream.write_all(answer).await.unwrap();
         closed(stream).await;
