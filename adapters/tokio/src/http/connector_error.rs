@@ -61,7 +61,8 @@ pub enum ConnectorError {
         /// What is wrong.
         reason: String,
     },
-    /// The connection was lost, or the server broke off the exchange.
+    /// The connection was lost, or the server broke off the exchange. With TLS 1.3 this is also how a
+    /// server refuses a client's certificate: it says so after the handshake.
     #[error("the connection was lost: {reason}")]
     Lost {
         /// What is known of it.

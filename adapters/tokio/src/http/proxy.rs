@@ -48,6 +48,9 @@ impl Proxy {
     /// Servers on this machine (`localhost`, names under it, 127.0.0.0/8, `::1`) never have one: a
     /// proxy elsewhere would look for them on its own machine. Within CGI (`REQUEST_METHOD` is
     /// set) nothing has one, since `HTTP_PROXY` may come from a request's header.
+    ///
+    /// As with other programs, a value that is not the URL of a proxy counts as none; one of SOCKS 4
+    /// makes each exchange fail.
     #[must_use]
     pub fn from_env() -> Self {
         Self { rule: Rule::Environment(Arc::new(Matcher::from_env())) }
