@@ -18,10 +18,13 @@ pub mod framing;
 pub mod fuzzing;
 #[cfg(target_has_atomic = "ptr")]
 pub mod handler;
+#[cfg(feature = "http")]
+pub mod http;
 mod instant;
 pub mod jsonrpc;
 pub mod peer;
 pub mod protocol;
+mod shared;
 
 pub use instant::Instant;
 pub use protocol::revision::{Era, Revision, Revisions};

@@ -115,7 +115,7 @@ impl<K: Kind> ClientEndpoint<K> {
     // ------------------------------------------------------------------ calls
 
     fn pending(&self, handle: CallHandle) -> Option<Arc<Pending>> {
-        let (known, pending) = self.calls.get(handle.0.slot as usize)?.as_ref()?;
+        let (known, pending) = self.calls.get(handle.key.slot as usize)?.as_ref()?;
         (*known == handle).then(|| Arc::clone(pending))
     }
 
@@ -123,7 +123,7 @@ impl<K: Kind> ClientEndpoint<K> {
         match started {
             Ok(handle) => {
                 pending.set_handle(handle);
-                let place = handle.0.slot as usize;
+                let place = handle.key.slot as usize;
                 if self.calls.len() <= place {
                     self.calls.resize_with(place + 1, || None);
                 }
@@ -136,7 +136,7 @@ impl<K: Kind> ClientEndpoint<K> {
 
     fn ended(&mut self, ended: Ended<'_>) {
         let Some(pending) = self.pending(ended.call) else { return };
-        self.calls[ended.call.0.slot as usize] = None;
+        self.calls[ended.call.key.slot as usize] = None;
         let outcome = match ended.outcome {
             Ok(result) => Ok(result.into_owned()),
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
@@ -184,7 +184,7 @@ impl<K: Kind> ClientEndpoint<K> {
         };
         let place = self.inputs.insert(input.handle);
         let request = Request {
-            handle: RequestHandle(place),
+            handle: RequestHandle::of(place),
             method: MethodName::Known(input.method),
             params: input.params,
             revision: input.revision,

@@ -111,7 +111,7 @@ impl<K: Kind> ServerEndpoint<K> {
             Event::Request(request) => self.call(request, now),
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
-                    self.tasks.cancel(handle.0.slot);
+                    self.tasks.cancel(handle.key.slot);
                 }
             }
             // After the end of input answers still leave: a client may close its output and read
@@ -148,7 +148,7 @@ impl<K: Kind> ServerEndpoint<K> {
                 self.finish(request, tool, outcome, now);
             }
             Step::Running(task) => {
-                let place = request.handle.0.slot;
+                let place = request.handle.key.slot;
                 let kept = Kept { request: keep(request), tool };
                 if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);

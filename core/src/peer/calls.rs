@@ -10,7 +10,7 @@ use crate::protocol::{LoggingLevel, Method};
 
 use super::deadlines::Deadlines;
 use super::limits::Limits;
-use super::outbox::Mark;
+use super::outbox::{Channel, Mark};
 use super::slab::{Key, Slab};
 
 /// The requests that this side sent and that are not ended.
@@ -31,6 +31,8 @@ pub(super) struct Call {
     /// `None` for a method outside the table.
     pub(super) method: Option<Method>,
     pub(super) purpose: Purpose,
+    /// The way that it took, and that its cancellation takes.
+    pub(super) channel: Channel,
     pub(super) timing: Timing,
     /// Where in the transmit queue its request ends.
     pub(super) written: Mark,
@@ -251,6 +253,7 @@ mod tests {
             id,
             method: None,
             purpose: Purpose::Application,
+            channel: Channel::UNSOLICITED,
             timing,
             written: Outbox::default().mark(),
             wants_progress: true,

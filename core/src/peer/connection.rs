@@ -20,7 +20,7 @@ use super::event::{
 };
 use super::limits::{Limits, Timeouts};
 use super::metadata::text;
-use super::outbox::{Lane, Outbox};
+use super::outbox::{Channel, Lane, Outbox, Part, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::{Policy, Reaction};
 use super::requests::Requests;
@@ -40,6 +40,8 @@ pub(super) struct Connection {
     pub(super) calls: Calls,
     pub(super) requests: Requests,
     pub(super) closed: Option<CloseReason>,
+    /// Calls are given up by closing their way, not by a notification.
+    pub(super) cancels_by_abort: bool,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
 }
@@ -50,6 +52,7 @@ impl Connection {
         limits: Limits,
         timeouts: Timeouts,
         policy: Policy,
+        outbox: Outbox,
         seed: u64,
     ) -> Self {
         Self {
@@ -57,11 +60,12 @@ impl Connection {
             limits,
             timeouts,
             policy,
-            outbox: Outbox::default(),
+            outbox,
             events: VecDeque::new(),
             calls: Calls::new(seed),
             requests: Requests::new(seed),
             closed: None,
+            cancels_by_abort: false,
             keep_alive_due: None,
             keep_alive_failures: 0,
         }
@@ -136,11 +140,12 @@ impl Connection {
         &mut self,
         malformed: &Malformed,
         revision: Option<Revision>,
+        channel: Channel,
     ) -> Flow<'f> {
         if self.role == Side::Server
             && let Some(error) = malformed.answer()
         {
-            self.answer_unread(malformed.id.as_ref(), &error, revision);
+            self.answer_unread(malformed.id.as_ref(), &error, revision, channel);
         }
         self.violation(self.policy.malformed, Violation::Malformed(malformed.reason))
     }
@@ -169,7 +174,7 @@ impl Connection {
         if self.role == Side::Server {
             let message = alloc::string::ToString::to_string(&violation);
             let error = ErrorObject::new(ErrorCode::PARSE_ERROR, message);
-            self.answer_unread(None, &error, revision);
+            self.answer_unread(None, &error, revision, Channel::UNSOLICITED);
         }
         self.violation(self.policy.malformed, violation)
     }
@@ -180,8 +185,12 @@ impl Connection {
         id: Option<&RequestId>,
         error: &ErrorObject<'_>,
         revision: Option<Revision>,
+        channel: Channel,
     ) {
-        self.outbox.push(Lane::Bulk, |out| write_error_unread(out, id, error, revision));
+        let part = Part::Answer(Verdict::Refused(error.code));
+        self.outbox.push(Lane::Bulk, channel, part, |out| {
+            write_error_unread(out, id, error, revision);
+        });
     }
 
     // ------------------------------------------------------------------ calls of this side
@@ -194,7 +203,7 @@ impl Connection {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<Key, CallError> {
-        let Outgoing { method, purpose, parts, repeatable } = outgoing;
+        let Outgoing { method, purpose, parts, repeatable, channel } = outgoing;
         self.check_open()?;
         if self.calls.len() >= self.limits.calls_in_flight_max {
             return Err(CallError::TooManyCalls { limit: self.limits.calls_in_flight_max });
@@ -206,11 +215,11 @@ impl Connection {
         let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
         let repeat = if repeatable {
             let params = params.to_shared_json()?;
-            write_call(&mut self.outbox, id, method, &params, parts)?;
+            write_call(&mut self.outbox, channel, id, method, &params, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
             Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0, round: None })
         } else {
-            write_call(&mut self.outbox, id, method, params, parts)?;
+            write_call(&mut self.outbox, channel, id, method, params, parts)?;
             None
         };
         let timing = self.timing(options, now);
@@ -221,6 +230,7 @@ impl Connection {
                 MethodName::Other(_) => None,
             },
             purpose,
+            channel,
             timing,
             written: self.outbox.mark(),
             wants_progress: options.progress,
@@ -258,7 +268,7 @@ impl Connection {
             extra(out)?;
             close_object_with(out, &repeat.params)
         };
-        write_call(outbox, id, &MethodName::Known(method), &params, parts)?;
+        write_call(outbox, call.channel, id, &MethodName::Known(method), &params, parts)?;
         self.calls.reissue(key, id, self.outbox.mark(), now);
         Ok(())
     }
@@ -282,7 +292,8 @@ impl Connection {
 
     /// Ends a call of the application with something that the machine found out by itself.
     pub(super) fn end_call(&mut self, key: Key, failure: Failure<'static>) {
-        self.events.push_back(Event::Ended(Ended { call: CallHandle(key), outcome: Err(failure) }));
+        self.events
+            .push_back(Event::Ended(Ended { call: CallHandle::of(key), outcome: Err(failure) }));
     }
 
     /// Gives a call up: its late answer is expected and the other side is told.
@@ -290,6 +301,11 @@ impl Connection {
     // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
         self.calls.bury(call.id, &self.limits, now);
+        if self.cancels_by_abort {
+            // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
+            self.outbox.post(call.channel, Part::Abort(call.id));
+            return;
+        }
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
         if call.method == Some(Method::Initialize) {
             return;
@@ -298,10 +314,16 @@ impl Connection {
         // It hurries past bulk, but never past the request that it cancels.
         let departed = self.outbox.has_departed(call.written);
         let lane = if departed { Lane::Control } else { Lane::Bulk };
-        self.write_cancelled(lane, |out| write_integer(out, id), reason);
+        self.write_cancelled(lane, call.channel, |out| write_integer(out, id), reason);
     }
 
-    pub(super) fn write_cancelled(&mut self, lane: Lane, id: impl Fn(&mut Vec<u8>), reason: &str) {
+    pub(super) fn write_cancelled(
+        &mut self,
+        lane: Lane,
+        channel: Channel,
+        id: impl Fn(&mut Vec<u8>),
+        reason: &str,
+    ) {
         let params = |out: &mut Vec<u8>| {
             out.extend_from_slice(br#"{"requestId":"#);
             id(out);
@@ -312,7 +334,7 @@ impl Connection {
             out.push(b'}');
             Ok(())
         };
-        let written = self.outbox.try_push(lane, |out| {
+        let written = self.outbox.try_push(lane, channel, Part::Message, |out| {
             write_notification(out, Method::Cancelled.as_str(), Some(&params))
         });
         debug_assert!(written.is_ok(), "ids and strings are always JSON");
@@ -348,7 +370,7 @@ impl Connection {
         }
         call.last_progress = Some(progress);
         self.calls.extend(key, now);
-        let call = CallHandle(key);
+        let call = CallHandle::of(key);
         Ok(Some(Event::Progress(Progress { call, progress, total, message })))
     }
 

@@ -17,7 +17,17 @@ macro_rules! handles {
             ///
             /// Never used again for another one, so an old handle is recognised as such.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub struct $name(pub(crate) Key);
+            pub struct $name {
+                pub(crate) key: Key,
+                /// Whose it is, where one machine serves many connections.
+                pub(crate) connection: Key,
+            }
+
+            impl $name {
+                pub(crate) const fn of(key: Key) -> Self {
+                    Self { key, connection: Key::NONE }
+                }
+            }
         )*
     };
 }

@@ -1,13 +1,21 @@
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What waits to be sent on a byte stream: whole lines, in order within each of two lanes.
+use crate::jsonrpc::ErrorCode;
+
+/// What waits to be sent. On a byte stream: whole lines, in order within each of two lanes.
 ///
 /// The control lane (cancellations, answers to pings) overtakes the bulk lane, never inside a
 /// line, so that it is not stuck behind megabytes of results.
+///
+/// A binding with a way of its own for each request makes it an outbox [of
+/// posts](Outbox::of_posts): single messages, in order, each with the channel that it belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     bulk: Queue,
     control: Queue,
+    /// The messages in the bulk queue one by one, where they are taken one by one.
+    posts: Option<VecDeque<Post>>,
     /// The chunk that is on its way out; the other lane waits until it has gone.
     sending: Option<Sending>,
     /// The lane of the last chunk.
@@ -19,6 +27,48 @@ pub(crate) struct Outbox {
 /// A place in the bulk lane: the end of the message that was queued last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(u64);
+
+/// The way that a message takes, for bindings with more than one: that of the request which it
+/// answers or on whose behalf it is sent. A byte stream has one way and ignores this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Channel(pub(crate) u32);
+
+impl Channel {
+    /// The way of what belongs to no request.
+    pub(crate) const UNSOLICITED: Self = Self(u32::MAX);
+}
+
+/// One message of an outbox of posts, or the news that none will come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Post {
+    pub(crate) channel: Channel,
+    pub(crate) part: Part,
+    length: usize,
+}
+
+/// What a post is to its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A request or a notification of this side.
+    Message,
+    /// The answer to what came on the channel: the last message on it.
+    Answer(Verdict),
+    /// No message: what came on the channel gets no answer, as it was cancelled.
+    Withdrawn,
+    /// No message: the request with this id is given up, in an era that says so by closing its way.
+    Abort(i64),
+}
+
+/// What an answer says, for bindings that say it a second time in terms of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A result, or a batch of answers.
+    Result,
+    /// An error of whoever worked on the request.
+    Failed(ErrorCode),
+    /// The request was not let through: malformed, of an unknown method, beyond the gate.
+    Refused(ErrorCode),
+}
 
 /// Which line of traffic a message belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,38 +101,93 @@ const CHUNK: usize = 64 * 1024;
 const RETAINED: usize = 256 * 1024;
 
 impl Outbox {
+    /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
+    pub(crate) fn of_posts() -> Self {
+        Self { posts: Some(VecDeque::new()), ..Self::default() }
+    }
+
     /// Appends one message: `write` writes its JSON, on one line.
     // MCP 2026-07-28 basic/transports/stdio#stdio [STDIO-001]: messages are delimited by newlines.
-    pub(crate) fn push<T>(&mut self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        let bytes = &mut self.queue(lane).bytes;
-        let before = bytes.len();
-        let written = write(bytes);
-        bytes.push(b'\n');
-        let length = bytes.len() - before;
-        self.count(lane, length);
-        written
+    pub(crate) fn push(
+        &mut self,
+        lane: Lane,
+        channel: Channel,
+        part: Part,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let written = self.try_push(lane, channel, part, |out| {
+            write(out);
+            Ok::<(), core::convert::Infallible>(())
+        });
+        match written {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
     }
 
     /// Appends one message, or nothing if `write` fails.
     pub(crate) fn try_push<E>(
         &mut self,
         lane: Lane,
+        channel: Channel,
+        part: Part,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
+        let lane = if self.posts.is_some() { Lane::Bulk } else { lane };
+        let whole_lines = self.posts.is_none();
         let bytes = &mut self.queue(lane).bytes;
-        let length = bytes.len();
-        match write(bytes) {
-            Ok(()) => {
-                bytes.push(b'\n');
-                let length = bytes.len() - length;
-                self.count(lane, length);
-                Ok(())
-            }
-            Err(error) => {
-                bytes.truncate(length);
-                Err(error)
-            }
+        let before = bytes.len();
+        if let Err(error) = write(bytes) {
+            bytes.truncate(before);
+            return Err(error);
         }
+        if whole_lines {
+            bytes.push(b'\n');
+        }
+        let length = bytes.len() - before;
+        if let Some(posts) = &mut self.posts {
+            posts.push_back(Post { channel, part, length });
+        }
+        self.count(lane, length);
+        Ok(())
+    }
+
+    /// Says something of a channel without a message. On a byte stream there is nothing to say.
+    pub(crate) fn post(&mut self, channel: Channel, part: Part) {
+        if let Some(posts) = &mut self.posts {
+            posts.push_back(Post { channel, part, length: 0 });
+        }
+    }
+
+    /// Whether messages are taken one by one.
+    pub(crate) const fn is_of_posts(&self) -> bool {
+        self.posts.is_some()
+    }
+
+    /// The next message, which stays until it is taken.
+    pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {
+        let post = *self.posts.as_ref()?.front()?;
+        Some((post, self.bulk.chunk(post.length)))
+    }
+
+    /// Takes the next message away, without its bytes.
+    pub(crate) fn skip_post(&mut self) {
+        if let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) {
+            self.bulk.advance(post.length);
+        }
+    }
+
+    /// Takes the next message away, with its bytes; copies nothing where it is the only one.
+    pub(crate) fn take_post(&mut self) -> Vec<u8> {
+        let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) else {
+            return Vec::new();
+        };
+        if self.bulk.head == 0 && self.bulk.bytes.len() == post.length {
+            return core::mem::take(&mut self.bulk.bytes);
+        }
+        let bytes = self.bulk.chunk(post.length).to_vec();
+        self.bulk.advance(post.length);
+        bytes
     }
 
     /// The end of what the bulk lane holds now.
@@ -214,10 +319,34 @@ impl Queue {
 mod tests {
     use super::*;
     use alloc::string::String;
-    use alloc::vec;
 
     fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
-        outbox.push(lane, |bytes| bytes.extend_from_slice(text.as_bytes()));
+        outbox.push(lane, Channel::UNSOLICITED, Part::Message, |bytes| {
+            bytes.extend_from_slice(text.as_bytes());
+        });
+    }
+
+    #[test]
+    fn posts_are_taken_one_by_one_with_the_channel_of_each() {
+        let mut outbox = Outbox::of_posts();
+        push(&mut outbox, Lane::Bulk, "one");
+        outbox.push(Lane::Control, Channel(7), Part::Answer(Verdict::Result), |bytes| {
+            bytes.extend_from_slice(b"two");
+        });
+        outbox.post(Channel(8), Part::Withdrawn);
+        let (post, bytes) = outbox.next_post().unwrap();
+        assert_eq!(
+            (post.channel, post.part, bytes),
+            (Channel::UNSOLICITED, Part::Message, &b"one"[..])
+        );
+        outbox.skip_post();
+        assert_eq!(outbox.next_post().unwrap().0.channel, Channel(7));
+        assert_eq!(outbox.take_post(), b"two");
+        let (post, bytes) = outbox.next_post().unwrap();
+        assert_eq!((post.part, bytes), (Part::Withdrawn, &b""[..]));
+        outbox.skip_post();
+        assert_eq!(outbox.next_post(), None);
+        assert_eq!(outbox.len(), 0);
     }
 
     fn poll(outbox: &mut Outbox) -> Option<String> {
@@ -289,7 +418,7 @@ mod tests {
     #[test]
     fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
         let mut outbox = Outbox::default();
-        let failed = outbox.try_push(Lane::Bulk, |bytes| {
+        let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, Part::Message, |bytes| {
             bytes.extend_from_slice(b"half");
             Err(())
         });
@@ -301,7 +430,7 @@ mod tests {
     #[test]
     fn memory_of_a_burst_is_given_back() {
         let mut outbox = Outbox::default();
-        outbox.push(Lane::Bulk, |bytes| bytes.extend_from_slice(&vec![b'x'; 2 * RETAINED]));
+        push(&mut outbox, Lane::Bulk, &"x".repeat(2 * RETAINED));
         outbox.poll();
         outbox.poll();
         assert!(outbox.bulk.bytes.capacity() <= RETAINED);

@@ -12,7 +12,7 @@ use crate::protocol::LoggingLevel;
 use super::calls::Purpose;
 use super::event::MethodName;
 use super::metadata;
-use super::outbox::{Lane, Outbox};
+use super::outbox::{Channel, Lane, Outbox, Part};
 
 /// How one call is made: its time, its progress, its metadata.
 ///
@@ -91,24 +91,32 @@ pub(super) struct Outgoing<'a> {
     pub(super) parts: MetaParts<'a>,
     /// A further round may have to send it again.
     pub(super) repeatable: bool,
+    pub(super) channel: Channel,
 }
 
 impl<'a> Outgoing<'a> {
     pub(super) fn new(method: &'a MethodName<'a>, purpose: Purpose) -> Self {
-        Self { method, purpose, parts: MetaParts::default(), repeatable: false }
+        Self {
+            method,
+            purpose,
+            parts: MetaParts::default(),
+            repeatable: false,
+            channel: Channel::UNSOLICITED,
+        }
     }
 }
 
 /// Writes a request: `_meta` first, where there is any, then the parameters.
 pub(super) fn write_call(
     outbox: &mut Outbox,
+    channel: Channel,
     id: i64,
     method: &MethodName<'_>,
     params: &impl WriteJson,
     parts: MetaParts<'_>,
 ) -> Result<(), WriteError> {
     let id = RequestId::Number(id);
-    outbox.try_push(Lane::Bulk, |out| {
+    outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
         if parts.is_empty() {
             return write_request(out, &id, method.as_str(), Some(params));
         }

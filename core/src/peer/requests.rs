@@ -5,6 +5,7 @@ use crate::jsonrpc::RequestId;
 use crate::protocol::{Capabilities, LoggingLevel, Method, SubscriptionFilter};
 use crate::{Instant, Revision};
 
+use super::outbox::Channel;
 use super::slab::{Key, Slab};
 
 /// The requests of the other side that are not answered yet.
@@ -26,10 +27,25 @@ pub(super) struct InFlight {
     /// The least level of log messages that the request asks for.
     // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007]
     pub(super) log_level: Option<LoggingLevel>,
-    /// The batch that collects the answer.
-    pub(super) batch: Option<Key>,
+    pub(super) reply: ReplyTo,
     pub(super) work: Work,
     pub(super) rounds: u32,
+}
+
+/// Where the answer to a request goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplyTo {
+    /// The way on which the request came.
+    pub(super) channel: Channel,
+    /// The batch that collects the answer.
+    pub(super) batch: Option<Key>,
+}
+
+impl ReplyTo {
+    /// Onto the way of a request that is not part of a batch.
+    pub(super) const fn on(channel: Channel) -> Self {
+        Self { channel, batch: None }
+    }
 }
 
 /// Who works on a request.

@@ -7,6 +7,11 @@ pub(crate) struct Key {
     generation: u32,
 }
 
+impl Key {
+    /// Names no entry of any table.
+    pub(crate) const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
+}
+
 /// A table whose entries keep their place, and whose free places are used again.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {

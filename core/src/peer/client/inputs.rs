@@ -12,7 +12,7 @@ use crate::peer::error::AnswerError;
 use crate::peer::event::{
     CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
 };
-use crate::peer::outbox::Lane;
+use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
 use crate::peer::questions::not_offered;
 use crate::peer::slab::Key;
@@ -49,7 +49,7 @@ impl Client {
     ) -> Flow<'f> {
         let fail = |client: &mut Self, failure| {
             client.connection.calls.remove(key);
-            let call = CallHandle(key);
+            let call = CallHandle::of(key);
             Ok(Some(Event::Ended(Ended { call, outcome: Err(failure) })))
         };
         let (mut asked, mut state) = (None, None);
@@ -96,7 +96,7 @@ impl Client {
                 return fail(self, Failure::InvalidAnswer("a question that was not offered"));
             };
             let handle = InputHandle(InputSource::Round { call: key, round: number, index });
-            let call = Some(CallHandle(key));
+            let call = Some(CallHandle::of(key));
             inputs.push(Input { handle, method, params, revision, call });
             round.questions.push(Question { key: member.name().into_owned(), answer: None });
             round.waiting += 1;
@@ -143,7 +143,7 @@ impl Client {
         now: Instant,
     ) -> Result<(), AnswerError> {
         match input.0 {
-            InputSource::Request(key) => self.respond_with(RequestHandle(key), result),
+            InputSource::Request(key) => self.respond_with(RequestHandle::of(key), result),
             InputSource::Round { call, round, index } => {
                 let (key, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
                 let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
@@ -176,7 +176,7 @@ impl Client {
         error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
         match input.0 {
-            InputSource::Request(key) => self.reject(RequestHandle(key), error),
+            InputSource::Request(key) => self.reject(RequestHandle::of(key), error),
             InputSource::Round { call, round, index } => {
                 let (_, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
                 let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
@@ -206,10 +206,13 @@ impl Client {
         request: RequestHandle,
         result: &impl WriteJson,
     ) -> Result<(), AnswerError> {
-        let entry = self.connection.requests.get(request.0).ok_or(AnswerError::NotDue)?;
+        let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
         let id = entry.id.clone();
-        self.connection.outbox.try_push(Lane::Bulk, |out| write_result(out, &id, result))?;
-        self.connection.requests.remove(request.0);
+        let part = Part::Answer(Verdict::Result);
+        self.connection.outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, part, |out| {
+            write_result(out, &id, result)
+        })?;
+        self.connection.requests.remove(request.key);
         Ok(())
     }
 
@@ -224,7 +227,7 @@ impl Client {
         request: RequestHandle,
         error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
-        let entry = self.connection.requests.remove(request.0).ok_or(AnswerError::NotDue)?;
+        let entry = self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)?;
         self.refuse_request(&entry.id, &error_at(error, entry.revision));
         Ok(())
     }

@@ -23,7 +23,7 @@ use super::event::{
     CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
     OpeningFailure, Subject,
 };
-use super::outbox::Lane;
+use super::outbox::{Channel, Lane, Outbox, Part};
 use super::outgoing::{CallOptions, MetaParts, Outgoing};
 use super::slab::{Key, Slab};
 
@@ -130,7 +130,14 @@ impl Client {
             policy,
         } = options;
         let mut client = Self {
-            connection: Connection::new(Side::Client, limits, timeouts, policy, seed),
+            connection: Connection::new(
+                Side::Client,
+                limits,
+                timeouts,
+                policy,
+                Outbox::default(),
+                seed,
+            ),
             identity,
             revisions,
             capabilities,
@@ -281,13 +288,13 @@ impl Client {
     /// Gives up a call or ends a subscription: the server is told, and it ends with
     /// [`Failure::Cancelled`]. Nothing happens if it has ended already.
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
-        let Some(entry) = self.connection.calls.remove(call.0) else { return };
+        let Some(entry) = self.connection.calls.remove(call.key) else { return };
         if entry.purpose == Purpose::Waiting {
-            self.unsubscribe_resources(call.0, now);
+            self.unsubscribe_resources(call.key, now);
         } else if !self.drop_round(&entry) {
             self.connection.give_up(&entry, reason, now);
         }
-        self.connection.end_call(call.0, Failure::Cancelled);
+        self.connection.end_call(call.key, Failure::Cancelled);
     }
 
     /// Sends a notification, such as `notifications/roots/list_changed`.
@@ -298,9 +305,12 @@ impl Client {
     pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
         Connection::check_kind(method, Kind::Notification)?;
         self.check_gate(method)?;
-        self.connection.outbox.try_push(Lane::Bulk, |out| {
-            crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
-        })?;
+        self.connection.outbox.try_push(
+            Lane::Bulk,
+            Channel::UNSOLICITED,
+            Part::Message,
+            |out| crate::jsonrpc::write_notification(out, method.as_str(), Some(params)),
+        )?;
         Ok(())
     }
 
@@ -430,8 +440,8 @@ impl Client {
         };
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
         let repeatable = modern && may_repeat && offers_input(session.client);
-        let outgoing = Outgoing { method, purpose, parts, repeatable };
-        self.connection.start_call(outgoing, params, options, now).map(CallHandle)
+        let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }
 
     fn end(&mut self, reason: CloseReason) {

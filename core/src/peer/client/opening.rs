@@ -12,7 +12,7 @@ use crate::peer::event::{CloseReason, Event, MethodName, Opened, OpeningFailure}
 use crate::peer::metadata::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
 };
-use crate::peer::outbox::Lane;
+use crate::peer::outbox::{Channel, Lane, Part};
 use crate::peer::outgoing::{CallOptions, MetaParts, Outgoing};
 use crate::protocol::{At, Capabilities, InitializeParams, Method, Wire};
 use crate::{Era, Instant, Revision, Revisions};
@@ -291,7 +291,8 @@ impl Client {
             return Ok(None);
         };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
-        let written = self.connection.outbox.try_push(Lane::Bulk, |out| {
+        let channel = Channel::UNSOLICITED;
+        let written = self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
             write_notification(out, Method::Initialized.as_str(), crate::jsonrpc::NO_PARAMS)
         });
         debug_assert!(written.is_ok(), "a notification without parameters");

@@ -9,10 +9,10 @@ use crate::peer::event::{
     MethodName, Notification, Request, RequestHandle, Subject, Violation,
 };
 use crate::peer::metadata::{Metadata, text};
-use crate::peer::outbox::Lane;
+use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::questions::not_offered;
-use crate::peer::requests::{InFlight, ProgressOut, Work};
+use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
 use crate::peer::slab::Key;
 use crate::protocol::{Capability, Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
@@ -36,7 +36,11 @@ impl Client {
     pub(super) fn receive_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
         let revision = self.session.as_ref().map(|session| session.revision);
         if revision != Some(Revision::V2025_03_26) {
-            return self.connection.malformed(&Malformed::batch_refused(), revision);
+            return self.connection.malformed(
+                &Malformed::batch_refused(),
+                revision,
+                Channel::UNSOLICITED,
+            );
         }
         let mut first = None;
         for message in batch {
@@ -82,7 +86,7 @@ impl Client {
             }
         }
         let revision = self.session.as_ref().map(|session| session.revision);
-        self.connection.malformed(malformed, revision)
+        self.connection.malformed(malformed, revision, Channel::UNSOLICITED)
     }
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
@@ -187,7 +191,8 @@ impl Client {
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
         if known == Some(Method::Ping) {
-            self.connection.outbox.push(Lane::Control, |out| {
+            let part = Part::Answer(Verdict::Result);
+            self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, |out| {
                 let written = crate::jsonrpc::write_result(out, &id, &RawJson::EMPTY_OBJECT);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
             });
@@ -264,7 +269,7 @@ impl Client {
             capabilities,
             progress: token.map(ProgressOut::new),
             log_level: None,
-            batch: None,
+            reply: ReplyTo::on(Channel::UNSOLICITED),
             work: Work::Application,
             rounds: 0,
         });
@@ -281,7 +286,7 @@ impl Client {
                 call: None,
             }),
             _ => Event::Request(Request {
-                handle: RequestHandle(key),
+                handle: RequestHandle::of(key),
                 method,
                 params,
                 revision,
@@ -293,7 +298,10 @@ impl Client {
     }
 
     pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
-        self.connection.outbox.push(Lane::Bulk, |out| write_error(out, Some(id), error));
+        let part = Part::Answer(Verdict::Failed(error.code));
+        self.connection.outbox.push(Lane::Bulk, Channel::UNSOLICITED, part, |out| {
+            write_error(out, Some(id), error);
+        });
     }
 
     // ------------------------------------------------------------------ notifications
@@ -368,7 +376,7 @@ impl Client {
         let subject = if input {
             Subject::Input(InputHandle(InputSource::Request(key)))
         } else {
-            Subject::Request(RequestHandle(key))
+            Subject::Request(RequestHandle::of(key))
         };
         Some(Event::Cancelled(Cancelled { subject, reason }))
     }
@@ -404,5 +412,5 @@ fn cancellation<'f>(
 }
 
 fn ended<'f>(key: Key, outcome: Result<RawJson<'f>, Failure<'f>>) -> Event<'f> {
-    Event::Ended(Ended { call: CallHandle(key), outcome })
+    Event::Ended(Ended { call: CallHandle::of(key), outcome })
 }

@@ -6,6 +6,7 @@ use crate::peer::calls::{Call, Purpose, Timing};
 use crate::peer::error::CallError;
 use crate::peer::event::{CallHandle, Event, MethodName, Subscribed};
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
+use crate::peer::outbox::Channel;
 use crate::peer::outgoing::CallOptions;
 use crate::peer::slab::Key;
 use crate::protocol::{At, Capability, Method, SubscriptionFilter};
@@ -71,6 +72,7 @@ impl Client {
                 id,
                 method: None,
                 purpose: Purpose::Waiting,
+                channel: Channel::UNSOLICITED,
                 timing: Timing::NEVER,
                 written: self.connection.outbox.mark(),
                 wants_progress: false,
@@ -92,7 +94,7 @@ impl Client {
         self.subscriptions.push((key, Legacy { filter: filter.clone(), uris, waiting }));
         if waiting == 0 {
             self.subscribed(key);
-            return Ok(CallHandle(key));
+            return Ok(CallHandle::of(key));
         }
         for (uri, index) in wanted.iter().zip(0..) {
             let purpose = Purpose::SubscribeResource { subscription: key, index };
@@ -101,7 +103,7 @@ impl Client {
                 self.resource_subscribed(key, index, false);
             }
         }
-        Ok(CallHandle(key))
+        Ok(CallHandle::of(key))
     }
 
     fn send_uri(
@@ -154,7 +156,7 @@ impl Client {
             .map(|(uri, _)| uri.clone())
             .collect();
         honoured.resource_subscriptions = (!uris.is_empty()).then_some(uris);
-        let subscription = CallHandle(key);
+        let subscription = CallHandle::of(key);
         let event = Event::Subscribed(Subscribed { subscription, honoured });
         self.connection.events.push_back(event);
     }
@@ -206,7 +208,7 @@ impl Client {
             _ => false,
         };
         let found = self.subscriptions.iter().find(|(_, legacy)| wants(&legacy.filter));
-        found.map(|(key, _)| CallHandle(*key))
+        found.map(|(key, _)| CallHandle::of(*key))
     }
 
     fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {
@@ -216,6 +218,6 @@ impl Client {
         };
         let key = self.connection.calls.by_id(id)?;
         let call = self.connection.calls.get(key)?;
-        (call.purpose == Purpose::Listen).then_some(CallHandle(key))
+        (call.purpose == Purpose::Listen).then_some(CallHandle::of(key))
     }
 }

@@ -9,10 +9,10 @@ use crate::jsonrpc::{
 use crate::peer::connection::error_at;
 use crate::peer::error::AnswerError;
 use crate::peer::event::RequestHandle;
-use crate::peer::outbox::Lane;
-use crate::peer::requests::{InFlight, Work};
-use crate::peer::slab::Key;
+use crate::peer::outbox::{Channel, Lane, Part, Verdict};
+use crate::peer::requests::{InFlight, ReplyTo, Work};
 use crate::protocol::{At, CacheHints, LoggingLevel, Method, Wire};
+use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
 use super::Server;
@@ -48,8 +48,8 @@ impl Server {
         result: &impl WriteJson,
     ) -> Result<(), AnswerError> {
         let entry = self.take_request(request)?;
-        let InFlight { id, method, revision, batch, .. } = entry;
-        self.finish_answer(&id, method, revision, batch, result).map_err(AnswerError::from)
+        let InFlight { id, method, revision, reply, .. } = entry;
+        self.finish_answer(&id, method, revision, reply, result).map_err(AnswerError::from)
     }
 
     /// Answers a request with an error. Codes that the request's revision does not have become
@@ -65,7 +65,7 @@ impl Server {
     ) -> Result<(), AnswerError> {
         let entry = self.take_request(request)?;
         let error = error_at(error, entry.revision);
-        self.answer_error(&entry.id, &error, entry.batch);
+        self.answer_error(&entry.id, &error, entry.reply);
         Ok(())
     }
 
@@ -84,8 +84,8 @@ impl Server {
         now: Instant,
     ) {
         let per_second = self.connection.limits.progress_per_second_max;
-        let Some(entry) = self.connection.requests.get_mut(request.0) else { return };
-        let revision = entry.revision;
+        let Some(entry) = self.connection.requests.get_mut(request.key) else { return };
+        let (revision, channel) = (entry.revision, entry.reply.channel);
         let Some(asked) = &mut entry.progress else { return };
         if !asked.admit(progress, per_second, now) {
             return;
@@ -108,7 +108,7 @@ impl Server {
             out.push(b'}');
             Ok(())
         };
-        let written = self.write_notification(Method::Progress, &params);
+        let written = self.write_notification(Method::Progress, channel, &params);
         debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
     }
 
@@ -127,12 +127,13 @@ impl Server {
         logger: Option<&str>,
         data: &D,
     ) -> Result<(), WriteError> {
-        let entry = request.and_then(|request| self.connection.requests.get(request.0));
+        let entry = request.and_then(|request| self.connection.requests.get(request.key));
         // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-009]: what is said for
         // a request goes nowhere else.
         if request.is_some() && entry.is_none() {
             return Ok(());
         }
+        let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
         let modern = entry.filter(|entry| entry.revision.era() == Era::Modern);
         let least = match (modern, &self.session) {
             // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007] [LOG-008]
@@ -161,16 +162,16 @@ impl Server {
             if !self.modern.contains(crate::protocol::Capability::Logging) {
                 return Ok(());
             }
-            self.write_notification(Method::Message, &params)
+            self.write_notification(Method::Message, channel, &params)
         } else {
-            self.notify_session(Method::Message, &params)
+            self.notify_session(Method::Message, channel, &params)
         }
     }
 
     // ------------------------------------------------------------------ shared by the parts
 
     fn revision_of(&self, request: RequestHandle) -> Result<Revision, AnswerError> {
-        let entry = self.connection.requests.get(request.0).ok_or(AnswerError::NotDue)?;
+        let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
         match entry.work {
             Work::Application => Ok(entry.revision),
             Work::Input { .. } | Work::Listening(_) => Err(AnswerError::NotDue),
@@ -179,7 +180,7 @@ impl Server {
 
     pub(super) fn take_request(&mut self, request: RequestHandle) -> Result<InFlight, AnswerError> {
         self.revision_of(request)?;
-        self.connection.requests.remove(request.0).ok_or(AnswerError::NotDue)
+        self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)
     }
 
     /// Writes the answer to a request that has left the table.
@@ -188,12 +189,12 @@ impl Server {
         id: &RequestId,
         method: Option<Method>,
         revision: Revision,
-        batch: Option<Key>,
+        reply: ReplyTo,
         result: &impl WriteJson,
     ) -> Result<(), WriteError> {
         let additions = (revision.era() == Era::Modern).then(|| Additions {
-            identity: &self.identity_meta,
-            cache: method.is_some_and(Method::is_cacheable).then_some(&self.cache),
+            identity: &self.profile.identity_meta,
+            cache: method.is_some_and(Method::is_cacheable).then_some(&self.profile.cache),
             revision,
         });
         let complete = |out: &mut Vec<u8>| {
@@ -204,16 +205,21 @@ impl Server {
                 None => Ok(()),
             }
         };
-        let written = match batch {
+        let written = match reply.batch {
             // The common case is written straight into the queue.
             None => {
-                self.connection.outbox.try_push(Lane::Bulk, |out| write_result(out, id, &complete))
+                let part = Part::Answer(Verdict::Result);
+                self.connection.outbox.try_push(Lane::Bulk, reply.channel, part, |out| {
+                    write_result(out, id, &complete)
+                })
             }
             Some(_) => {
                 let mut answer = Vec::new();
                 let written = write_result(&mut answer, id, &complete);
                 if written.is_ok() {
-                    self.write_answer(Lane::Bulk, batch, |out| out.extend_from_slice(&answer));
+                    self.write_answer(Lane::Bulk, reply, Verdict::Result, |out| {
+                        out.extend_from_slice(&answer);
+                    });
                 }
                 written
             }
@@ -221,7 +227,7 @@ impl Server {
         if written.is_err() {
             // The client waits for an answer: it gets one.
             let error = ErrorObject::internal("the result could not be written");
-            self.answer_error(id, &error, batch);
+            self.answer_error(id, &error, reply);
         }
         written
     }
@@ -232,41 +238,40 @@ impl Server {
             crate::peer::MethodName::Known(method) => Some(*method),
             crate::peer::MethodName::Other(_) => None,
         };
-        let (revision, batch) = (incoming.revision, incoming.batch);
+        let (revision, reply) = (incoming.revision, incoming.reply);
         // A failure has been answered with an internal error already.
-        let _answered = self.finish_answer(&incoming.id, method, revision, batch, result);
+        let _answered = self.finish_answer(&incoming.id, method, revision, reply, result);
     }
 
     pub(super) fn answer_typed<R: Serialize>(
         &mut self,
         id: &RequestId,
         result: &R,
-        batch: Option<Key>,
+        reply: ReplyTo,
     ) {
         let revision = Revision::LATEST_LEGACY;
-        let _answered = self.finish_answer(id, None, revision, batch, &Typed(result));
+        let _answered = self.finish_answer(id, None, revision, reply, &Typed(result));
     }
 
     /// The empty result of a legacy request.
-    pub(super) fn answer_empty(&mut self, id: &RequestId, batch: Option<Key>) {
-        self.write_answer(Lane::Bulk, batch, |out| write_empty(out, id));
+    pub(super) fn answer_empty(&mut self, id: &RequestId, reply: ReplyTo) {
+        self.write_answer(Lane::Bulk, reply, Verdict::Result, |out| write_empty(out, id));
     }
 
     // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
     // overtakes results that wait.
-    pub(super) fn answer_ping(&mut self, id: &RequestId, batch: Option<Key>) {
-        self.write_answer(Lane::Control, batch, |out| write_empty(out, id));
+    pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
+        self.write_answer(Lane::Control, reply, Verdict::Result, |out| write_empty(out, id));
     }
 
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {
-        // Taken out for the time, so that a page is written straight from its entries.
-        let catalog = core::mem::take(&mut self.catalog);
-        match catalog.list(method, &incoming.params, incoming.revision, &self.cache) {
+        // Held for the time, so that a page is written straight from its entries.
+        let catalog = Shared::clone(&self.catalog);
+        match catalog.list(method, &incoming.params, incoming.revision, &self.profile.cache) {
             Ok(page) => self.answer_by_machine(incoming, &page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
-            Err(error) => self.answer_error(&incoming.id, &error, incoming.batch),
+            Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
         }
-        self.catalog = catalog;
     }
 }
 

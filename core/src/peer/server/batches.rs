@@ -2,7 +2,8 @@ use alloc::vec::Vec;
 
 use crate::jsonrpc::{self, ErrorObject};
 use crate::peer::connection::{Flow, write_error_unread};
-use crate::peer::outbox::Lane;
+use crate::peer::outbox::{Channel, Lane, Part, Verdict};
+use crate::peer::requests::ReplyTo;
 use crate::peer::slab::Key;
 use crate::{Instant, Revision};
 
@@ -18,6 +19,7 @@ pub(super) struct Batch {
     waiting: usize,
     /// The answers so far, separated by commas.
     answers: Vec<u8>,
+    channel: Channel,
 }
 
 impl Server {
@@ -27,14 +29,20 @@ impl Server {
     pub(super) fn receive_batch<'f>(
         &mut self,
         batch: jsonrpc::Batch<'f>,
+        channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
         let revision = self.session.as_ref().map(Session::revision);
-        if revision.is_some_and(|revision| revision != BATCHES) || !self.revisions.contains(BATCHES)
+        if revision.is_some_and(|revision| revision != BATCHES)
+            || !self.profile.revisions.contains(BATCHES)
         {
-            return self.connection.malformed(&jsonrpc::Malformed::batch_refused(), revision);
+            return self.connection.malformed(
+                &jsonrpc::Malformed::batch_refused(),
+                revision,
+                channel,
+            );
         }
-        let key = self.batches.insert(Batch { waiting: 1, answers: Vec::new() });
+        let key = self.batches.insert(Batch { waiting: 1, answers: Vec::new(), channel });
         let mut first = None;
         for message in batch {
             let flow = match message {
@@ -44,7 +52,7 @@ impl Server {
                     {
                         batch.waiting += 1;
                     }
-                    self.receive(message, Some(key), now)
+                    self.receive(message, ReplyTo { channel, batch: Some(key) }, now)
                 }
                 Err(malformed) => {
                     if let Some(error) = malformed.answer() {
@@ -76,11 +84,14 @@ impl Server {
     pub(super) fn write_answer(
         &mut self,
         lane: Lane,
-        batch: Option<Key>,
+        reply: ReplyTo,
+        verdict: Verdict,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
-        match batch {
-            None => self.connection.outbox.push(lane, write),
+        match reply.batch {
+            None => {
+                self.connection.outbox.push(lane, reply.channel, Part::Answer(verdict), write);
+            }
             Some(key) => self.answer_in_batch(key, write),
         }
     }
@@ -95,6 +106,14 @@ impl Server {
         self.leave_batch(Some(key));
     }
 
+    /// A request needs no answer any more.
+    pub(super) fn withdraw(&mut self, reply: ReplyTo) {
+        match reply.batch {
+            None => self.connection.outbox.post(reply.channel, Part::Withdrawn),
+            batch => self.leave_batch(batch),
+        }
+    }
+
     /// One of a batch needs no answer any more. The last one sends what there is.
     pub(super) fn leave_batch(&mut self, batch: Option<Key>) {
         let Some(key) = batch else { return };
@@ -104,8 +123,11 @@ impl Server {
             return;
         }
         let Some(batch) = self.batches.remove(key) else { return };
-        if !batch.answers.is_empty() {
-            self.connection.outbox.push(Lane::Bulk, |out| {
+        if batch.answers.is_empty() {
+            self.connection.outbox.post(batch.channel, Part::Withdrawn);
+        } else {
+            let part = Part::Answer(Verdict::Result);
+            self.connection.outbox.push(Lane::Bulk, batch.channel, part, |out| {
                 out.push(b'[');
                 out.extend_from_slice(&batch.answers);
                 out.push(b']');
@@ -117,8 +139,24 @@ impl Server {
         &mut self,
         id: &jsonrpc::RequestId,
         error: &ErrorObject<'_>,
-        batch: Option<Key>,
+        reply: ReplyTo,
     ) {
-        self.write_answer(Lane::Bulk, batch, |out| jsonrpc::write_error(out, Some(id), error));
+        let verdict = Verdict::Failed(error.code);
+        self.write_answer(Lane::Bulk, reply, verdict, |out| {
+            jsonrpc::write_error(out, Some(id), error);
+        });
+    }
+
+    /// Answers a request that is not let through, whatever it is about.
+    pub(super) fn answer_refusal(
+        &mut self,
+        id: &jsonrpc::RequestId,
+        error: &ErrorObject<'_>,
+        reply: ReplyTo,
+    ) {
+        let verdict = Verdict::Refused(error.code);
+        self.write_answer(Lane::Bulk, reply, verdict, |out| {
+            jsonrpc::write_error(out, Some(id), error);
+        });
     }
 }

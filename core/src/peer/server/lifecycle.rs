@@ -22,14 +22,14 @@ const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
 impl Server {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [LIFE-002]
     pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
-        let legacy = self.revisions.intersection(Revisions::LEGACY);
+        let legacy = self.profile.revisions.intersection(Revisions::LEGACY);
         let Some(newest) = legacy.latest() else {
-            self.answer_error(&incoming.id, &self.no_handshake(), incoming.batch);
+            self.answer_refusal(&incoming.id, &self.no_handshake(), incoming.reply);
             return Ok(None);
         };
         let out_of_place = if self.session.is_some() {
             Some("the session is initialized already")
-        } else if incoming.batch.is_some() {
+        } else if incoming.reply.batch.is_some() {
             // MCP 2025-03-26 basic/lifecycle#initialization [BATCH-004]
             Some("`initialize` cannot be part of a batch")
         } else {
@@ -37,7 +37,7 @@ impl Server {
         };
         if let Some(what) = out_of_place {
             let error = ErrorObject::invalid_request(what);
-            self.answer_error(&incoming.id, &error, incoming.batch);
+            self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace(what);
             return self.connection.violation(self.connection.policy.forbidden, violation);
         }
@@ -66,8 +66,9 @@ impl Server {
             .to_json_at(revision)
             .and_then(|text| Capabilities::of_server(text.as_str(), revision))
             .unwrap_or_default();
-        let mut result = InitializeResult::new(revision.as_str(), declared, self.identity.clone());
-        result.instructions = self.instructions.clone();
+        let mut result =
+            InitializeResult::new(revision.as_str(), declared, self.profile.identity.clone());
+        result.instructions = self.profile.instructions.clone();
         self.session = Some(Session {
             revision,
             initialized: false,
@@ -77,7 +78,7 @@ impl Server {
             log_level: LOG_LEVEL_UNASKED,
             subscribed: BTreeSet::new(),
         });
-        self.answer_typed(&incoming.id, &At(&result, revision), incoming.batch);
+        self.answer_typed(&incoming.id, &At(&result, revision), incoming.reply);
         Ok(None)
     }
 
@@ -86,7 +87,7 @@ impl Server {
         incoming: &Incoming<'f>,
         error: &ErrorObject<'_>,
     ) -> Flow<'f> {
-        self.answer_error(&incoming.id, error, incoming.batch);
+        self.answer_refusal(&incoming.id, error, incoming.reply);
         self.bad_parameters(crate::protocol::Method::Initialize, "not a valid `initialize`")
     }
 
@@ -95,7 +96,7 @@ impl Server {
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-017] [LIFE-020]
     fn no_handshake(&self) -> ErrorObject<'static> {
-        let supported = spelled(self.revisions);
+        let supported = spelled(self.profile.revisions);
         ErrorObject::new(
             ErrorCode::METHOD_NOT_FOUND,
             format!("this server has no `initialize`; it speaks {supported}"),
@@ -105,7 +106,7 @@ impl Server {
 
     pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
         let requested = Json::from_serialize(requested).expect("a string is JSON");
-        let supported = spelled(self.revisions);
+        let supported = spelled(self.profile.revisions);
         let data = format!(r#"{{"supported":{supported},"requested":{}}}"#, requested.as_str());
         ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
             .with_data(RawJson::trusted_shared(data.into()))
@@ -114,20 +115,20 @@ impl Server {
     // MCP 2026-07-28 server/discover#response [DISC-001] [DISC-002] [DISC-004]
     pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_>) {
         let versions: Vec<String> =
-            self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
+            self.profile.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
-        result.instructions = self.instructions.clone();
-        let result = result.cached(self.cache.clone());
+        result.instructions = self.profile.instructions.clone();
+        let result = result.cached(self.profile.cache.clone());
         self.answer_by_machine(incoming, &Typed(&At(&result, incoming.revision)));
     }
 
     /// Whether any of the revisions in force is of `era`.
-    pub(super) const fn speaks(&self, era: Era) -> bool {
+    pub(super) fn speaks(&self, era: Era) -> bool {
         let of_era = match era {
             Era::Legacy => Revisions::LEGACY,
             Era::Modern => Revisions::MODERN,
         };
-        !self.revisions.intersection(of_era).is_empty()
+        !self.profile.revisions.intersection(of_era).is_empty()
     }
 }
 

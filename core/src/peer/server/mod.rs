@@ -2,33 +2,39 @@
 
 mod answers;
 mod batches;
+mod blueprint;
 mod lifecycle;
 mod options;
+#[cfg(feature = "http")]
+mod posting;
 mod receive;
 mod rounds;
 mod subscriptions;
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
 use crate::protocol::{
-    Capabilities, Implementation, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
-    Wire,
+    Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
+use crate::shared::Shared;
 use crate::{Instant, Revision};
 
 use super::calls::Purpose;
 use super::connection::{Connection, Flow};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
+use super::outbox::{Channel, Lane, Outbox, Part};
 use super::outgoing::{CallOptions, Outgoing};
 use super::questions::{NotOffered, not_offered};
+use super::requests::ReplyTo;
 use super::slab::Slab;
 
+pub(crate) use blueprint::Blueprint;
+use blueprint::Profile;
 pub use options::ServerOptions;
 
 /// The server's side of one connection over a byte stream, as a state machine.
@@ -54,14 +60,8 @@ pub use options::ServerOptions;
 #[derive(Debug)]
 pub struct Server {
     connection: Connection,
-    identity: Implementation,
-    instructions: Option<String>,
-    revisions: crate::Revisions,
-    capabilities: ServerCapabilities,
-    catalog: Catalog,
-    cache: crate::protocol::CacheHints,
-    /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
-    identity_meta: Vec<u8>,
+    profile: Shared<Profile>,
+    catalog: Shared<Catalog>,
     /// What the server declares to modern clients.
     modern: Capabilities,
     /// What a modern client declared last, and how it reads at a revision.
@@ -117,39 +117,28 @@ impl Server {
     /// cannot aim at collisions. It has no influence on any output.
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64) -> Self {
-        let ServerOptions {
-            identity,
-            instructions,
-            revisions,
-            capabilities,
-            catalog,
-            cache,
-            anonymous,
-            limits,
-            timeouts,
-            policy,
-        } = options;
-        let identity_meta =
-            if anonymous { Vec::new() } else { lifecycle::identity_meta(&identity) };
-        let mut server = Self {
-            connection: Connection::new(Side::Server, limits, timeouts, policy, seed),
-            identity,
-            instructions,
-            revisions,
-            capabilities,
-            catalog,
-            cache,
-            identity_meta,
-            modern: Capabilities::NONE,
+        Self::of(&Blueprint::new(options), Outbox::default(), seed)
+    }
+
+    fn of(blueprint: &Blueprint, outbox: Outbox, seed: u64) -> Self {
+        let Blueprint { profile, catalog, modern, limits, timeouts, policy } = blueprint;
+        let (limits, timeouts, policy) = (limits.clone(), timeouts.clone(), policy.clone());
+        Self {
+            connection: Connection::new(Side::Server, limits, timeouts, policy, outbox, seed),
+            profile: Shared::clone(profile),
+            catalog: Shared::clone(catalog),
+            modern: *modern,
             last_declared: None,
             session: None,
             rounds: Slab::new(),
             batches: Slab::new(),
-        };
-        server.modern = server.declared_set(Revision::LATEST);
-        // What the catalog was made with is no news.
-        let _initial = server.catalog.take_changes();
-        server
+        }
+    }
+
+    /// A server whose messages are taken one by one, each with the channel it belongs to.
+    #[cfg(feature = "http")]
+    pub(crate) fn posting(blueprint: &Blueprint, seed: u64) -> Self {
+        Self::of(blueprint, Outbox::of_posts(), seed)
     }
 
     // ------------------------------------------------------------------ from the client
@@ -166,10 +155,11 @@ impl Server {
         now: Instant,
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
+        let channel = Channel::UNSOLICITED;
         let flow = match parse(frame, self.connection.parse_limits()) {
-            Ok(Frame::Single(message)) => self.receive(message, None, now),
-            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
-            Err(malformed) => self.receive_malformed(&malformed, now),
+            Ok(Frame::Single(message)) => self.receive(message, ReplyTo::on(channel), now),
+            Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
+            Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };
         if flow.is_err() {
             self.settle_end();
@@ -273,7 +263,7 @@ impl Server {
         }
         let method = MethodName::Known(method);
         let outgoing = Outgoing::new(&method, Purpose::Application);
-        self.connection.start_call(outgoing, params, options, now).map(CallHandle)
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }
 
     /// Sends a notification to a legacy client that no other verb sends, such as
@@ -293,15 +283,15 @@ impl Server {
         let session = self.session.as_ref().filter(|session| session.initialized);
         let Some(session) = session else { return Err(CallError::NotOpen) };
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
-        self.write_notification(method, params)?;
+        self.write_notification(method, Channel::UNSOLICITED, params)?;
         Ok(())
     }
 
     /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
-        if let Some(entry) = self.connection.calls.remove(call.0) {
+        if let Some(entry) = self.connection.calls.remove(call.key) {
             self.connection.give_up(&entry, reason, now);
-            self.connection.end_call(call.0, Failure::Cancelled);
+            self.connection.end_call(call.key, Failure::Cancelled);
         }
     }
 
@@ -315,8 +305,9 @@ impl Server {
 
     /// Changes what the server offers. Clients that asked for it are told which lists changed.
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
-        let edited = edit(&mut self.catalog);
-        let changes = self.catalog.take_changes();
+        let catalog = Shared::make_mut(&mut self.catalog);
+        let edited = edit(catalog);
+        let changes = catalog.take_changes();
         self.announce(changes);
         edited
     }
@@ -386,7 +377,7 @@ impl Server {
 
     /// What the server offers.
     #[must_use]
-    pub const fn catalog(&self) -> &Catalog {
+    pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
@@ -394,20 +385,14 @@ impl Server {
 
     /// What the server declares at `revision`: what its options say and what its catalog has.
     fn declared(&self, revision: Revision) -> ServerCapabilities {
-        self.catalog.complete(self.capabilities.clone(), revision)
-    }
-
-    fn declared_set(&self, revision: Revision) -> Capabilities {
-        let declared = self.declared(revision).to_json_at(revision);
-        declared
-            .and_then(|text| Capabilities::of_server(text.as_str(), revision))
-            .unwrap_or_default()
+        self.catalog.complete(self.profile.capabilities.clone(), revision)
     }
 
     /// Sends a notification in the legacy session, if the gate lets it through.
     fn notify_session(
         &mut self,
         method: Method,
+        channel: Channel,
         params: &impl WriteJson,
     ) -> Result<(), WriteError> {
         let Some(session) = &self.session else { return Ok(()) };
@@ -416,15 +401,16 @@ impl Server {
         if open.is_err() || self.connection.closed.is_some() {
             return Ok(());
         }
-        self.write_notification(method, params)
+        self.write_notification(method, channel, params)
     }
 
     fn write_notification(
         &mut self,
         method: Method,
+        channel: Channel,
         params: &impl WriteJson,
     ) -> Result<(), WriteError> {
-        self.connection.outbox.try_push(super::outbox::Lane::Bulk, |out| {
+        self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
         })
     }

@@ -1,3 +1,5 @@
+use alloc::borrow::Cow;
+
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
     RequestMessage, ResponseMessage,
@@ -9,8 +11,9 @@ use crate::peer::event::{
     Request, RequestHandle, Subject, Violation,
 };
 use crate::peer::metadata::{Metadata, text};
+use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
-use crate::peer::requests::{InFlight, ProgressOut, Work};
+use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
 use crate::peer::slab::Key;
 use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Phase, Refusal, Side};
 use crate::{Era, Instant, Revision};
@@ -28,18 +31,18 @@ pub(super) struct Incoming<'f> {
     pub(super) metadata: Metadata<'f>,
     pub(super) revision: Revision,
     pub(super) client: Capabilities,
-    pub(super) batch: Option<Key>,
+    pub(super) reply: ReplyTo,
 }
 
 impl Server {
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
-        batch: Option<Key>,
+        reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
         match message {
-            Message::Request(request) => self.receive_request(request, batch, now),
+            Message::Request(request) => self.receive_request(request, reply, now),
             Message::Notification(notification) => self.receive_notification(notification, now),
             Message::Response(response) => self.receive_response(response, now),
         }
@@ -50,14 +53,14 @@ impl Server {
     fn receive_request<'f>(
         &mut self,
         message: RequestMessage<'f>,
-        batch: Option<Key>,
+        reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
         let RequestMessage { id, method, params } = message;
         // The answers could not be told apart.
         if self.connection.requests.contains(&id) {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
-            self.answer_error(&id, &error, batch);
+            self.answer_refusal(&id, &error, reply);
             let violation = Violation::DuplicateId(id);
             return self.connection.violation(self.connection.policy.duplicate_id, violation);
         }
@@ -66,14 +69,14 @@ impl Server {
         // before initialization is complete. Nothing else of the message matters.
         let ping = known == Some(Method::Ping) && self.speaks(Era::Legacy);
         if ping && !(self.speaks(Era::Modern) && mentions_modern(params.as_ref())) {
-            self.answer_ping(&id, batch);
+            self.answer_ping(&id, reply);
             return Ok(None);
         }
         let params = params.unwrap_or(NO_PARAMS);
         let metadata = match Metadata::read(&params) {
             Ok(metadata) => metadata,
             Err(what) => {
-                self.answer_error(&id, &ErrorObject::invalid_params(what), batch);
+                self.answer_refusal(&id, &ErrorObject::invalid_params(what), reply);
                 return match known {
                     Some(method) => self.bad_parameters(method, what),
                     None => Ok(None),
@@ -89,7 +92,7 @@ impl Server {
             metadata,
             revision: Revision::LATEST,
             client: Capabilities::NONE,
-            batch,
+            reply,
         };
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
         // [VER-016]: the request says which era it is of. A server of the legacy era alone ignores
@@ -124,7 +127,10 @@ impl Server {
     /// A request without metadata and without a session.
     fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
         let served = |method: Method| {
-            self.revisions.iter().any(|revision| method.row().client.revisions.contains(revision))
+            self.profile
+                .revisions
+                .iter()
+                .any(|revision| method.row().client.revisions.contains(revision))
         };
         let error = match incoming.method {
             MethodName::Known(method) if served(method) => {
@@ -138,7 +144,7 @@ impl Server {
             }
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
-        self.answer_error(&incoming.id, &error, incoming.batch);
+        self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a request before `initialize`");
         self.connection.violation(self.connection.policy.forbidden, violation)
     }
@@ -147,26 +153,27 @@ impl Server {
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009] [CAP-020]
     fn receive_modern<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
         // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one message.
-        if incoming.batch.is_some() {
+        if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
-            self.answer_error(&incoming.id, &error, incoming.batch);
+            self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace("a modern request in a batch");
             return self.connection.violation(self.connection.policy.forbidden, violation);
         }
         if let Some(what) = incoming.metadata.modern_fault {
-            self.answer_error(&incoming.id, &ErrorObject::invalid_params(what), incoming.batch);
+            self.answer_refusal(&incoming.id, &ErrorObject::invalid_params(what), incoming.reply);
             return match incoming.method {
                 MethodName::Known(method) => self.bad_parameters(method, what),
                 MethodName::Other(_) => Ok(None),
             };
         }
         let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
-        let revision = Revision::parse(&requested)
-            .filter(|revision| revision.era() == Era::Modern && self.revisions.contains(*revision));
+        let revision = Revision::parse(&requested).filter(|revision| {
+            revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
+        });
         let Some(revision) = revision else {
             // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
             let error = self.unsupported_version(&requested);
-            self.answer_error(&incoming.id, &error, incoming.batch);
+            self.answer_refusal(&incoming.id, &error, incoming.reply);
             return Ok(None);
         };
         incoming.revision = revision;
@@ -180,7 +187,11 @@ impl Server {
         incoming.client = match declared {
             Ok(declared) => declared,
             Err(what) => {
-                self.answer_error(&incoming.id, &ErrorObject::invalid_params(what), incoming.batch);
+                self.answer_refusal(
+                    &incoming.id,
+                    &ErrorObject::invalid_params(what),
+                    incoming.reply,
+                );
                 return match incoming.method {
                     MethodName::Known(method) => self.bad_parameters(method, what),
                     MethodName::Other(_) => Ok(None),
@@ -202,7 +213,7 @@ impl Server {
     /// Answers a request for what is only ever a notification.
     fn refuse_notification<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
         let error = ErrorObject::method_not_found(incoming.method.as_str());
-        self.answer_error(&incoming.id, &error, incoming.batch);
+        self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a notification with an id");
         self.connection.violation(self.connection.policy.forbidden, violation)
     }
@@ -238,7 +249,7 @@ impl Server {
             }
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
-        self.answer_error(&incoming.id, &error, incoming.batch);
+        self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::Forbidden(refusal);
         self.connection.violation(self.connection.policy.forbidden, violation)
     }
@@ -253,7 +264,7 @@ impl Server {
                 }
                 // MCP 2026-07-28 basic/index#error-codes [RPC-018]
                 let error = ErrorObject::method_not_found(name);
-                self.answer_error(&incoming.id, &error, incoming.batch);
+                self.answer_refusal(&incoming.id, &error, incoming.reply);
                 return Ok(None);
             }
         };
@@ -288,7 +299,7 @@ impl Server {
                 match checked {
                     Ok(()) => self.deliver(incoming, now),
                     Err(error) => {
-                        self.answer_error(&incoming.id, &error, incoming.batch);
+                        self.answer_error(&incoming.id, &error, incoming.reply);
                         Ok(None)
                     }
                 }
@@ -298,10 +309,10 @@ impl Server {
 
     /// Hands a request to the application.
     fn deliver<'f>(&mut self, incoming: Incoming<'f>, _now: Instant) -> Flow<'f> {
-        let Incoming { id, method, params, metadata, revision, client, batch } = incoming;
+        let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
         if self.connection.requests.len() >= self.connection.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
-            self.answer_error(&id, &error, batch);
+            self.answer_error(&id, &error, reply);
             return Ok(Some(Event::Violation(Violation::TooManyRequests)));
         }
         let known = match &method {
@@ -326,12 +337,12 @@ impl Server {
             capabilities: client,
             progress: metadata.progress_token.map(ProgressOut::new),
             log_level: metadata.log_level,
-            batch,
+            reply,
             work: Work::Application,
             rounds: 0,
         });
         Ok(Some(Event::Request(Request {
-            handle: RequestHandle(key),
+            handle: RequestHandle::of(key),
             method,
             params,
             revision,
@@ -348,11 +359,11 @@ impl Server {
         match (level, &mut self.session) {
             (Some(level), Some(session)) => {
                 session.log_level = level;
-                self.answer_empty(&incoming.id, incoming.batch);
+                self.answer_empty(&incoming.id, incoming.reply);
             }
             _ => {
                 let error = ErrorObject::invalid_params("`level` is not a log level");
-                self.answer_error(&incoming.id, &error, incoming.batch);
+                self.answer_error(&incoming.id, &error, incoming.reply);
             }
         }
     }
@@ -444,16 +455,26 @@ impl Server {
         };
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
         // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no response from here on.
-        let Some(request) = self.connection.requests.remove(key) else { return Ok(None) };
-        self.leave_batch(request.batch);
+        Ok(self.give_up_request(key, reason, now))
+    }
+
+    /// Forgets a request that the client gave up.
+    pub(super) fn give_up_request<'f>(
+        &mut self,
+        key: Key,
+        reason: Option<Cow<'f, str>>,
+        now: Instant,
+    ) -> Option<Event<'f>> {
+        let request = self.connection.requests.remove(key)?;
+        self.withdraw(request.reply);
         match request.work {
             // MCP 2026-07-28 basic/patterns/subscriptions#cancellation [SUBS-010]
-            Work::Listening(_) => return Ok(None),
+            Work::Listening(_) => return None,
             Work::Input { round } => self.abandon_round(round, now),
             Work::Application => {}
         }
-        let subject = Subject::Request(RequestHandle(key));
-        Ok(Some(Event::Cancelled(Cancelled { subject, reason })))
+        let subject = Subject::Request(RequestHandle::of(key));
+        Some(Event::Cancelled(Cancelled { subject, reason }))
     }
 
     // ------------------------------------------------------------------ responses
@@ -463,6 +484,7 @@ impl Server {
     pub(super) fn receive_malformed<'f>(
         &mut self,
         malformed: &Malformed,
+        channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
         const WHY: &str = "the response is malformed";
@@ -474,7 +496,7 @@ impl Server {
             }
         }
         let revision = self.session.as_ref().map(Session::revision);
-        self.connection.malformed(malformed, revision)
+        self.connection.malformed(malformed, revision, channel)
     }
 
     fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
@@ -497,7 +519,7 @@ impl Server {
                 Ok(None)
             }
             _ => Ok(Some(Event::Ended(Ended {
-                call: CallHandle(key),
+                call: CallHandle::of(key),
                 outcome: message.outcome.map_err(Failure::Refused),
             }))),
         }

@@ -8,6 +8,7 @@ use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::error::AnswerError;
 use crate::peer::event::{Event, Inputs, Keyed, MethodName, Request, RequestHandle};
+use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, Outgoing};
 use crate::peer::requests::Work;
 use crate::peer::slab::{Key, Slab};
@@ -59,7 +60,7 @@ impl Server {
     ) -> Result<(), AnswerError> {
         let handle = request.handle;
         let revision = self.revision_of_request(handle)?;
-        let Some(entry) = self.connection.requests.get(handle.0) else {
+        let Some(entry) = self.connection.requests.get(handle.key) else {
             return Err(AnswerError::NotDue);
         };
         let questions = required.input_requests.as_ref();
@@ -109,7 +110,7 @@ impl Server {
             Era::Modern => {
                 let entry = self.take_request(handle)?;
                 let result = Typed(&At(required, revision));
-                self.finish_answer(&entry.id, entry.method, revision, entry.batch, &result)?;
+                self.finish_answer(&entry.id, entry.method, revision, entry.reply, &result)?;
                 Ok(())
             }
             Era::Legacy => self.ask(request, required, revision, now),
@@ -117,7 +118,7 @@ impl Server {
     }
 
     fn revision_of_request(&self, handle: RequestHandle) -> Result<Revision, AnswerError> {
-        match self.connection.requests.get(handle.0) {
+        match self.connection.requests.get(handle.key) {
             Some(entry) if matches!(entry.work, Work::Application) => Ok(entry.revision),
             _ => Err(AnswerError::NotDue),
         }
@@ -141,16 +142,20 @@ impl Server {
             .map(|(key, _)| Question { key: key.into(), call: None, answer: None })
             .collect();
         let waiting = questions.len();
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-018]
+        let entry = self.connection.requests.get(handle.key);
+        let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
         let state = required.request_state.clone();
         let round = self.rounds.insert(Round { request, state, questions, waiting });
-        if let Some(entry) = self.connection.requests.get_mut(handle.0) {
+        if let Some(entry) = self.connection.requests.get_mut(handle.key) {
             entry.rounds += 1;
             entry.work = Work::Input { round };
         }
         let asked = required.input_requests.iter().flat_map(|questions| questions.iter());
         for ((_, question), index) in asked.zip(0..) {
             let Some(method) = question.method().map(MethodName::Known) else { continue };
-            let outgoing = Outgoing::new(&method, Purpose::Input { round, index });
+            let purpose = Purpose::Input { round, index };
+            let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
             let params = Typed(&At(&question.params(), revision));
             let options = CallOptions::default().timeout(self.connection.timeouts.call_hard);
             let started = self.connection.start_call(outgoing, &params, &options, now);
@@ -230,7 +235,7 @@ impl Server {
             state: state.map(Into::into),
             refused: (!refused.is_empty()).then(|| Box::from(refused)),
         };
-        if let Some(entry) = self.connection.requests.get_mut(request.handle.0) {
+        if let Some(entry) = self.connection.requests.get_mut(request.handle.key) {
             entry.work = Work::Application;
             self.connection.events.push_back(Event::Request(request));
         }
@@ -253,7 +258,7 @@ impl Server {
         {
             if let Some(entry) = self.connection.requests.remove(key) {
                 let error = ErrorObject::internal("the input that this needs cannot come any more");
-                self.answer_error(&entry.id, &error, entry.batch);
+                self.answer_error(&entry.id, &error, entry.reply);
             }
         }
         self.rounds = Slab::new();
@@ -263,7 +268,7 @@ impl Server {
     pub(super) fn drop_requests(&mut self) {
         while let Some(key) = self.connection.requests.find_from(0, |_| true) {
             if let Some(entry) = self.connection.requests.remove(key) {
-                self.leave_batch(entry.batch);
+                self.withdraw(entry.reply);
             }
         }
         self.rounds = Slab::new();

@@ -5,7 +5,7 @@ use crate::catalog::Changes;
 use crate::jsonrpc::{ErrorObject, RequestId, Typed, WriteJson, write_id, write_string};
 use crate::peer::connection::Flow;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
-use crate::peer::outbox::Lane;
+use crate::peer::outbox::{Channel, Lane};
 use crate::peer::requests::{InFlight, Work};
 use crate::protocol::{At, Capability, Method, SubscriptionFilter};
 use crate::{Era, Revision};
@@ -25,7 +25,8 @@ impl Server {
             Ok(())
         };
         if self.session.as_ref().is_some_and(|session| session.is_subscribed(uri)) {
-            let written = self.notify_session(Method::ResourcesUpdated, &params);
+            let written =
+                self.notify_session(Method::ResourcesUpdated, Channel::UNSOLICITED, &params);
             debug_assert!(written.is_ok(), "a string is JSON");
         }
         let wanted = |filter: &SubscriptionFilter| {
@@ -39,7 +40,7 @@ impl Server {
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [TOOL-006] [PRMT-011]
     // [RSRC-008] [SUBS-002]
     pub fn announce(&mut self, changes: Changes) {
-        self.modern = self.declared_set(Revision::LATEST);
+        self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
         type Wanted = fn(&SubscriptionFilter) -> bool;
         let lists: [(bool, Method, Wanted); 3] = [
             (changes.tools, Method::ToolsListChanged, |f| f.tools_list_changed == Some(true)),
@@ -51,7 +52,7 @@ impl Server {
         for (_, method, wanted) in lists.into_iter().filter(|(changed, ..)| *changed) {
             let initialized = self.session.as_ref().is_some_and(|session| session.initialized);
             if initialized {
-                let written = self.notify_session(method, &super::NO_PARAMS);
+                let written = self.notify_session(method, Channel::UNSOLICITED, &super::NO_PARAMS);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
             }
             self.notify_listeners(method, &super::NO_PARAMS, wanted);
@@ -76,8 +77,8 @@ impl Server {
         ) {
             slot = key.slot + 1;
             let Some(entry) = self.connection.requests.get(key) else { continue };
-            let id = entry.id.clone();
-            let written = self.write_notification(method, &OnStream { id: &id, params });
+            let (id, channel) = (entry.id.clone(), entry.reply.channel);
+            let written = self.write_notification(method, channel, &OnStream { id: &id, params });
             debug_assert!(written.is_ok(), "the parameters are JSON");
         }
     }
@@ -91,7 +92,7 @@ impl Server {
             .and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
         let Some(asked) = asked else {
             let error = ErrorObject::invalid_params("`notifications` is a subscription filter");
-            self.answer_error(&incoming.id, &error, incoming.batch);
+            self.answer_error(&incoming.id, &error, incoming.reply);
             return self.bad_parameters(Method::SubscriptionsListen, "no subscription filter");
         };
         let open = self
@@ -112,7 +113,7 @@ impl Server {
             None
         };
         if let Some(what) = too_much {
-            self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.batch);
+            self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.reply);
             return Ok(None);
         }
         let honoured = self.honour(asked);
@@ -127,7 +128,11 @@ impl Server {
                 Ok(())
             };
             let on_stream = OnStream { id: &id, params: &params };
-            let written = self.write_notification(Method::SubscriptionsAcknowledged, &on_stream);
+            let written = self.write_notification(
+                Method::SubscriptionsAcknowledged,
+                incoming.reply.channel,
+                &on_stream,
+            );
             debug_assert!(written.is_ok(), "a filter is JSON");
         }
         self.connection.requests.insert(InFlight {
@@ -137,7 +142,7 @@ impl Server {
             capabilities: incoming.client,
             progress: None,
             log_level: None,
-            batch: incoming.batch,
+            reply: incoming.reply,
             work: Work::Listening(honoured),
             rounds: 0,
         });
@@ -197,8 +202,8 @@ impl Server {
             _ => Err(ErrorObject::invalid_params("`uri` is a string")),
         };
         match outcome {
-            Ok(()) => self.answer_empty(&incoming.id, incoming.batch),
-            Err(error) => self.answer_error(&incoming.id, &error, incoming.batch),
+            Ok(()) => self.answer_empty(&incoming.id, incoming.reply),
+            Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
         }
     }
 
@@ -214,14 +219,17 @@ impl Server {
             let id = entry.id;
             // In the bulk lane, behind what the stream still has to deliver.
             let reason = "the server ends the stream";
-            self.connection.write_cancelled(Lane::Bulk, |out| write_id(out, &id), reason);
+            if !self.connection.outbox.is_of_posts() {
+                let write = |out: &mut Vec<u8>| write_id(out, &id);
+                self.connection.write_cancelled(Lane::Bulk, entry.reply.channel, write, reason);
+            }
             let result = |out: &mut Vec<u8>| {
                 write_subscription_meta(out, &id);
                 out.push(b'}');
                 Ok(())
             };
             let method = Some(Method::SubscriptionsListen);
-            let answered = self.finish_answer(&id, method, entry.revision, entry.batch, &result);
+            let answered = self.finish_answer(&id, method, entry.revision, entry.reply, &result);
             debug_assert!(answered.is_ok(), "an id is JSON");
         }
     }

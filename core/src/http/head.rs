@@ -1,0 +1,205 @@
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
+use super::SessionId;
+
+/// The head of an incoming request, as far as the protocol cares: [`new`](Self::new), then
+/// [`field`](Self::field) for every header field.
+#[derive(Clone, Debug)]
+pub struct RequestHead<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) host: Option<&'a [u8]>,
+    pub(crate) origin: Option<&'a [u8]>,
+    pub(crate) accept: Vec<&'a [u8]>,
+    pub(crate) content_type: Option<&'a [u8]>,
+    pub(crate) content_length: Option<&'a [u8]>,
+    pub(crate) session_id: Option<&'a [u8]>,
+    pub(crate) protocol_version: Option<&'a [u8]>,
+    pub(crate) mcp_method: Option<&'a [u8]>,
+    pub(crate) mcp_name: Option<&'a [u8]>,
+    pub(crate) last_event_id: Option<&'a [u8]>,
+    /// Fields whose names start with `Mcp-Param-`, in the order they came.
+    pub(crate) params: Vec<(&'a str, &'a [u8])>,
+    /// A field that must not be repeated came with different values.
+    pub(crate) contradictory: Option<&'static str>,
+}
+
+const PARAM_PREFIX: &str = "mcp-param-";
+
+impl<'a> RequestHead<'a> {
+    /// A request for `target`, in origin form (`/mcp?x=y`) or absolute form.
+    #[must_use]
+    pub fn new(method: &'a str, target: &'a str) -> Self {
+        let (path, query) = split_target(target);
+        Self {
+            method,
+            path,
+            query,
+            host: None,
+            origin: None,
+            accept: Vec::new(),
+            content_type: None,
+            content_length: None,
+            session_id: None,
+            protocol_version: None,
+            mcp_method: None,
+            mcp_name: None,
+            last_event_id: None,
+            params: Vec::new(),
+            contradictory: None,
+        }
+    }
+
+    /// Takes note of a header field; those that the protocol does not use are passed over.
+    ///
+    /// The `:authority` of HTTP/2 is given as `host`.
+    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-031]: names without
+    // regard to case, values without the white space around them.
+    pub fn field(&mut self, name: &'a str, value: &'a [u8]) {
+        let value = value.trim_ascii();
+        let (slot, spelled) = match name.len() {
+            4 if name.eq_ignore_ascii_case("host") => (&mut self.host, "Host"),
+            6 if name.eq_ignore_ascii_case("origin") => (&mut self.origin, "Origin"),
+            6 if name.eq_ignore_ascii_case("accept") => return self.accept.push(value),
+            8 if name.eq_ignore_ascii_case("mcp-name") => (&mut self.mcp_name, "Mcp-Name"),
+            10 if name.eq_ignore_ascii_case("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
+            12 if name.eq_ignore_ascii_case("content-type") => {
+                (&mut self.content_type, "Content-Type")
+            }
+            13 if name.eq_ignore_ascii_case("last-event-id") => {
+                (&mut self.last_event_id, "Last-Event-ID")
+            }
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                (&mut self.content_length, "Content-Length")
+            }
+            // MCP 2025-11-25 basic/transports#session-management [SESS-015]
+            14 if name.eq_ignore_ascii_case("mcp-session-id") => {
+                (&mut self.session_id, "Mcp-Session-Id")
+            }
+            20 if name.eq_ignore_ascii_case("mcp-protocol-version") => {
+                (&mut self.protocol_version, "MCP-Protocol-Version")
+            }
+            length => {
+                let prefix = name.get(..PARAM_PREFIX.len());
+                if length > PARAM_PREFIX.len()
+                    && prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX))
+                {
+                    self.params.push((name, value));
+                }
+                return;
+            }
+        };
+        match slot {
+            // Two values, and whoever stands between may have looked at the other one.
+            Some(known) if *known != value => self.contradictory = Some(spelled),
+            _ => *slot = Some(value),
+        }
+    }
+}
+
+/// The path and the query of a request target.
+fn split_target(target: &str) -> (&str, &str) {
+    let local = match target.find("://") {
+        Some(scheme) if !target.starts_with('/') => {
+            let rest = &target[scheme + 3..];
+            rest.find(['/', '?']).map_or("/", |start| &rest[start..])
+        }
+        _ => target,
+    };
+    local.split_once('?').unwrap_or((local, ""))
+}
+
+/// A status code of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Status(pub u16);
+
+#[allow(missing_docs, reason = "the standard's names say it")]
+impl Status {
+    pub const OK: Self = Self(200);
+    pub const ACCEPTED: Self = Self(202);
+    pub const BAD_REQUEST: Self = Self(400);
+    pub const FORBIDDEN: Self = Self(403);
+    pub const NOT_FOUND: Self = Self(404);
+    pub const METHOD_NOT_ALLOWED: Self = Self(405);
+    pub const NOT_ACCEPTABLE: Self = Self(406);
+    pub const REQUEST_TIMEOUT: Self = Self(408);
+    pub const GONE: Self = Self(410);
+    pub const CONTENT_TOO_LARGE: Self = Self(413);
+    pub const UNSUPPORTED_MEDIA_TYPE: Self = Self(415);
+    pub const SERVICE_UNAVAILABLE: Self = Self(503);
+
+    /// Whether it is one of success.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        self.0 >= 200 && self.0 < 300
+    }
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// One JSON text.
+    Json,
+    /// A stream of Server-Sent Events.
+    EventStream,
+}
+
+impl Content {
+    /// The media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::EventStream => "text/event-stream",
+        }
+    }
+}
+
+/// The head of a response that a server machine wants sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status code.
+    pub status: Status,
+    /// What the body is; `None`: there is none.
+    pub content: Option<Content>,
+    pub(crate) session: Option<SessionId>,
+    pub(crate) allow: Option<&'static str>,
+    /// Seconds after which to try again.
+    pub(crate) retry_after: Option<u32>,
+}
+
+impl ResponseHead {
+    pub(crate) const fn new(status: Status, content: Option<Content>) -> Self {
+        Self { status, content, session: None, allow: None, retry_after: None }
+    }
+
+    /// The header fields, in lower case as HTTP/2 wants them. The length of the body is the
+    /// adapter's to add.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        let stream = self.content == Some(Content::EventStream);
+        [
+            self.content.map(|content| ("content-type", Cow::Borrowed(content.media_type()))),
+            stream.then_some(("cache-control", Cow::Borrowed("no-cache, no-transform"))),
+            // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-027]
+            stream.then_some(("x-accel-buffering", Cow::Borrowed("no"))),
+            // MCP 2025-11-25 basic/transports#session-management [SESS-001]
+            self.session.as_ref().map(|id| ("mcp-session-id", Cow::Borrowed(id.as_str()))),
+            self.allow.map(|methods| ("allow", Cow::Borrowed(methods))),
+            self.retry_after
+                .map(|seconds| ("retry-after", Cow::Owned(alloc::format!("{seconds}")))),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+/// A whole response of a server machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Its head.
+    pub head: ResponseHead,
+    /// Its body, whole; empty where the head says that there is none.
+    pub body: Vec<u8>,
+}

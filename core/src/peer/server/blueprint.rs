@@ -1,0 +1,71 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::Revision;
+use crate::catalog::Catalog;
+use crate::peer::{Limits, Policy, Timeouts};
+use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities, Wire};
+use crate::shared::Shared;
+
+use super::{ServerOptions, lifecycle};
+
+/// What the connections of one server are made from, and share: a connection more costs what is
+/// its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Blueprint {
+    pub(super) profile: Shared<Profile>,
+    pub(crate) catalog: Shared<Catalog>,
+    /// What the server declares to modern clients.
+    pub(super) modern: Capabilities,
+    pub(crate) limits: Limits,
+    pub(super) timeouts: Timeouts,
+    pub(super) policy: Policy,
+}
+
+/// What a server is, and does not become.
+#[derive(Debug)]
+pub(super) struct Profile {
+    pub(super) identity: Implementation,
+    pub(super) instructions: Option<String>,
+    pub(super) revisions: crate::Revisions,
+    pub(super) capabilities: ServerCapabilities,
+    pub(super) cache: CacheHints,
+    /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
+    pub(super) identity_meta: Vec<u8>,
+}
+
+impl Blueprint {
+    pub(crate) fn new(options: ServerOptions) -> Self {
+        let ServerOptions {
+            identity,
+            instructions,
+            revisions,
+            capabilities,
+            mut catalog,
+            cache,
+            anonymous,
+            limits,
+            timeouts,
+            policy,
+        } = options;
+        let identity_meta =
+            if anonymous { Vec::new() } else { lifecycle::identity_meta(&identity) };
+        let profile =
+            Profile { identity, instructions, revisions, capabilities, cache, identity_meta };
+        // What the catalog was made with is no news.
+        let _initial = catalog.take_changes();
+        let modern = profile.declared_set(&catalog, Revision::LATEST);
+        let (profile, catalog) = (Shared::new(profile), Shared::new(catalog));
+        Self { profile, catalog, modern, limits, timeouts, policy }
+    }
+}
+
+impl Profile {
+    /// What the server declares at `revision`, as far as the gate knows it.
+    pub(super) fn declared_set(&self, catalog: &Catalog, revision: Revision) -> Capabilities {
+        let declared = catalog.complete(self.capabilities.clone(), revision).to_json_at(revision);
+        declared
+            .and_then(|text| Capabilities::of_server(text.as_str(), revision))
+            .unwrap_or_default()
+    }
+}
