@@ -3,6 +3,7 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
+//! * HTTP exchanges, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
@@ -25,11 +26,15 @@ mod connect;
 mod descriptor;
 mod entropy;
 mod error;
+#[cfg(feature = "http-client")]
+mod http;
 mod serve;
 mod standard_streams;
 mod stream;
 mod timer;
 
+#[cfg(feature = "http-client")]
+pub use self::http::{Connector, ConnectorBuilder, ConnectorError, Proxy, ResponseBody};
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
 pub use clock::now;
 pub use connect::{Connection, spawn};
