@@ -16,9 +16,10 @@ mod mirrors;
 mod origin;
 pub mod server;
 
+pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
-pub use exchange::{ExchangeId, Principal, SessionId};
+pub use exchange::{ExchangeId, SessionId};
 pub use head::{Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
