@@ -150,6 +150,18 @@ impl<K: Kind> HttpServer<K> {
         self.machine.admit(head)
     }
 
+    /// The response to a request whose body is longer than it may be.
+    #[must_use]
+    pub fn body_too_long(&self) -> Response {
+        self.machine.body_too_long()
+    }
+
+    /// The response to a request whose body does not come in time.
+    #[must_use]
+    pub fn body_too_slow(&self) -> Response {
+        self.machine.body_too_slow()
+    }
+
     /// Takes a whole request: see [`http::Server::handle_request`]. Where a handler has to work on
     /// it, the work is returned.
     pub fn handle_request<'f>(
