@@ -11,8 +11,8 @@ use spin::Mutex;
 
 use crate::Instant;
 use crate::catalog::{Catalog, CatalogError};
-use crate::http::server::{Admission, UnservableTool};
-use crate::http::{self, ExchangeId, Principal, RequestHead, Response, Transmit};
+use crate::http::server::{Admission, Transmit, UnservableTool};
+use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
 use super::context::{Command, Outlet, Received};

@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use mcp_sansio::http::Transmit;
+use mcp_sansio::http::server::Transmit;
 
 use super::site::Place;
 

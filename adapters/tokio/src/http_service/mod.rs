@@ -9,7 +9,8 @@ use http::header::{HeaderName, HeaderValue};
 use http_body::Body;
 use mcp_sansio::Principal;
 use mcp_sansio::handler::{Ran, Remote, Server, Work};
-use mcp_sansio::http::{RequestHead, ResponseHead, ServerOptions, Transmit};
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{RequestHead, ResponseHead, ServerOptions};
 
 use crate::{Error, now, seed};
 

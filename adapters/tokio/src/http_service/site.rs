@@ -4,7 +4,8 @@ use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::handler::{Finished, HttpServer, Ran, Work};
-use mcp_sansio::http::{ExchangeId, Transmit};
+use mcp_sansio::http::ExchangeId;
+use mcp_sansio::http::server::Transmit;
 use mcp_sansio_async::Timer;
 
 use crate::{TokioTimer, now};
