@@ -29,6 +29,8 @@ pub use event::{
     Subscribed, Violation,
 };
 pub use limits::{Limits, Timeouts};
+#[cfg(feature = "http")]
+pub(crate) use metadata::PROTOCOL_VERSION;
 pub use outgoing::CallOptions;
 pub use policy::{Policy, Reaction, UnknownMethods};
 pub use server::{Server, ServerOptions};

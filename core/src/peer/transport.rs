@@ -61,6 +61,14 @@ pub enum TransportFailure {
         /// Where to, as far as that could be read.
         target: String,
     },
+    /// An argument of the call cannot be said in the header that the tool asks for. Nothing was
+    /// sent.
+    // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
+    #[error("the call cannot be put into headers: {what}")]
+    Unmirrorable {
+        /// Which one, and why.
+        what: String,
+    },
     /// The server's answer is not one that this transport has.
     #[error("the server's response is not valid: {0}")]
     InvalidResponse(&'static str),

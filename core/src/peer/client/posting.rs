@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
-use crate::peer::event::{Cancelled, InputHandle, RequestHandle, Subject};
+use crate::peer::event::{Cancelled, InputHandle, RequestHandle, Subject, Violation};
 use crate::peer::event::{CloseReason, Event, Failure, InputSource, MethodName, OpeningFailure};
 use crate::peer::outbox::{Outbox, Post};
 use crate::peer::outgoing::{CallOptions, MetaParts};
@@ -22,6 +22,11 @@ impl Client {
 
     pub(crate) const fn parse_limits(&self) -> ParseLimits {
         self.connection.parse_limits()
+    }
+
+    /// See [`Limits::transmit_bytes_max`](crate::peer::Limits::transmit_bytes_max).
+    pub(crate) const fn transmit_bytes_max(&self) -> usize {
+        self.connection.limits.transmit_bytes_max
     }
 
     /// Takes a frame that was parsed within [`parse_limits`](Self::parse_limits).
@@ -58,6 +63,15 @@ impl Client {
     /// Tells the application something that only the binding knows.
     pub(crate) fn report(&mut self, event: Event<'static>) {
         self.connection.events.push_back(event);
+    }
+
+    /// The server said something where it does not belong.
+    pub(crate) fn report_out_of_place(&mut self, what: &'static str) {
+        let reaction = self.connection.policy.forbidden;
+        match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
+            Ok(event) => self.connection.events.extend(event),
+            Err(_) => self.settle_end(),
+        }
     }
 
     pub(crate) fn session_revision(&self) -> Option<Revision> {
