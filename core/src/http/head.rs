@@ -119,6 +119,7 @@ pub struct Status(pub u16);
 impl Status {
     pub const OK: Self = Self(200);
     pub const ACCEPTED: Self = Self(202);
+    pub const NO_CONTENT: Self = Self(204);
     pub const BAD_REQUEST: Self = Self(400);
     pub const FORBIDDEN: Self = Self(403);
     pub const NOT_FOUND: Self = Self(404);

@@ -14,16 +14,18 @@ mod head;
 mod location;
 mod media;
 mod mirrors;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the server's machine"))]
 mod origin;
+pub mod server;
 
+pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
 pub use client::{
     Client, ClientLimits, ClientOptions, ExchangeFailure, LostSession, OutgoingRequest,
-    ResponseHeadIn, Transmit,
+    ResponseHeadIn,
 };
-pub use exchange::{ExchangeId, Principal, SessionId};
+pub use exchange::{ExchangeId, SessionId};
 pub use head::{Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
+pub use server::{Server, ServerLimits, ServerOptions, ServerTimeouts};

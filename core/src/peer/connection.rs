@@ -72,7 +72,7 @@ impl Connection {
     }
 
     pub(super) const fn parse_limits(&self) -> ParseLimits {
-        ParseLimits { depth: self.limits.depth_max, batch: self.limits.batch_length_max }
+        self.limits.of_parsing()
     }
 
     /// Fatal is sticky: from the close on, every input gets the same error.

@@ -58,6 +58,11 @@ impl Limits {
         progress_per_second_max: 1000,
     };
 
+    /// Those that hold while a frame is read.
+    pub(crate) const fn of_parsing(&self) -> crate::jsonrpc::ParseLimits {
+        crate::jsonrpc::ParseLimits { depth: self.depth_max, batch: self.batch_length_max }
+    }
+
     /// Bounds for a device with some ten kilobytes to spare.
     pub const SMALL: Self = Self {
         depth_max: 32,

@@ -5,28 +5,28 @@ use crate::protocol::LoggingLevel;
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(super) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-pub(super) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-pub(super) const PROGRESS_TOKEN: &str = "progressToken";
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 
 /// What the machine itself needs of a message's parameters, found in one walk over their members.
 #[derive(Debug, Default)]
-pub(super) struct Metadata<'a> {
-    pub(super) progress_token: Option<RequestId>,
-    pub(super) protocol_version: Option<Cow<'a, str>>,
-    pub(super) client_capabilities: Option<RawJson<'a>>,
-    pub(super) log_level: Option<LoggingLevel>,
-    pub(super) subscription_id: Option<RequestId>,
+pub(crate) struct Metadata<'a> {
+    pub(crate) progress_token: Option<RequestId>,
+    pub(crate) protocol_version: Option<Cow<'a, str>>,
+    pub(crate) client_capabilities: Option<RawJson<'a>>,
+    pub(crate) log_level: Option<LoggingLevel>,
+    pub(crate) subscription_id: Option<RequestId>,
     /// `name` or `uri`: what the request is about.
-    pub(super) subject: Option<Cow<'a, str>>,
-    pub(super) input_responses: Option<RawJson<'a>>,
-    pub(super) request_state: Option<Cow<'a, str>>,
+    pub(crate) subject: Option<Cow<'a, str>>,
+    pub(crate) input_responses: Option<RawJson<'a>>,
+    pub(crate) request_state: Option<Cow<'a, str>>,
     /// What is wrong with a member that only a modern message has. To a legacy one such a member
     /// is any other that the protocol does not know.
-    pub(super) modern_fault: Option<&'static str>,
+    pub(crate) modern_fault: Option<&'static str>,
 }
 
 impl<'a> Metadata<'a> {
@@ -34,7 +34,7 @@ impl<'a> Metadata<'a> {
     ///
     /// The error says what is wrong with them.
     // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
-    pub(super) fn read(params: &RawJson<'a>) -> Result<Self, &'static str> {
+    pub(crate) fn read(params: &RawJson<'a>) -> Result<Self, &'static str> {
         let mut found = Self::default();
         for member in params.walk() {
             match &*member.name() {
@@ -97,7 +97,7 @@ impl<'a> Metadata<'a> {
 }
 
 /// The string that `value` is.
-pub(super) fn text<'a>(value: &RawJson<'a>) -> Option<Cow<'a, str>> {
+pub(crate) fn text<'a>(value: &RawJson<'a>) -> Option<Cow<'a, str>> {
     value.to_text()
 }
 

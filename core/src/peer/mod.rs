@@ -7,11 +7,11 @@
 mod calls;
 pub mod client;
 pub(crate) mod connection;
-mod deadlines;
+pub(crate) mod deadlines;
 mod error;
 mod event;
 mod limits;
-mod metadata;
+pub(crate) mod metadata;
 pub(crate) mod outbox;
 mod outgoing;
 mod policy;

@@ -41,6 +41,12 @@ impl ClientOptions {
         }
     }
 
+    /// The server.
+    #[must_use]
+    pub const fn url(&self) -> &Location {
+        &self.url
+    }
+
     /// The bounds on what the server can cost.
     #[must_use]
     pub const fn limits(mut self, limits: ClientLimits) -> Self {

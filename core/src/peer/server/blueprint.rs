@@ -58,6 +58,30 @@ impl Blueprint {
         let (profile, catalog) = (Shared::new(profile), Shared::new(catalog));
         Self { profile, catalog, modern, limits, timeouts, policy }
     }
+
+    /// The revisions that the server speaks.
+    #[cfg(feature = "http")]
+    pub(crate) fn revisions(&self) -> crate::Revisions {
+        self.profile.revisions
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) const fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
+        self.limits.of_parsing()
+    }
+
+    /// Changes what connections made from here on offer, and says which lists changed.
+    #[cfg(feature = "http")]
+    pub(crate) fn edit_catalog<T>(
+        &mut self,
+        edit: impl FnOnce(&mut Catalog) -> T,
+    ) -> (T, crate::catalog::Changes) {
+        let catalog = Shared::make_mut(&mut self.catalog);
+        let edited = edit(catalog);
+        let changes = catalog.take_changes();
+        self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
+        (edited, changes)
+    }
 }
 
 impl Profile {

@@ -99,6 +99,13 @@ impl ServerOptions {
         self
     }
 
+    /// The same without keep-alive pings: on HTTP a session is not one connection that could die.
+    #[cfg(feature = "http")]
+    pub(crate) const fn without_keep_alive(mut self) -> Self {
+        self.timeouts.keep_alive = None;
+        self
+    }
+
     /// What to do when the client breaks a rule.
     #[must_use]
     pub const fn policy(mut self, policy: Policy) -> Self {

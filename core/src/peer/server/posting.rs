@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::jsonrpc::{Frame, Message, parse};
+use crate::jsonrpc::{Frame, Malformed};
 use crate::peer::connection::Flow;
+use crate::peer::event::RequestHandle;
 use crate::peer::outbox::{Channel, Post};
 use crate::peer::requests::ReplyTo;
 use crate::shared::Shared;
@@ -11,57 +12,25 @@ use crate::{Instant, Revision};
 
 use super::{Blueprint, Server};
 
-/// What came of a frame.
-#[derive(Debug)]
-pub(crate) struct Posted<'f> {
-    pub(crate) kind: PostedKind,
-    pub(crate) flow: Flow<'f>,
-}
-
-/// What a frame was, for a binding that acknowledges frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PostedKind {
-    /// At least one request: its channel gets an answer, or the news that none will come.
-    Request,
-    /// Notifications and responses alone.
-    Notification,
-    /// No message. There is an answer on the channel that says so.
-    Malformed,
-}
-
 impl Server {
-    /// Takes one frame that came on `channel`.
+    /// Takes one frame that came on `channel`. What it says of requests is answered there, at once
+    /// or later; for each channel with a request an answer comes, or the news that none will.
     pub(crate) fn handle_posted<'f>(
         &mut self,
-        frame: &'f [u8],
+        frame: Result<Frame<'f>, Malformed>,
         channel: Channel,
         now: Instant,
-    ) -> Posted<'f> {
-        if let Err(closed) = self.connection.check_open() {
-            return Posted { kind: PostedKind::Malformed, flow: Err(closed) };
-        }
-        let (kind, flow) = match parse(frame, self.connection.parse_limits()) {
-            Ok(Frame::Single(message)) => {
-                let kind = match message {
-                    Message::Request(_) => PostedKind::Request,
-                    _ => PostedKind::Notification,
-                };
-                (kind, self.receive(message, ReplyTo::on(channel), now))
-            }
-            Ok(Frame::Batch(batch)) => {
-                let flow = self.receive_batch(batch, channel, now);
-                // A batch without requests withdraws its channel, at the latest at its end.
-                (PostedKind::Request, flow)
-            }
-            Err(malformed) => {
-                let flow = self.receive_malformed(&malformed, channel, now);
-                (PostedKind::Malformed, flow)
-            }
+    ) -> Flow<'f> {
+        self.connection.check_open()?;
+        let flow = match frame {
+            Ok(Frame::Single(message)) => self.receive(message, ReplyTo::on(channel), now),
+            Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
+            Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };
         if flow.is_err() {
             self.settle_end();
         }
-        Posted { kind, flow }
+        flow
     }
 
     /// The client has closed the way of a request, which in the modern era gives it up.
@@ -91,6 +60,30 @@ impl Server {
 
     pub(crate) fn take_post(&mut self) -> Vec<u8> {
         self.connection.outbox.take_post()
+    }
+
+    /// The way on which a request came.
+    pub(crate) fn channel_of(&self, request: RequestHandle) -> Option<Channel> {
+        self.connection.requests.get(request.key).map(|entry| entry.reply.channel)
+    }
+
+    /// Ends every listen stream.
+    pub(crate) fn finish_listening(&mut self) {
+        self.end_listening();
+    }
+
+    /// The client has gone for good: its requests are given up and its calls end.
+    pub(crate) fn abandon(&mut self, now: Instant) {
+        while let Some(key) = self.connection.requests.find_from(0, |_| true) {
+            let event = self.give_up_request(key, None, now);
+            self.connection.events.extend(event);
+        }
+        self.close();
+    }
+
+    /// Whether the client has confirmed the session.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.initialized)
     }
 
     /// The revision of the legacy session, once a client opened one.

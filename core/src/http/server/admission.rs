@@ -1,0 +1,178 @@
+//! What a request's head alone decides.
+
+use alloc::vec::Vec;
+
+use crate::Revisions;
+use crate::http::media::{Accepted, is_json};
+use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
+use crate::jsonrpc::{ErrorObject, write_error};
+use crate::protocol::{Era, Revision};
+
+use super::Server;
+
+/// What is expected of the rest of a request that is let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Admission {
+    /// The longest body to read, in bytes. When there is more, send
+    /// [`Server::body_too_long`] and read no further.
+    pub body_bytes_max: usize,
+    /// How long reading the body may take. After it, send [`Server::body_too_slow`].
+    pub body_time: core::time::Duration,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    /// A message to the endpoint.
+    Post,
+    /// A stream of what comes unasked, or of what was missed.
+    Get,
+    /// The end of a session.
+    Delete,
+    /// The stream of events of 2024-11-05.
+    EventStream,
+    /// A message of 2024-11-05.
+    Message,
+}
+
+impl Server {
+    /// Judges the head of a request, before its body is read.
+    ///
+    /// # Errors
+    ///
+    /// The request is refused: send this response, and leave the body unread.
+    pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
+        self.route(head)?;
+        Ok(Admission {
+            body_bytes_max: self.options.limits.body_bytes_max,
+            body_time: self.options.timeouts.body,
+        })
+    }
+
+    /// The response to a request whose body is longer than it may be.
+    #[must_use]
+    pub fn body_too_long(&self) -> Response {
+        refusal(Status::CONTENT_TOO_LARGE, "the body is longer than this server takes")
+    }
+
+    /// The response to a request whose body does not come in time.
+    #[must_use]
+    pub fn body_too_slow(&self) -> Response {
+        refusal(Status::REQUEST_TIMEOUT, "the body did not come in time")
+    }
+
+    /// What a request is for, if its head is in order.
+    pub(super) fn route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
+        // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
+        // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
+        if let Err(fault) = self.options.hosts.check(head.host, head.origin) {
+            return Err(refusal(Status::FORBIDDEN, &alloc::format!("{fault}")));
+        }
+        if let Some(field) = head.contradictory {
+            let message = alloc::format!("the header field `{field}` came with different values");
+            return Err(refusal(Status::BAD_REQUEST, &message));
+        }
+        let route = self.find_route(head)?;
+        if self.closing {
+            return Err(busy("the server is shutting down"));
+        }
+        if self.exchanges.len() >= self.options.limits.exchanges_max {
+            return Err(busy("the server has too many requests to answer"));
+        }
+        match route {
+            Route::Post | Route::Message => self.check_message(head, route)?,
+            Route::Get | Route::EventStream => {
+                // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
+                if !Accepted::of(head.accept.iter().copied()).event_stream {
+                    let message = "`Accept` must list text/event-stream";
+                    return Err(refusal(Status::NOT_ACCEPTABLE, message));
+                }
+            }
+            Route::Delete => {}
+        }
+        if let Some(length) = head.content_length
+            && let Some(length) = core::str::from_utf8(length).ok().and_then(|l| l.parse().ok())
+            && self.options.limits.body_bytes_max < length
+        {
+            return Err(self.body_too_long());
+        }
+        Ok(route)
+    }
+
+    fn find_route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
+        let options = &self.options;
+        if options.event_path.as_deref() == Some(head.path) {
+            return only("GET", head, Route::EventStream);
+        }
+        if options.message_path.as_deref() == Some(head.path) {
+            return only("POST", head, Route::Message);
+        }
+        if options.path.as_deref().is_some_and(|path| path != head.path) {
+            return Err(refusal(Status::NOT_FOUND, "nothing is served at this path"));
+        }
+        match head.method {
+            "POST" => return Ok(Route::Post),
+            // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-024]: streams
+            // and the end of sessions are of the older revisions.
+            "GET" if self.serves_sessions(head) => return Ok(Route::Get),
+            "DELETE" if self.serves_sessions(head) => return Ok(Route::Delete),
+            _ => {}
+        }
+        let allowed = if self.serves_sessions(head) { "GET, POST, DELETE" } else { "POST" };
+        Err(not_allowed(allowed))
+    }
+
+    /// Whether a request without a body can be about a session.
+    fn serves_sessions(&self, head: &RequestHead<'_>) -> bool {
+        let legacy = !self.revisions.intersection(Revisions::LEGACY).is_empty();
+        legacy && named_revision(head).is_none_or(|revision| revision.era() == Era::Legacy)
+    }
+
+    fn check_message(&self, head: &RequestHead<'_>, route: Route) -> Result<(), Response> {
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-004]
+        if !head.content_type.is_some_and(is_json) {
+            let message = "`Content-Type` must be application/json";
+            return Err(refusal(Status::UNSUPPORTED_MEDIA_TYPE, message));
+        }
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
+        if route == Route::Post && !head.accept.is_empty() {
+            let accepted = Accepted::of(head.accept.iter().copied());
+            if !(accepted.json && accepted.event_stream) {
+                let message = "`Accept` must list application/json and text/event-stream";
+                return Err(refusal(Status::NOT_ACCEPTABLE, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The revision that the header names, if it is one that exists.
+pub(super) fn named_revision(head: &RequestHead<'_>) -> Option<Revision> {
+    core::str::from_utf8(head.protocol_version?).ok().and_then(Revision::parse)
+}
+
+fn only(method: &'static str, head: &RequestHead<'_>, route: Route) -> Result<Route, Response> {
+    if head.method == method { Ok(route) } else { Err(not_allowed(method)) }
+}
+
+fn not_allowed(allowed: &'static str) -> Response {
+    let mut response = refusal(Status::METHOD_NOT_ALLOWED, "the method is not served here");
+    response.head.allow = Some(allowed);
+    response
+}
+
+/// A refusal that will pass.
+pub(super) fn busy(message: &str) -> Response {
+    let mut response = refusal(Status::SERVICE_UNAVAILABLE, message);
+    response.head.retry_after = Some(10);
+    response
+}
+
+/// A response that refuses a request, with an error that names no request.
+// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-005] [HSRV-011]
+pub(super) fn refusal(status: Status, message: &str) -> Response {
+    let mut body = Vec::new();
+    write_error(&mut body, None, &ErrorObject::invalid_request(message));
+    Response { head: ResponseHead::new(status, Some(Content::Json)), body }
+}

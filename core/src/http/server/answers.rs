@@ -1,0 +1,220 @@
+//! What the application says, and how HTTP says it a second time.
+
+use serde::Serialize;
+
+use crate::Instant;
+use crate::catalog::{Catalog, Changes};
+use crate::http::{Principal, Status};
+use crate::jsonrpc::{ErrorCode, ErrorObject, WriteError, WriteJson};
+use crate::peer::outbox::Verdict;
+use crate::peer::slab::Key;
+use crate::peer::{AnswerError, Request, RequestHandle};
+use crate::protocol::{Era, InputRequiredResult, LoggingLevel, Wire};
+
+use super::{Connection, Server, mirrors_of};
+
+impl Server {
+    /// Answers a request with a result: see [`peer::Server::respond`](crate::peer::Server::respond).
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn respond<R: Wire + ?Sized>(
+        &mut self,
+        request: RequestHandle,
+        result: &R,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        let outcome = self.connection_of(request)?.machine.respond(request, result);
+        self.settle(request.connection, now);
+        outcome
+    }
+
+    /// Answers a request with a result of the caller's own: see
+    /// [`peer::Server::respond_with`](crate::peer::Server::respond_with).
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn respond_with(
+        &mut self,
+        request: RequestHandle,
+        result: &impl WriteJson,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        let outcome = self.connection_of(request)?.machine.respond_with(request, result);
+        self.settle(request.connection, now);
+        outcome
+    }
+
+    /// Answers a request with an error: see [`peer::Server::reject`](crate::peer::Server::reject).
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn reject(
+        &mut self,
+        request: RequestHandle,
+        error: ErrorObject<'_>,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        let outcome = self.connection_of(request)?.machine.reject(request, error);
+        self.settle(request.connection, now);
+        outcome
+    }
+
+    /// Answers a request with questions: see
+    /// [`peer::Server::require_input`](crate::peer::Server::require_input).
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn require_input(
+        &mut self,
+        request: Request<'_>,
+        required: &InputRequiredResult,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        let key = request.handle.connection;
+        let outcome =
+            self.connection_of(request.handle)?.machine.require_input(request, required, now);
+        self.settle(key, now);
+        outcome
+    }
+
+    /// Sends progress of a request: see [`peer::Server::progress`](crate::peer::Server::progress).
+    pub fn progress(
+        &mut self,
+        request: RequestHandle,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+        now: Instant,
+    ) {
+        if let Ok(connection) = self.connection_of(request) {
+            connection.machine.progress(request, progress, total, message, now);
+            self.settle(request.connection, now);
+        }
+    }
+
+    /// Sends a log message on behalf of `request`; on behalf of none, to every legacy session that
+    /// wants its level. See [`peer::Server::log`](crate::peer::Server::log).
+    ///
+    /// # Errors
+    ///
+    /// The caller's: `data` cannot be written.
+    pub fn log<D: Serialize + ?Sized>(
+        &mut self,
+        request: Option<RequestHandle>,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &D,
+        now: Instant,
+    ) -> Result<(), WriteError> {
+        let Some(request) = request else {
+            let mut outcome = Ok(());
+            self.for_each_connection(now, |connection| {
+                let logged = connection.machine.log(None, level, logger, data);
+                outcome = core::mem::replace(&mut outcome, Ok(())).and(logged);
+            });
+            return outcome;
+        };
+        let Ok(connection) = self.connection_of(request) else { return Ok(()) };
+        let outcome = connection.machine.log(Some(request), level, logger, data);
+        self.settle(request.connection, now);
+        outcome
+    }
+
+    /// Closes the connection that carries the messages of `request`, and lets the client come back
+    /// for the rest after `retry`. The request goes on. Nothing happens where the revision has no
+    /// such thing, or the connection has closed already.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
+    pub fn release_connection(&mut self, request: RequestHandle, retry: core::time::Duration) {
+        let Ok(connection) = self.connection_of(request) else { return };
+        if let Some(channel) = connection.machine.channel_of(request) {
+            self.close_reader(request.connection, channel.0, retry);
+        }
+    }
+
+    /// Tells every client that subscribed to `uri` that the resource changed.
+    pub fn resource_updated(&mut self, uri: &str, now: Instant) {
+        self.for_each_connection(now, |connection| connection.machine.resource_updated(uri));
+    }
+
+    /// Tells clients that a list changed which the catalog does not hold.
+    pub fn announce(&mut self, changes: Changes, now: Instant) {
+        self.for_each_connection(now, |connection| connection.machine.announce(changes));
+    }
+
+    /// Changes what the server offers, in every session. Clients that asked for it are told which
+    /// lists changed.
+    ///
+    /// A tool with annotations that HTTP clients must refuse is served without the checks that
+    /// these would bring; see [`UnservableTool`](super::UnservableTool).
+    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
+        let (edited, changes) = self.blueprint.edit_catalog(edit);
+        (self.mirrors, _) = mirrors_of(&self.blueprint.catalog);
+        let blueprint = self.blueprint.clone();
+        self.for_each_connection(now, |connection| {
+            connection.machine.adopt(&blueprint);
+            connection.machine.announce(changes);
+        });
+        edited
+    }
+
+    /// Whether a request still waits for its answer.
+    #[must_use]
+    pub fn is_due(&self, request: RequestHandle) -> bool {
+        self.connections
+            .get(request.connection)
+            .is_some_and(|connection| connection.machine.channel_of(request).is_some())
+    }
+
+    /// What the server offers now, to look at while it changes.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn shared_catalog(&self) -> crate::shared::Shared<Catalog> {
+        crate::shared::Shared::clone(&self.blueprint.catalog)
+    }
+
+    /// Who sent a request, as the adapter said.
+    #[must_use]
+    pub fn principal(&self, request: RequestHandle) -> Option<&Principal> {
+        self.connections.get(request.connection)?.principal.as_ref()
+    }
+
+    fn connection_of(&mut self, request: RequestHandle) -> Result<&mut Connection, AnswerError> {
+        self.connections.get_mut(request.connection).ok_or(AnswerError::NotDue)
+    }
+
+    fn for_each_connection(&mut self, now: Instant, mut visit: impl FnMut(&mut Connection)) {
+        let keys: alloc::vec::Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            if let Some(connection) = self.connections.get_mut(key) {
+                visit(connection);
+                self.settle(key, now);
+            }
+        }
+    }
+}
+
+/// The status of a response that carries an answer alone.
+// MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [HSRV-021] [HSRV-022]
+pub(super) const fn status_of(verdict: Verdict, era: Era) -> Status {
+    let (code, refused) = match verdict {
+        Verdict::Result => return Status::OK,
+        Verdict::Failed(code) => (code, false),
+        Verdict::Refused(code) => (code, true),
+    };
+    match (code, era) {
+        (ErrorCode::METHOD_NOT_FOUND, Era::Modern) => Status::NOT_FOUND,
+        (
+            ErrorCode::HEADER_MISMATCH
+            | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+            | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+            _,
+        ) => Status::BAD_REQUEST,
+        (ErrorCode::PARSE_ERROR | ErrorCode::INVALID_REQUEST, _) if refused => Status::BAD_REQUEST,
+        (ErrorCode::INVALID_PARAMS, Era::Modern) if refused => Status::BAD_REQUEST,
+        _ => Status::OK,
+    }
+}

@@ -1,0 +1,68 @@
+use crate::Instant;
+use crate::http::{Response, ResponseHead, SessionId};
+use crate::peer::slab::Key;
+
+/// One request and how far its response is.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// The connection whose stream the response carries; none where the response stands alone.
+    pub(super) connection: Option<Key>,
+    pub(super) stream: u32,
+    pub(super) state: State,
+    /// Named by the head of the response.
+    pub(super) session: Option<SessionId>,
+    /// Whether it is in the queue of those with something to send.
+    pub(super) queued: bool,
+    /// The connection is to be closed as soon as the head and what there is have left.
+    pub(super) closes: bool,
+    pub(super) opened_at: Option<Instant>,
+    /// A comment is due, to show life.
+    pub(super) comment_due: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum State {
+    /// The whole response is there.
+    Whole(Response),
+    /// Nothing to send yet: the answer may still come as JSON.
+    Waiting,
+    /// It is a stream of events whose head has not left.
+    Opening,
+    /// The stream of events is on its way.
+    Streaming,
+    /// The stream's connection is to be closed when all that is there has left; the stream itself
+    /// goes on.
+    Closing,
+    /// The response ends here, in the middle if need be.
+    Aborted,
+}
+
+impl Exchange {
+    pub(super) const fn new(connection: Option<Key>, stream: u32, state: State) -> Self {
+        Self {
+            connection,
+            stream,
+            state,
+            session: None,
+            queued: false,
+            closes: false,
+            opened_at: None,
+            comment_due: false,
+        }
+    }
+}
+
+/// What an adapter does next with an exchange.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Transmit<'a> {
+    /// Send this response and be done.
+    Respond(Response),
+    /// Send this head; the body follows.
+    Open(ResponseHead),
+    /// Send these bytes of the body.
+    Chunk(&'a [u8]),
+    /// The body is complete.
+    Finish,
+    /// Break the connection off: the client is too slow to be served.
+    Abort,
+}

@@ -1,0 +1,86 @@
+//! What the header of a modern request must repeat of its body.
+
+use alloc::format;
+
+use crate::http::RequestHead;
+use crate::http::field_value;
+use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use crate::peer::metadata::Metadata;
+use crate::protocol::Method;
+
+use super::Server;
+
+impl Server {
+    /// Compares a modern request with its header.
+    ///
+    /// The revision comes first: a header of a revision that is not served follows rules that are
+    /// not known, so the rest is left to whoever refuses the revision.
+    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HSRV-023] [HDR-025]
+    pub(super) fn check_headers(
+        &self,
+        head: &RequestHead<'_>,
+        method: &str,
+        params: &RawJson<'_>,
+        metadata: &Metadata<'_>,
+    ) -> Result<(), ErrorObject<'static>> {
+        let version = metadata.protocol_version.as_deref().unwrap_or_default();
+        // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [HDR-004] [HDR-026]
+        compare("MCP-Protocol-Version", head.protocol_version, version.as_bytes())?;
+        let served = crate::Revision::parse(version)
+            .is_some_and(|revision| self.revisions.contains(revision));
+        if !served {
+            return Ok(());
+        }
+        // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-026]
+        compare("Mcp-Method", head.mcp_method, method.as_bytes())?;
+        let Some(method) = Method::parse(method) else { return Ok(()) };
+        let named =
+            matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
+        let Some(subject) = metadata.subject.as_deref().filter(|_| named) else { return Ok(()) };
+        // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-024]
+        let Some(name) = head.mcp_name else { return Err(missing("Mcp-Name")) };
+        let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
+        if name != subject {
+            return Err(differs("Mcp-Name"));
+        }
+        if method != Method::ToolsCall {
+            return Ok(());
+        }
+        // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-027]
+        // [HDR-028]
+        let Some(mirrors) = self.mirrors.get(subject) else { return Ok(()) };
+        let arguments = params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
+        mirrors
+            .check(&arguments, &head.params)
+            .map_err(|mismatch| mismatch_error(format!("{mismatch}")))
+    }
+}
+
+fn compare(
+    name: &str,
+    received: Option<&[u8]>,
+    expected: &[u8],
+) -> Result<(), ErrorObject<'static>> {
+    match received {
+        None => Err(missing(name)),
+        // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
+        Some(received) if received == expected => Ok(()),
+        Some(_) => Err(differs(name)),
+    }
+}
+
+fn missing(name: &str) -> ErrorObject<'static> {
+    mismatch_error(format!("the header field `{name}` is missing"))
+}
+
+fn differs(name: &str) -> ErrorObject<'static> {
+    mismatch_error(format!("the header field `{name}` differs from the body"))
+}
+
+fn unreadable(name: &str, fault: &impl core::fmt::Display) -> ErrorObject<'static> {
+    mismatch_error(format!("the header field `{name}` cannot be read: {fault}"))
+}
+
+fn mismatch_error(message: alloc::string::String) -> ErrorObject<'static> {
+    ErrorObject::new(ErrorCode::HEADER_MISMATCH, message)
+}

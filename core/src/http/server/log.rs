@@ -1,0 +1,266 @@
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+use core::time::Duration;
+
+use crate::framing::{write_event, write_retry};
+
+/// The events of one stream, as they go over the wire: those that its reader has not taken yet,
+/// and of those that it has, as many as are kept for a reader that lost its connection.
+///
+/// A place in the log is an offset in bytes from the stream's very first one, so that it stays the
+/// same when older events are dropped.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    bytes: Vec<u8>,
+    /// Bytes at the front that are dropped, and wait to be moved over.
+    stale: usize,
+    /// The place of the first byte that is kept.
+    start: u64,
+    /// Where each kept event ends, and the sequence number of each that has an id.
+    events: VecDeque<Logged>,
+    next_sequence: u32,
+    /// Events with an id that are not kept any more: the sequence number of the last one.
+    dropped: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Logged {
+    end: u64,
+    sequence: Option<u32>,
+}
+
+/// The name of an event within a session: its stream, and its number there.
+// MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-002] [RESUME-003]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EventId {
+    pub(super) stream: u32,
+    pub(super) sequence: u32,
+}
+
+impl EventId {
+    /// Reads what a client sent as `Last-Event-ID`.
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let text = core::str::from_utf8(text).ok()?;
+        let (stream, sequence) = text.split_once('-')?;
+        // One spelling for one event: no signs, no leading zeros.
+        let number = |digits: &str| {
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            if canonical { digits.parse().ok() } else { None }
+        };
+        Some(Self { stream: number(stream)?, sequence: number(sequence)? })
+    }
+}
+
+/// Where in a log a reader goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resume {
+    /// At this place.
+    At(u64),
+    /// Events after the one that was named are not kept any more.
+    Dropped,
+    /// No such event was ever sent.
+    Unknown,
+}
+
+impl Log {
+    /// Appends a message, with an id if its stream is named.
+    pub(super) fn push(&mut self, kind: Option<&str>, stream: Option<u32>, message: &[u8]) {
+        self.append(kind, stream, None, message);
+    }
+
+    /// Appends an event without data, which gives the reader an id to come back with.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005]
+    pub(super) fn push_priming(&mut self, stream: u32, retry: Option<Duration>) {
+        self.append(None, Some(stream), retry, b"");
+    }
+
+    /// Appends the time after which the reader is to come back. It has no id: nobody resumes at it.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]
+    pub(super) fn push_retry(&mut self, retry: Duration) {
+        write_retry(&mut self.bytes, retry);
+        let end = self.end();
+        self.events.push_back(Logged { end, sequence: None });
+    }
+
+    fn append(
+        &mut self,
+        kind: Option<&str>,
+        stream: Option<u32>,
+        retry: Option<Duration>,
+        data: &[u8],
+    ) {
+        let mut id = heapless::String::<24>::new();
+        let sequence = stream.map(|stream| {
+            let sequence = self.next_sequence;
+            self.next_sequence += 1;
+            let written = write!(id, "{stream}-{sequence}");
+            debug_assert!(written.is_ok(), "two numbers of 32 bits and a dash have 21 characters");
+            sequence
+        });
+        let id = sequence.is_some().then_some(id.as_str());
+        let written = write_event(&mut self.bytes, kind, id, retry, data);
+        debug_assert!(written.is_ok(), "the type and the id are of our own making");
+        let end = self.end();
+        self.events.push_back(Logged { end, sequence });
+    }
+
+    /// The place after the last event.
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.len() as u64
+    }
+
+    /// The place of the oldest event that is kept.
+    pub(super) const fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.stale
+    }
+
+    /// What comes after `place`, at most `most` bytes.
+    pub(super) fn read(&self, place: u64, most: usize) -> &[u8] {
+        let from = usize::try_from(place.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let rest = self.bytes.get(self.stale.saturating_add(from)..).unwrap_or_default();
+        &rest[..rest.len().min(most)]
+    }
+
+    /// Where a reader goes on that has seen the event `sequence` and none after it.
+    pub(super) fn after(&self, sequence: u32) -> Resume {
+        if sequence >= self.next_sequence {
+            return Resume::Unknown;
+        }
+        if self.dropped.is_some_and(|dropped| sequence < dropped) {
+            return Resume::Dropped;
+        }
+        if self.dropped == Some(sequence) {
+            return Resume::At(self.start);
+        }
+        let found = self.events.iter().find(|event| event.sequence == Some(sequence));
+        found.map_or(Resume::Unknown, |event| Resume::At(event.end))
+    }
+
+    /// Drops events that a reader at `place` has taken, the oldest first, until no more than
+    /// `events` and `bytes` are kept of them.
+    pub(super) fn trim(&mut self, place: u64, events: usize, bytes: usize) {
+        let taken = self.events.partition_point(|event| event.end <= place);
+        let taken_end = taken.checked_sub(1).map_or(self.start, |last| self.events[last].end);
+        let mut count = 0;
+        while count < taken {
+            let start = count.checked_sub(1).map_or(self.start, |last| self.events[last].end);
+            if taken - count <= events && taken_end - start <= bytes as u64 {
+                break;
+            }
+            count += 1;
+        }
+        self.drop_first(count);
+    }
+
+    /// Drops events, taken or not, the oldest first, until no more than `events` and `bytes` are
+    /// kept. The last one stays whatever its length: it may be the answer.
+    pub(super) fn keep(&mut self, events: usize, bytes: usize) {
+        while self.events.len() > 1 && (self.events.len() > events || self.len() > bytes) {
+            self.drop_first(1);
+        }
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        let mut end = self.start;
+        for event in self.events.drain(..count) {
+            end = event.end;
+            self.dropped = event.sequence.or(self.dropped);
+        }
+        let length = usize::try_from(end - self.start).unwrap_or(usize::MAX);
+        self.start = end;
+        self.stale = self.stale.saturating_add(length).min(self.bytes.len());
+        // Moves at most as much as was dropped since the last move: constant work per byte.
+        if self.stale >= self.bytes.len() / 2 {
+            self.bytes.drain(..self.stale);
+            self.stale = 0;
+        }
+        // An idle stream does not hold the memory of its busiest moment.
+        if self.bytes.capacity() > RETAINED && self.bytes.len() < self.bytes.capacity() / 4 {
+            self.bytes.shrink_to(self.bytes.len().max(RETAINED));
+        }
+    }
+}
+
+/// Capacity that a log keeps, in bytes.
+const RETAINED: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+
+    fn log(messages: &[&str]) -> Log {
+        let mut log = Log::default();
+        for message in messages {
+            log.push(None, Some(3), message.as_bytes());
+        }
+        log
+    }
+
+    fn text(log: &Log, place: u64) -> String {
+        String::from_utf8(log.read(place, usize::MAX).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_reader_that_comes_back_gets_what_followed_its_last_event_and_nothing_else() {
+        // Rule: [RESUME-006].
+        let log = log(&["a", "b", "c"]);
+        let Resume::At(place) = log.after(1) else { panic!() };
+        assert_eq!(text(&log, place), "id: 3-2\ndata: c\n\n");
+        let Resume::At(place) = log.after(2) else { panic!() };
+        assert_eq!(text(&log, place), "");
+        assert_eq!(log.after(3), Resume::Unknown);
+    }
+
+    #[test]
+    fn a_gap_is_told_from_an_event_that_never_was() {
+        let mut log = log(&["a", "b", "c", "d"]);
+        log.trim(log.end(), 2, usize::MAX);
+        assert_eq!(log.after(0), Resume::Dropped);
+        let Resume::At(place) = log.after(1) else { panic!() };
+        assert_eq!(text(&log, place), "id: 3-2\ndata: c\n\nid: 3-3\ndata: d\n\n");
+        assert_eq!(log.after(9), Resume::Unknown);
+    }
+
+    #[test]
+    fn events_that_nobody_took_are_not_trimmed() {
+        let mut log = log(&["a", "b", "c"]);
+        let Resume::At(place) = log.after(0) else { panic!() };
+        log.trim(place, 0, 0);
+        assert_eq!(text(&log, place), "id: 3-1\ndata: b\n\nid: 3-2\ndata: c\n\n");
+        log.trim(log.end(), 8, 17);
+        assert_eq!(log.len(), 17);
+    }
+
+    #[test]
+    fn the_last_event_is_never_dropped_for_room() {
+        let mut log = log(&["a", "b"]);
+        log.keep(0, 0);
+        assert_eq!(log.after(0), Resume::At(17));
+        assert_eq!(text(&log, 17), "id: 3-1\ndata: b\n\n");
+    }
+
+    #[test]
+    fn a_retry_without_an_id_moves_no_sequence_number() {
+        let mut log = log(&["a"]);
+        log.push_retry(Duration::from_millis(500));
+        log.push(None, Some(3), b"b");
+        let Resume::At(place) = log.after(0) else { panic!() };
+        assert_eq!(text(&log, place), "retry: 500\n\nid: 3-1\ndata: b\n\n");
+    }
+
+    #[test]
+    fn event_ids_have_one_spelling() {
+        let id = EventId { stream: 3, sequence: 17 };
+        assert_eq!(EventId::parse(b"3-17"), Some(id));
+        for bad in ["", "3", "3-", "-17", "03-17", "3-+17", "3-17-1", "4294967296-0", "3-\u{e9}"] {
+            assert_eq!(EventId::parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The server's side of HTTP.
+
+mod admission;
+mod answers;
+mod exchange;
+mod headers;
+mod log;
+mod options;
+mod placing;
+mod posts;
+mod session;
+mod session_ids;
+mod sessions;
+mod stream;
+mod transmit;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::catalog::Catalog;
+use crate::http::mirrors::Mirrors;
+use crate::peer::deadlines::Deadlines;
+use crate::peer::server::Blueprint;
+use crate::peer::slab::{Key, Slab};
+use crate::peer::{self, CloseReason, Event, Subject};
+use crate::{Instant, Revisions};
+
+use super::{ExchangeId, Principal, SessionId};
+
+pub use admission::Admission;
+pub use exchange::Transmit;
+pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
+
+use exchange::Exchange;
+use session::Session;
+use session_ids::SessionIds;
+use stream::Stream;
+
+/// A server on HTTP: all its sessions and exchanges, as a state machine.
+///
+/// It serves every revision that its options allow at one endpoint: legacy clients in sessions,
+/// modern ones request by request, and, where it is told to, clients of the older HTTP+SSE. To the
+/// application it is the same as [`peer::Server`]: the same events, the same verbs.
+///
+/// # Driving it
+///
+/// * A request comes in: [`admit`](Self::admit) its head, read its body up to the bound that this
+///   returns, then [`handle_request`](Self::handle_request).
+/// * A client goes away before its response is complete:
+///   [`handle_disconnect`](Self::handle_disconnect), at once.
+/// * The deadline has come: [`handle_timeout`](Self::handle_timeout). Spurious calls do nothing.
+/// * After any of these, and after any verb of the application: [`poll_event`](Self::poll_event)
+///   until dry; for each exchange that [`poll_ready`](Self::poll_ready) names,
+///   [`poll_transmit`](Self::poll_transmit) as long as its client takes what comes;
+///   [`poll_timeout`](Self::poll_timeout) to know when to come back.
+/// * An exchange whose client takes nothing is simply not polled: it holds up no other.
+/// * `now` is the time it is, not the deadline that fired.
+///
+/// Nothing here blocks, panics because of a client, or does work out of proportion to its input.
+#[derive(Debug)]
+pub struct Server {
+    options: ServerOptions,
+    blueprint: Blueprint,
+    revisions: Revisions,
+    /// The parameters of tools that requests repeat in their header fields.
+    mirrors: BTreeMap<String, Mirrors>,
+    seed: u64,
+    session_ids: SessionIds,
+    connections: Slab<Connection>,
+    sessions: HashMap<SessionId, Key, FixedState>,
+    exchanges: Slab<Exchange>,
+    /// Connections of modern requests that are over: the next ones take them.
+    spare: Vec<Box<peer::Server>>,
+    ready: VecDeque<ExchangeId>,
+    events: VecDeque<Event<'static>>,
+    connection_deadlines: Deadlines,
+    exchange_deadlines: Deadlines,
+    /// Finished streams that are kept, in the order in which they are given up.
+    finished: VecDeque<Finished>,
+    /// Bytes in the logs of all streams.
+    logged: usize,
+    closing: bool,
+}
+
+/// A finished stream that is kept for its reader.
+#[derive(Clone, Copy, Debug)]
+struct Finished {
+    until: Instant,
+    connection: Key,
+    stream: u32,
+}
+
+/// The protocol state of a legacy session, or of one modern request, with its streams.
+#[derive(Debug)]
+struct Connection {
+    machine: Box<peer::Server>,
+    principal: Option<Principal>,
+    session: Option<Session>,
+    /// In the order of their numbers.
+    streams: Vec<Stream>,
+}
+
+impl Connection {
+    fn stream(&mut self, number: u32) -> Option<&mut Stream> {
+        let at = self.streams.binary_search_by_key(&number, |stream| stream.number).ok()?;
+        Some(&mut self.streams[at])
+    }
+}
+
+/// Connections that wait for the next modern request. Enough for those that overlap in practice;
+/// each costs about a kilobyte.
+const SPARE_MAX: usize = 64;
+
+/// A tool cannot be offered over HTTP as it is. The caller's fault.
+// MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the tool `{tool}` cannot be offered over HTTP: {reason}")]
+pub struct UnservableTool {
+    /// The tool's name.
+    pub tool: String,
+    /// What is wrong with its input schema.
+    pub reason: String,
+}
+
+impl Server {
+    /// A server without clients.
+    ///
+    /// `secret` is entropy from which session ids are drawn: 32 bytes from a secure source, never
+    /// used for anything else. `seed` keys the hash tables of what clients name: draw it at random,
+    /// so that a client cannot aim at collisions. It has no influence on any output.
+    ///
+    /// # Errors
+    ///
+    /// A tool of the catalog has annotations that clients would have to refuse.
+    pub fn new(
+        peer: peer::ServerOptions,
+        options: ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<Self, UnservableTool> {
+        let blueprint = Blueprint::new(peer.without_keep_alive());
+        let (mirrors, unservable) = mirrors_of(&blueprint.catalog);
+        if let Some(unservable) = unservable {
+            return Err(unservable);
+        }
+        let revisions = blueprint.revisions();
+        Ok(Self {
+            options,
+            blueprint,
+            revisions,
+            mirrors,
+            seed,
+            session_ids: SessionIds::new(secret),
+            connections: Slab::new(),
+            sessions: HashMap::with_hasher(FixedState::with_seed(seed)),
+            exchanges: Slab::new(),
+            spare: Vec::new(),
+            ready: VecDeque::new(),
+            events: VecDeque::new(),
+            connection_deadlines: Deadlines::default(),
+            exchange_deadlines: Deadlines::default(),
+            finished: VecDeque::new(),
+            logged: 0,
+            closing: false,
+        })
+    }
+
+    /// How the server appears on HTTP.
+    #[must_use]
+    pub const fn options(&self) -> &ServerOptions {
+        &self.options
+    }
+
+    /// What the server offers.
+    #[must_use]
+    pub fn catalog(&self) -> &Catalog {
+        &self.blueprint.catalog
+    }
+
+    /// Legacy sessions that are open.
+    #[must_use]
+    pub fn session_count(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Exchanges whose response is not complete.
+    #[must_use]
+    pub fn exchange_count(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// Takes no new request from here on: they are refused. Streams that stand open end, requests
+    /// under way get their answer. See [`is_drained`](Self::is_drained).
+    pub fn close(&mut self, now: Instant) {
+        self.closing = true;
+        let keys: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            self.close_open_streams(key);
+            self.settle(key, now);
+        }
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    #[must_use]
+    pub const fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Whether the server is closing and no response is under way.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.closing && self.exchanges.len() == 0
+    }
+
+    /// The next event that the machine made by itself.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// May change with every call of another method.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let finished = self.finished.front().map(|finished| finished.until);
+        let deadlines = [&self.connection_deadlines, &self.exchange_deadlines];
+        let first = deadlines.into_iter().filter_map(|deadlines| Some(deadlines.first()?.0));
+        first.chain(finished).min()
+    }
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((due, slot)) = self.connection_deadlines.first()
+            && due <= now
+        {
+            self.connection_deadlines.clear(slot);
+            if let Some(key) = self.connections.key_at(slot) {
+                self.connection_due(key, now);
+            }
+        }
+        while let Some((due, slot)) = self.exchange_deadlines.first()
+            && due <= now
+        {
+            self.exchange_deadlines.clear(slot);
+            if let Some(key) = self.exchanges.key_at(slot) {
+                self.exchange_due(key, now);
+            }
+        }
+        self.give_up_finished(now);
+    }
+
+    // ------------------------------------------------------------------ shared by the parts
+
+    /// Deals with whatever a connection's machine has made: messages, events, its next deadline.
+    fn settle(&mut self, key: Key, now: Instant) {
+        self.place(key, now);
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let mut closed = false;
+        while let Some(event) = connection.machine.poll_event() {
+            if let Event::Closed(reason) = &event {
+                closed |= *reason != CloseReason::EndOfInput;
+                continue;
+            }
+            self.events.push_back(stamped(event, key));
+        }
+        if closed && connection.session.is_some() {
+            self.end_session(key, now);
+        } else {
+            self.arm_connection(key, now);
+        }
+    }
+}
+
+/// The event with the connection that it belongs to in its handles.
+fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
+    match &mut event {
+        Event::Request(request) => request.handle.connection = connection,
+        Event::Progress(progress) => progress.call.connection = connection,
+        Event::Ended(ended) => ended.call.connection = connection,
+        Event::Cancelled(cancelled) => {
+            if let Subject::Request(handle) = &mut cancelled.subject {
+                handle.connection = connection;
+            }
+        }
+        _ => {}
+    }
+    event
+}
+
+/// The mirrored parameters of each tool that has some, and the first tool that cannot be served.
+fn mirrors_of(catalog: &Catalog) -> (BTreeMap<String, Mirrors>, Option<UnservableTool>) {
+    let (mut found, mut unservable) = (BTreeMap::new(), None);
+    for tool in catalog.tools() {
+        match Mirrors::of_schema(&tool.input_schema.as_raw()) {
+            Ok(mirrors) if mirrors.is_empty() => {}
+            Ok(mirrors) => {
+                found.insert(tool.name.clone(), mirrors);
+            }
+            Err(fault) => {
+                let tool = tool.name.clone();
+                unservable.get_or_insert_with(|| UnservableTool {
+                    tool,
+                    reason: alloc::string::ToString::to_string(&fault),
+                });
+            }
+        }
+    }
+    (found, unservable)
+}

@@ -1,0 +1,190 @@
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::http::AllowedHosts;
+
+/// How a server appears on HTTP: where it is found, who may ask, and what it puts up with.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    pub(super) path: Option<String>,
+    pub(super) event_path: Option<String>,
+    pub(super) message_path: Option<String>,
+    pub(super) hosts: AllowedHosts,
+    pub(super) answers: Answers,
+    pub(super) limits: ServerLimits,
+    pub(super) timeouts: ServerTimeouts,
+}
+
+/// In which form a request is answered when the revision leaves it open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answers {
+    /// As JSON, unless something precedes the answer or it takes long: then as a stream of events.
+    #[default]
+    JsonWhenAlone,
+    /// Always as a stream of events, so that a client of 2025-11-25 can come back for any answer
+    /// after its connection broke.
+    Stream,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            path: Some("/mcp".into()),
+            event_path: None,
+            message_path: None,
+            hosts: AllowedHosts::default(),
+            answers: Answers::default(),
+            limits: ServerLimits::default(),
+            timeouts: ServerTimeouts::default(),
+        }
+    }
+}
+
+impl ServerOptions {
+    /// A server at `/mcp` for clients on this computer.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The path of the endpoint, `/mcp` by default.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+
+    /// Leaves it to whoever mounts the server which paths reach it.
+    #[must_use]
+    pub fn any_path(mut self) -> Self {
+        self.path = None;
+        self
+    }
+
+    /// Serves clients of 2024-11-05 as well, which open a stream of events at `events` and post
+    /// their messages to `messages`.
+    // MCP 2025-11-25 basic/transports#backwards-compatibility [LSSE-006]
+    #[must_use]
+    pub fn legacy_sse(mut self, events: impl Into<String>, messages: impl Into<String>) -> Self {
+        self.event_path = Some(events.into());
+        self.message_path = Some(messages.into());
+        self
+    }
+
+    /// The hosts and origins that may ask. By default those of this computer.
+    #[must_use]
+    pub fn hosts(mut self, hosts: AllowedHosts) -> Self {
+        self.hosts = hosts;
+        self
+    }
+
+    /// The form of answers.
+    #[must_use]
+    pub const fn answers(mut self, answers: Answers) -> Self {
+        self.answers = answers;
+        self
+    }
+
+    /// The bounds on what clients can cost.
+    #[must_use]
+    pub const fn limits(mut self, limits: ServerLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long things may take.
+    #[must_use]
+    pub const fn timeouts(mut self, timeouts: ServerTimeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+}
+
+/// Every bound on what the clients of an HTTP server can make it hold. Each default has its reason.
+///
+/// Those of a single connection are in [`peer::Limits`](crate::peer::Limits).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// The body of a request, in bytes. 4 MiB: what other servers take.
+    pub body_bytes_max: usize,
+    /// Sessions at once. 10,000: some 30 MB. One more is refused until another ends.
+    pub sessions_max: usize,
+    /// Exchanges at once. 65,536: as many as a process has descriptors, commonly.
+    pub exchanges_max: usize,
+    /// Bytes of one stream that its reader has not taken. 16 MiB: a reader further behind loses its
+    /// connection, and may come back where the revision lets it.
+    pub unread_bytes_max: usize,
+    /// Events of one stream that are kept for a reader that comes back. 256.
+    pub replay_events_max: usize,
+    /// Bytes of one stream that are kept for a reader that comes back. 256 KiB, and the last event
+    /// whatever its length.
+    pub replay_bytes_max: usize,
+    /// Bytes of all streams together. 64 MiB: beyond it finished streams go, the oldest first.
+    pub replay_bytes_total_max: usize,
+    /// Finished streams of one session that are kept for a reader that comes back. 64.
+    pub finished_streams_max: usize,
+}
+
+impl ServerLimits {
+    /// The defaults for a computer.
+    pub const DEFAULT: Self = Self {
+        body_bytes_max: 4 * 1024 * 1024,
+        sessions_max: 10_000,
+        exchanges_max: 65_536,
+        unread_bytes_max: 16 * 1024 * 1024,
+        replay_events_max: 256,
+        replay_bytes_max: 256 * 1024,
+        replay_bytes_total_max: 64 * 1024 * 1024,
+        finished_streams_max: 64,
+    };
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// How long things may take on HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerTimeouts {
+    /// The body of a request, from its head on. 30 s. For the adapter, which reads it.
+    pub body: Duration,
+    /// A session without a request, an open stream or work under way. 30 minutes.
+    pub session_idle: Duration,
+    /// A session whose client never confirmed that it is initialized. 1 minute.
+    pub session_unconfirmed: Duration,
+    /// How long a request may go without an answer before its response is opened as a stream, so
+    /// that those between see life. 5 s; `None`: not before there is something to send.
+    pub open_stream: Option<Duration>,
+    /// The pause after which a silent stream gets a comment. 15 s; `None`: never.
+    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-014]
+    pub keep_alive: Option<Duration>,
+    /// How long a finished stream is kept for a reader that comes back. 5 minutes.
+    pub replay: Duration,
+    /// How long a connection of a stream may last before the server closes it and the client polls,
+    /// at 2025-11-25. `None`, the default: as long as it takes.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
+    pub poll_after: Option<Duration>,
+    /// What a client is told to wait before it comes back, where the server closes a connection by
+    /// itself. 1 s.
+    pub retry: Duration,
+}
+
+impl Default for ServerTimeouts {
+    fn default() -> Self {
+        Self {
+            body: Duration::from_secs(30),
+            session_idle: Duration::from_secs(30 * 60),
+            session_unconfirmed: Duration::from_secs(60),
+            open_stream: Some(Duration::from_secs(5)),
+            keep_alive: Some(Duration::from_secs(15)),
+            replay: Duration::from_secs(5 * 60),
+            poll_after: None,
+            retry: Duration::from_secs(1),
+        }
+    }
+}

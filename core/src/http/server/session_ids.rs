@@ -1,0 +1,50 @@
+use sha2::{Digest, Sha256};
+
+use crate::http::SessionId;
+
+/// Draws the names of sessions from a secret.
+///
+/// Each is a hash of the secret and a counter: without the secret none can be told from chance,
+/// nor found from others. So the entropy comes in once, and the machine stays deterministic.
+// MCP 2025-11-25 security-best-practices#session-hijacking [SESS-002] [SESS-013]
+pub(super) struct SessionIds {
+    secret: [u8; 32],
+    drawn: u64,
+}
+
+impl SessionIds {
+    pub(super) const fn new(secret: [u8; 32]) -> Self {
+        Self { secret, drawn: 0 }
+    }
+
+    pub(super) fn draw(&mut self) -> SessionId {
+        let hash = Sha256::new().chain_update(self.secret).chain_update(self.drawn.to_le_bytes());
+        self.drawn += 1;
+        let hash: [u8; 32] = hash.finalize().into();
+        let mut entropy = [0; 16];
+        entropy.copy_from_slice(&hash[..16]);
+        SessionId::new(entropy)
+    }
+}
+
+impl core::fmt::Debug for SessionIds {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("SessionIds").field("drawn", &self.drawn).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_from_one_another_and_from_those_of_another_secret() {
+        // Rule: [SESS-002].
+        let (mut one, mut other) = (SessionIds::new([1; 32]), SessionIds::new([2; 32]));
+        let drawn = [one.draw(), one.draw(), other.draw(), other.draw()];
+        for (at, id) in drawn.iter().enumerate() {
+            assert!(!drawn[at + 1..].contains(id));
+        }
+        assert_eq!(SessionIds::new([1; 32]).draw(), drawn[0]);
+    }
+}
