@@ -28,7 +28,7 @@ mod descriptor;
 mod entropy;
 mod error;
 #[cfg(feature = "http-client")]
-mod http;
+pub mod http;
 mod serve;
 mod standard_streams;
 mod stream;
