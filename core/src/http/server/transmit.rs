@@ -118,6 +118,14 @@ impl Server {
         self.retire_connection(connection_key);
     }
 
+    /// Whether the next thing to send on an exchange is [`Transmit::Abort`]. For an adapter whose
+    /// HTTP library asks for nothing while the client takes nothing: it breaks the connection off
+    /// and calls [`handle_disconnect`](Self::handle_disconnect).
+    #[must_use]
+    pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
+        self.exchanges.get(exchange.0).is_some_and(|entry| matches!(entry.state, State::Aborted))
+    }
+
     /// The client has gone: nobody takes the response of an exchange any more.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
         let Some(connection) = self.end_exchange_now(exchange.0) else { return };
