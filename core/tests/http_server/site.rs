@@ -216,6 +216,11 @@ impl Site {
         self.now = end;
     }
 
+    /// How many requests there were.
+    pub(crate) fn count(&self) -> usize {
+        self.replies.len()
+    }
+
     /// How an exchange stands.
     pub(crate) fn reply(&self, ticket: Ticket) -> &Reply {
         &self.replies[ticket]
