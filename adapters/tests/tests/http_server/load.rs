@@ -6,7 +6,7 @@ use crate::served::{Gate, Served, gated};
 use crate::wire::{Post, Wire, get, in_time, open_session, text, text_of};
 
 const CONNECTIONS: usize = 64;
-const CALLS: usize = 200;
+const CALLS: usize = 100;
 
 /// What each connection calls, in turn: handlers that end at once, that go on in tasks, and that
 /// send something first, which opens a stream.
