@@ -25,9 +25,8 @@ async fn main() -> Result<(), mcp::Error> {
         },
     );
     let service = HttpService::new(&server, ServerOptions::new())?;
-    let router = Router::new()
-        .route("/health", get(async || "fine"))
-        .route_service("/mcp", service);
+    let router =
+        Router::new().route("/health", get(async || "fine")).route_service("/mcp", service);
 
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".into());
     let listener = TcpListener::bind(address).await?;

@@ -36,7 +36,8 @@ async fn main() -> Result<(), mcp::Error> {
         socket.set_nodelay(true)?;
         let service = TowerToHyperService::new(service.clone());
         let mut http = http1::Builder::new();
-        let connection = http.timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
+        let connection =
+            http.timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
         // A connection that breaks concerns nobody else.
         tokio::spawn(async { drop(connection.await) });
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
 
 use crate::served::{Gate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};

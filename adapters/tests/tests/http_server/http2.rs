@@ -13,8 +13,7 @@ use crate::wire::{Post, in_time, text};
 
 async fn connect(served: &Served) -> SendRequest<Full<Bytes>> {
     let socket = TcpStream::connect(served.address).await.unwrap();
-    let (client, connection) =
-        handshake(TokioExecutor::new(), TokioIo::new(socket)).await.unwrap();
+    let (client, connection) = handshake(TokioExecutor::new(), TokioIo::new(socket)).await.unwrap();
     tokio::spawn(connection);
     client
 }

@@ -33,7 +33,7 @@ async fn body(response: http::Response<ServedBody>) -> String {
 #[tokio::test]
 async fn handlers_know_who_asks_and_sessions_belong_to_one() {
     let server = Server::new("named", "1").tool("who", "Tells", |call: Call<NoArguments>| {
-        call.principal().map_or("nobody".into(), |principal| principal.as_str().to_owned())
+        call.principal().map_or_else(|| "nobody".into(), |who| who.as_str().to_owned())
     });
     let service = HttpService::new(&server, ServerOptions::new()).unwrap();
     for (principal, name) in [(Some("ann"), "ann"), (None, "nobody")] {

@@ -61,12 +61,14 @@ mod tests {
     use crate::http_service::{HttpService, ServedBody};
 
     fn server() -> Server {
-        Server::new("clocked", "1")
-            .tool("plain", "Answers", |_: Call<NoArguments>| "plain")
-            .tool("wait", "Waits", async |_: Call<NoArguments>| {
+        Server::new("clocked", "1").tool("plain", "Answers", |_: Call<NoArguments>| "plain").tool(
+            "wait",
+            "Waits",
+            async |_: Call<NoArguments>| {
                 std::future::pending::<()>().await;
                 "never"
-            })
+            },
+        )
     }
 
     /// A service, and how often the keeper of its time was woken.
@@ -74,7 +76,8 @@ mod tests {
         let server = server().http(ServerOptions::new(), [0; 32], 7).unwrap();
         let site = Arc::new(Site::new(server, Handle::current()));
         let polls = Arc::<AtomicUsize>::default();
-        let (mut keeper, counter) = (Box::pin(keep_time(Arc::downgrade(&site))), Arc::clone(&polls));
+        let (mut keeper, counter) =
+            (Box::pin(keep_time(Arc::downgrade(&site))), Arc::clone(&polls));
         tokio::spawn(poll_fn(move |cx| {
             counter.fetch_add(1, Ordering::Relaxed);
             keeper.as_mut().poll(cx)
@@ -163,6 +166,12 @@ mod tests {
         let runtime = { runtime }.enable_time().start_paused(true).build().unwrap();
         let response = runtime.block_on(async { counted().0.serve(call("wait")).await });
         drop(response);
-        assert_eq!(runtime.block_on(async { tokio::task::yield_now().await; alive() }), 0);
+        assert_eq!(
+            runtime.block_on(async {
+                tokio::task::yield_now().await;
+                alive()
+            }),
+            0
+        );
     }
 }
