@@ -15,6 +15,10 @@ pub enum Error {
     /// The server offers something that it cannot: the caller's fault.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// The server offers something that it cannot over HTTP: the caller's fault.
+    #[cfg(feature = "http-server")]
+    #[error(transparent)]
+    Http(#[from] mcp_sansio::handler::HttpServerError),
     /// The server's process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

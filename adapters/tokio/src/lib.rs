@@ -29,6 +29,8 @@ mod entropy;
 mod error;
 #[cfg(feature = "http-client")]
 pub mod http;
+#[cfg(feature = "http-server")]
+mod http_service;
 mod serve;
 mod standard_streams;
 mod stream;
@@ -44,6 +46,8 @@ pub use clock::now;
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
+#[cfg(feature = "http-server")]
+pub use http_service::{HttpListener, HttpService, ServedBody, Unread, serve_http};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,

@@ -11,8 +11,8 @@ use spin::Mutex;
 
 use crate::Instant;
 use crate::catalog::{Catalog, CatalogError};
-use crate::http::server::{Admission, UnservableTool};
-use crate::http::{self, ExchangeId, Principal, RequestHead, Response, Transmit};
+use crate::http::server::{Admission, Transmit, UnservableTool};
+use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
 use super::context::{Command, Outlet, Received};
@@ -148,6 +148,18 @@ impl<K: Kind> HttpServer<K> {
     /// The request is refused with this response.
     pub fn admit(&self, head: &RequestHead<'_>) -> Result<Admission, Response> {
         self.machine.admit(head)
+    }
+
+    /// The response to a request whose body is longer than it may be.
+    #[must_use]
+    pub fn body_too_long(&self) -> Response {
+        self.machine.body_too_long()
+    }
+
+    /// The response to a request whose body does not come in time.
+    #[must_use]
+    pub fn body_too_slow(&self) -> Response {
+        self.machine.body_too_slow()
     }
 
     /// Takes a whole request: see [`http::Server::handle_request`]. Where a handler has to work on

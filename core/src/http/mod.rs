@@ -28,4 +28,4 @@ pub use exchange::{ExchangeId, SessionId};
 pub use head::{Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
-pub use server::{Server, ServerOptions, Transmit};
+pub use server::{Server, ServerLimits, ServerOptions, ServerTimeouts};
