@@ -1,4 +1,4 @@
-//! HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they carry.
+//! The client over HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they carry.
 
 mod connect_error;
 mod connection;
@@ -16,8 +16,5 @@ pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
 pub use exchanger::{TokioExchange, TokioExchanger};
-pub use mcp_sansio::http::{
-    Backoff, ClientLimits, ClientOptions, InvalidUrl, Location, LostSession,
-};
 pub use proxy::Proxy;
 pub use response_body::ResponseBody;
