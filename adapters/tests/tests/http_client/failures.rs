@@ -13,7 +13,7 @@ use crate::within;
 /// Why there is no connection.
 async fn refused(url: &str, timeouts: Timeouts) -> ConnectError {
     match within(connect(url, &host().timeouts(timeouts))).await {
-        Err(Error::Connect(error)) => error,
+        Err(Error::Connect(error)) => *error,
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it is connected"),
     }
