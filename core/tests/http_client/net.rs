@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
     Client, ClientOptions, ExchangeFailure, ExchangeId, Location, OutgoingRequest, ResponseHeadIn,
-    Status, Transmit,
+    Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, TransportFailure};
-use mcp_sansio::protocol::{Implementation, Method};
+use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
 pub(crate) const URL: &str = "https://example.com/mcp";
@@ -34,6 +35,13 @@ pub(crate) fn peer_options() -> peer::ClientOptions {
 
 pub(crate) fn http_options() -> ClientOptions {
     ClientOptions::new(Location::parse(URL).unwrap())
+}
+
+/// A client that has roots, and tells when they change.
+pub(crate) fn with_roots() -> ClientCapabilities {
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.roots = Some(RootsCapability::default().list_changed(true));
+    capabilities
 }
 
 /// Fields of a response.
@@ -277,7 +285,7 @@ impl Net {
 
     fn number(&self, handle: CallHandle) -> String {
         let at = self.calls.iter().position(|known| *known == handle);
-        at.map_or("?".into(), |at| (at + 1).to_string())
+        at.map_or_else(|| "?".into(), |at| (at + 1).to_string())
     }
 
     fn describe_event(&mut self, text: &mut String, event: Event<'static>) {

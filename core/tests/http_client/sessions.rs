@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::LostSession;
-use mcp_sansio::protocol::{ClientCapabilities, LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 
 use crate::net::{
     EVENTS, JSON, Net, RESUMING, event, event_with_id, http_options, peer_options, result,
@@ -207,8 +207,7 @@ fn what_the_session_knew_is_asked_for_again() {
 #[test]
 fn what_the_lost_session_asked_is_withdrawn() {
     // Rule: [SESS-009].
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.roots = Some(Default::default());
+    let capabilities = crate::net::with_roots();
     let peer = peer_options().capabilities(capabilities);
     let mut net = Net::legacy_with(LATEST, peer, http_options());
     net.body(3, &event(r#"{"jsonrpc":"2.0","id":9,"method":"roots/list"}"#));
