@@ -39,9 +39,7 @@ pub(crate) fn http_options() -> ClientOptions {
 
 /// A client that has roots, and tells when they change.
 pub(crate) fn with_roots() -> ClientCapabilities {
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.roots = Some(RootsCapability::default().list_changed(true));
-    capabilities
+    ClientCapabilities::default().roots(RootsCapability::default().list_changed(true))
 }
 
 /// Fields of a response.

@@ -253,6 +253,19 @@ fn a_session_id_that_no_header_can_carry_is_refused() {
 }
 
 #[test]
+fn the_session_id_is_found_however_its_header_is_spelled() {
+    // Rule: [SESS-001] [SESS-015] [HDR-031].
+    for name in ["Mcp-Session-Id", "MCP-Session-Id", "mcp-session-id"] {
+        let only = mcp_sansio::Revisions::only(LATEST);
+        let mut net = Net::new(peer_options().revisions(only), http_options());
+        net.sent();
+        let fields = [("CONTENT-TYPE", " application/json"), (name, " s1\t")];
+        net.answer(1, 200, &fields, &result(1, &crate::net::initialized(LATEST)));
+        assert!(net.sent().ends_with(" session=s1\n"), "{name}");
+    }
+}
+
+#[test]
 fn the_session_id_is_in_no_debug_output() {
     // Rule: [SESS-005].
     let mut net =
