@@ -23,8 +23,10 @@ pub mod http;
 mod instant;
 pub mod jsonrpc;
 pub mod peer;
+mod principal;
 pub mod protocol;
 mod shared;
 
 pub use instant::Instant;
+pub use principal::Principal;
 pub use protocol::revision::{Era, Revision, Revisions};

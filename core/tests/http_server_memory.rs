@@ -7,7 +7,8 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::{RequestHead, Response, Server, ServerOptions, Transmit};
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{RequestHead, Response, Server, ServerOptions};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};

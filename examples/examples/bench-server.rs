@@ -7,21 +7,23 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{bench, runtime};
 
 const USAGE: &str = "\
-bench-server --stdio [--runtime tokio|std]
+bench-server (--stdio | --http ADDRESS [--legacy-sse]) [--runtime tokio|std]
 
 A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
 notifications, then a result), resource mem://blob (64 KiB of text).
 
   --stdio          serve on standard input and output
+  --http ADDRESS   serve HTTP at http://ADDRESS/mcp; port 0 takes a free one
+  --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --runtime NAME   tokio (default) or std
 ";
 
 fn main() -> ExitCode {
-    let runtime = match Arguments::of_process().and_then(runtime::parse_server) {
-        Ok(runtime) => runtime,
+    let place = match Arguments::of_process().and_then(runtime::parse_server) {
+        Ok(place) => place,
         Err(stop) => return stop.report("bench-server", USAGE),
     };
-    match runtime.serve_stdio(bench::server()) {
+    match place.serve(&bench::server()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails.

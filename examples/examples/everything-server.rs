@@ -7,24 +7,24 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
-everything-server --stdio [--runtime tokio|std]
+everything-server (--stdio | --http ADDRESS [--legacy-sse]) [--runtime tokio|std]
 
 Offers every feature that a server can have, at all five revisions: content of all kinds, progress,
 log messages, questions to the user and to the model, subscriptions, completion, and the fixtures
 of the official conformance suite.
 
   --stdio          serve on standard input and output
+  --http ADDRESS   serve HTTP at http://ADDRESS/mcp; port 0 takes a free one
+  --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --runtime NAME   tokio (default) or std
 ";
 
 fn main() -> ExitCode {
-    let runtime = match Arguments::of_process().and_then(runtime::parse_server) {
-        Ok(runtime) => runtime,
+    let place = match Arguments::of_process().and_then(runtime::parse_server) {
+        Ok(place) => place,
         Err(stop) => return stop.report("everything-server", USAGE),
     };
-    let endpoint =
-        everything::server(runtime).endpoint(mcp_sansio_std::seed()).expect("its names are good");
-    match runtime.serve_stdio(endpoint) {
+    match place.serve(&everything::server(place.runtime)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails.

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcp_sansio::handler::IntoEndpoint;
+use mcp_sansio::handler::{IntoEndpoint, Server};
 use mcp_sansio_async::Timer;
 
 use crate::arguments::{Argument, Arguments, Stop};
@@ -84,21 +84,46 @@ impl Runtime {
     }
 }
 
-/// The command line that the servers have in common: which runtime to serve standard streams on.
+/// Where a server serves, and on what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The runtime.
+    pub runtime: Runtime,
+    /// The address to listen on for HTTP; the standard streams where there is none.
+    pub http: Option<String>,
+    /// Whether clients of 2024-11-05 are served over HTTP as well.
+    pub legacy_sse: bool,
+}
+
+impl Place {
+    /// Serves until the connection is over; over HTTP until the process is told to end.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, in words. That the other side has gone is no error.
+    pub fn serve(&self, server: &Server) -> Result<(), String> {
+        match &self.http {
+            None => self.runtime.serve_stdio(server),
+            Some(address) => crate::http::serve(self, server, address),
+        }
+    }
+}
+
+/// The command line that the servers have in common: where to serve.
 ///
 /// # Errors
 ///
 /// Help was asked for, or the use is wrong.
-pub fn parse_server(mut arguments: Arguments) -> Result<Runtime, Stop> {
-    let (mut runtime, mut stdio) = (Runtime::default(), false);
+pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
+    let (mut runtime, mut stdio, mut http, mut legacy_sse) =
+        (Runtime::default(), false, None, false);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
                 "--stdio" => stdio = true,
                 "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
-                "--http" => {
-                    return Err(Stop::wrong("`--http` is not available yet; use `--stdio`"));
-                }
+                "--http" => http = Some(arguments.value(&flag)?),
+                "--legacy-sse" => legacy_sse = true,
                 _ => return Err(Stop::unknown(&flag)),
             },
             Argument::Word(word) => {
@@ -107,5 +132,14 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Runtime, Stop> {
             Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
         }
     }
-    if stdio { Ok(runtime) } else { Err(Stop::wrong("say where to serve: `--stdio`")) }
+    if stdio == http.is_some() {
+        return Err(Stop::wrong("say where to serve: `--stdio` or `--http ADDRESS`"));
+    }
+    if legacy_sse && http.is_none() {
+        return Err(Stop::wrong("`--legacy-sse` goes with `--http ADDRESS`"));
+    }
+    if http.is_some() && runtime != Runtime::Tokio {
+        return Err(Stop::wrong("HTTP is served with `--runtime tokio` only"));
+    }
+    Ok(Place { runtime, http, legacy_sse })
 }

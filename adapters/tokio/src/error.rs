@@ -15,6 +15,10 @@ pub enum Error {
     /// The server offers something that it cannot: the caller's fault.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// The server offers something that it cannot over HTTP: the caller's fault.
+    #[cfg(feature = "http-server")]
+    #[error(transparent)]
+    Http(#[from] mcp_sansio::handler::HttpServerError),
     /// The server's process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -26,6 +30,10 @@ pub enum Error {
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
+    /// There is no connection to the server over HTTP.
+    #[cfg(feature = "http-client")]
+    #[error(transparent)]
+    Connect(#[from] crate::ConnectError),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

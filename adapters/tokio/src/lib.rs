@@ -3,6 +3,8 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
+//! * A client of a server on HTTP, with the feature `http-client`: `connect`.
+//! * HTTP exchanges for anything else, with the same feature: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
@@ -25,22 +27,39 @@ mod connect;
 mod descriptor;
 mod entropy;
 mod error;
+#[cfg(feature = "http-client")]
+mod http;
+#[cfg(feature = "http-server")]
+mod http_service;
 mod serve;
 mod standard_streams;
 mod stream;
 mod timer;
 
+#[cfg(feature = "http-client")]
+pub use self::http::{
+    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
+    TokioExchange, TokioExchanger, connect, connect_with, drive_http,
+};
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
 pub use clock::now;
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
+#[cfg(feature = "http-server")]
+pub use http_service::{HttpListener, HttpService, ServedBody, Unread, serve_http};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;

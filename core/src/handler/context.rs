@@ -6,17 +6,18 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Revision;
 use crate::catalog::Catalog;
 use crate::jsonrpc::{Json, RawJson};
 use crate::peer::{Inputs, Request, RequestHandle};
 use crate::protocol::{
     Capabilities, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
 };
+use crate::{Principal, Revision};
 
 use super::blocking::Spawner;
 use super::mailbox::Mailbox;
@@ -36,11 +37,19 @@ pub struct Received<'r, 'f> {
     pub(super) spawner: Option<&'r Spawner>,
     /// What tells a blocking handler that nobody waits for it any more.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
+    pub(super) principal: Option<&'r Principal>,
 }
 
 impl<'r, 'f> Received<'r, 'f> {
     pub(super) const fn new(request: &'r Request<'f>) -> Self {
-        Self { request, outlet: None, variables: Vec::new(), spawner: None, cancelled: None }
+        Self {
+            request,
+            outlet: None,
+            variables: Vec::new(),
+            spawner: None,
+            cancelled: None,
+            principal: None,
+        }
     }
 }
 
@@ -56,6 +65,7 @@ pub(super) enum Command {
     Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
     ResourceUpdated(String),
     EditCatalog(Box<dyn FnOnce(&mut Catalog) + Send>),
+    ReleaseConnection { request: RequestHandle, retry: Duration },
     Close,
 }
 
@@ -66,6 +76,7 @@ impl fmt::Debug for Command {
             Self::Log { .. } => "Log",
             Self::ResourceUpdated(_) => "ResourceUpdated",
             Self::EditCatalog(_) => "EditCatalog",
+            Self::ReleaseConnection { .. } => "ReleaseConnection",
             Self::Close => "Close",
         })
     }
@@ -84,6 +95,7 @@ pub struct Context {
     inputs: Inputs<'static>,
     outlet: Option<Outlet>,
     cancelled: Option<Arc<AtomicBool>>,
+    principal: Option<Principal>,
 }
 
 impl Context {
@@ -101,6 +113,7 @@ impl Context {
             },
             outlet: received.outlet.map(Arc::clone),
             cancelled: received.cancelled.clone(),
+            principal: received.principal.cloned(),
         }
     }
 
@@ -120,6 +133,12 @@ impl Context {
     #[must_use]
     pub const fn wants_progress(&self) -> bool {
         self.wants_progress
+    }
+
+    /// Who sends the request, where the transport knows.
+    #[must_use]
+    pub const fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
     }
 
     /// Whether nobody waits for the answer any more. For [`blocking`](super::blocking()) handlers; an
@@ -157,6 +176,14 @@ impl Context {
             let (request, logger) = (Some(self.handle), logger.map(String::from));
             self.send(Command::Log { request, level, logger, data });
         }
+    }
+
+    /// Lets go of the HTTP connection that carries the messages of this request; the client comes
+    /// back for the rest after `retry`. For work that takes long. Nothing happens on other
+    /// transports, and at revisions that have no such thing.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
+    pub fn release_connection(&self, retry: Duration) {
+        self.send(Command::ReleaseConnection { request: self.handle, retry });
     }
 
     /// Changes what the server offers; clients are told.

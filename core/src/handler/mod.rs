@@ -100,15 +100,22 @@ mod ask;
 mod blocking;
 mod client;
 mod client_endpoint;
+mod client_machine;
 mod context;
+mod dispatch;
 mod endpoint;
 mod function;
 mod host;
+#[cfg(feature = "http")]
+mod http_client;
+#[cfg(feature = "http")]
+mod http_server;
 mod into_endpoint;
 mod kind;
 mod mailbox;
 mod opening;
 mod pending;
+mod remote;
 mod reply;
 #[cfg(feature = "schemars")]
 mod schema;
@@ -124,9 +131,14 @@ pub use context::{Call, Context, FromReceived, NoArguments, Question, Read, Rece
 pub use endpoint::Endpoint;
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
+#[cfg(feature = "http")]
+pub use http_client::{HttpClientEndpoint, HttpEndpoint};
+#[cfg(feature = "http")]
+pub use http_server::{Finished, HttpServer, HttpServerError, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
 pub use pending::{CallFuture, ClientCall, Subscription};
+pub use remote::Remote;
 pub use reply::{
     Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource,
     OfRoots, OfSampling, OfTool, Outcome, Structured,
@@ -134,4 +146,4 @@ pub use reply::{
 #[cfg(feature = "schemars")]
 pub use server::Described;
 pub use server::Server;
-pub use server_endpoint::{Remote, ServerEndpoint};
+pub use server_endpoint::ServerEndpoint;

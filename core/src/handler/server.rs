@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::Revisions;
 use crate::catalog::{Catalog, CatalogError};
-use crate::peer::{Event, Limits, Policy, ServerOptions, Timeouts};
+use crate::peer::{Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
 use crate::protocol::{
     CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
     Tool,
@@ -46,7 +46,7 @@ pub struct Server<K: Kind = Shared> {
     pub(super) policy: Policy,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
-    problem: Option<CatalogError>,
+    pub(super) problem: Option<CatalogError>,
 }
 
 impl<K: Kind> Clone for Server<K> {
@@ -339,6 +339,33 @@ impl<K: Kind> Server<K> {
             Some(problem) => Err(problem.clone()),
             None => Ok(ServerEndpoint::new(self, seed)),
         }
+    }
+
+    /// The server on HTTP, for all its clients, for an adapter to drive.
+    ///
+    /// `secret` and `seed` are entropy: see [`http::Server::new`](crate::http::Server::new).
+    ///
+    /// # Errors
+    ///
+    /// The caller's: something offered cannot be.
+    #[cfg(feature = "http")]
+    pub fn http(
+        &self,
+        options: crate::http::ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<super::HttpServer<K>, super::HttpServerError> {
+        super::HttpServer::new(self, options, secret, seed)
+    }
+
+    /// The options of the machines that serve it.
+    pub(super) fn peer_options(&self) -> ServerOptions {
+        let mut policy = self.policy.clone();
+        if !self.handlers.others.is_empty() {
+            policy.unknown_methods = UnknownMethods::Deliver;
+        }
+        let options = self.options.clone().capabilities(self.capabilities.clone());
+        options.catalog(self.catalog.clone()).policy(policy)
     }
 
     /// The functions, to add to them; a copy of them where a connection has them already.

@@ -1,21 +1,18 @@
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::task::Context;
 
-use crate::catalog::{Catalog, Invalid};
+use crate::Instant;
 use crate::framing::FrameError;
-use crate::jsonrpc::{ErrorObject, Json, RawJson};
-use crate::peer::{self, CloseReason, Event, Inputs, MethodName, Request, Subject, UnknownMethods};
-use crate::protocol::{CallToolResult, LoggingLevel, Method};
-use crate::{Era, Instant};
+use crate::peer::{self, CloseReason, Event, Request, Subject};
 
 use super::context::{Command, Outlet, Received};
+use super::dispatch::{Dispatch, keep};
 use super::endpoint::Endpoint;
 use super::kind::{Kind, Shared, Step};
 use super::mailbox::Mailbox;
-use super::reply::{Body, Outcome};
+use super::remote::Remote;
+use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::tasks::Tasks;
 
@@ -35,56 +32,11 @@ struct Kept {
     tool: Option<String>,
 }
 
-/// A handler, and the variables of the template that led to it.
-type Found<'h, K> = (&'h <K as Kind>::Function, Vec<(String, String)>);
-
-/// Reaches into a running connection from outside its handlers, from any thread.
-#[derive(Clone, Debug)]
-pub struct Remote(Outlet);
-
-impl Remote {
-    /// Tells whoever subscribed to it that a resource changed.
-    pub fn resource_updated(&self, uri: impl Into<String>) {
-        self.send(Command::ResourceUpdated(uri.into()));
-    }
-
-    /// Changes what the server offers on this connection; its client is told.
-    pub fn edit_catalog(&self, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
-        self.send(Command::EditCatalog(Box::new(edit)));
-    }
-
-    /// Sends a log message that belongs to no request; a legacy client gets it if it wants its
-    /// level.
-    pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
-        let logger = logger.map(String::from);
-        self.send(Command::Log { request: None, level, logger, data });
-    }
-
-    /// Ends the connection.
-    pub fn close(&self) {
-        self.send(Command::Close);
-    }
-
-    fn send(&self, command: Command) {
-        // A connection that is over has nobody to tell.
-        let _sent = self.0.send(command);
-    }
-}
-
 impl<K: Kind> ServerEndpoint<K> {
     pub(super) fn new(server: &Server<K>, seed: u64) -> Self {
-        let options = server
-            .options
-            .clone()
-            .capabilities(server.capabilities.clone())
-            .catalog(server.catalog.clone());
-        let mut policy = server.policy.clone();
-        if !server.handlers.others.is_empty() {
-            policy.unknown_methods = UnknownMethods::Deliver;
-        }
         let outlet: Outlet = Arc::new(Mailbox::new());
         Self {
-            machine: peer::Server::new(options.policy(policy), seed),
+            machine: peer::Server::new(server.peer_options(), seed),
             handlers: Arc::clone(&server.handlers),
             tasks: Tasks::new(Arc::clone(&outlet)),
             outlet,
@@ -100,7 +52,7 @@ impl<K: Kind> ServerEndpoint<K> {
     /// A way into the connection from outside.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        Remote(Arc::clone(&self.outlet))
+        Remote::new(Arc::clone(&self.outlet))
     }
 
     fn dispatch(&mut self, event: Event<'_>, now: Instant) {
@@ -130,11 +82,12 @@ impl<K: Kind> ServerEndpoint<K> {
     /// Hands a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
         let handlers = Arc::clone(&self.handlers);
-        let (function, variables) = match self.find(&handlers, &request) {
+        let dispatch = Dispatch { handlers: &*handlers, catalog: self.machine.catalog() };
+        let (function, variables) = match dispatch.find(&request) {
             Ok(found) => found,
             Err(outcome) => return self.finish(request, None, *outcome, now),
         };
-        let tool = self.described_tool(&request);
+        let tool = dispatch.described_tool(&request);
         let received = Received {
             outlet: Some(&self.outlet),
             variables,
@@ -158,74 +111,6 @@ impl<K: Kind> ServerEndpoint<K> {
         }
     }
 
-    /// The tool that a request calls, if its results have a schema.
-    fn described_tool(&self, request: &Request<'_>) -> Option<String> {
-        if request.method != Method::ToolsCall {
-            return None;
-        }
-        let name = request.params.get("name")?;
-        let tool = self.machine.catalog().tool(&name.to_text()?)?;
-        tool.output_schema.is_some().then(|| tool.name.clone())
-    }
-
-    /// The handler of a request, with the variables of the template that led to it.
-    fn find<'h>(
-        &self,
-        handlers: &'h Handlers<K>,
-        request: &Request<'_>,
-    ) -> Result<Found<'h, K>, Box<Outcome>> {
-        let subject = |key| request.params.get(key).and_then(|text| text.to_text());
-        let found = match &request.method {
-            MethodName::Known(Method::ToolsCall) => {
-                let name = subject("name").unwrap_or_default();
-                self.check_arguments(&name, request)?;
-                handlers.tools.get(&*name)
-            }
-            MethodName::Known(Method::PromptsGet) => {
-                handlers.prompts.get(&*subject("name").unwrap_or_default())
-            }
-            MethodName::Known(Method::ResourcesRead) => {
-                let uri = subject("uri").unwrap_or_default();
-                if let Some(function) = handlers.resources.get(&*uri) {
-                    Some(function)
-                } else if let Some((template, variables)) =
-                    self.machine.catalog().find_template(&uri)
-                    && let Some(function) = handlers.templates.get(&template.uri_template)
-                {
-                    return Ok((function, variables));
-                } else {
-                    None
-                }
-            }
-            MethodName::Known(Method::CompletionComplete) => handlers.completion.as_ref(),
-            other => handlers.others.get(other.as_str()),
-        };
-        found.map(|function| (function, Vec::new())).ok_or_else(|| {
-            Box::new(Outcome::Error(match &request.method {
-                MethodName::Known(method) => {
-                    let message = alloc::format!("the server has no handler for this `{method}`");
-                    ErrorObject::internal(message)
-                }
-                // MCP 2026-07-28 basic/index#error-codes [RPC-018]
-                MethodName::Other(name) => ErrorObject::method_not_found(name),
-            }))
-        })
-    }
-
-    // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
-    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
-        let arguments = request.params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
-        let catalog = self.machine.catalog();
-        catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
-            Box::new(match invalid {
-                Invalid::Protocol(error) => Outcome::Error(error),
-                Invalid::Tool(message) => {
-                    Outcome::Result(Body::Tool(CallToolResult::error(message)))
-                }
-            })
-        })
-    }
-
     /// Answers a request with what its handler came to.
     fn finish(
         &mut self,
@@ -236,7 +121,10 @@ impl<K: Kind> ServerEndpoint<K> {
     ) {
         let handle = request.handle;
         let outcome = match tool {
-            Some(tool) => self.check_output(&tool, outcome),
+            Some(tool) => {
+                let (handlers, catalog) = (&*self.handlers, self.machine.catalog());
+                Dispatch { handlers, catalog }.check_output(&tool, outcome)
+            }
             None => outcome,
         };
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
@@ -246,16 +134,6 @@ impl<K: Kind> ServerEndpoint<K> {
             Outcome::Error(error) => self.machine.reject(handle, error),
             Outcome::InputRequired(required) => self.machine.require_input(request, &required, now),
         };
-    }
-
-    // MCP 2025-06-18 server/tools#output-schema [TOOL-019]
-    fn check_output(&self, tool: &str, outcome: Outcome) -> Outcome {
-        let Outcome::Result(Body::Tool(result)) = &outcome else { return outcome };
-        let Some(structured) = &result.structured_content else { return outcome };
-        match self.machine.catalog().validate_output(tool, &structured.as_raw()) {
-            Ok(()) => outcome,
-            Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
-        }
     }
 
     fn take_commands(&mut self, now: Instant) {
@@ -272,6 +150,8 @@ impl<K: Kind> ServerEndpoint<K> {
                 }
                 Command::ResourceUpdated(uri) => self.machine.resource_updated(&uri),
                 Command::EditCatalog(edit) => self.machine.edit_catalog(edit),
+                // A byte stream carries on: there is no connection of the request's own.
+                Command::ReleaseConnection { .. } => {}
                 Command::Close => self.machine.close(),
             }
         }
@@ -351,15 +231,4 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     fn is_closed(&self) -> bool {
         self.machine.is_closed()
     }
-}
-
-/// Frees a request from its frame. Its text is kept only where a further round would hand it to the
-/// handler again.
-fn keep(mut request: Request<'_>) -> Request<'static> {
-    let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
-    if !(rounds && request.revision.era() == Era::Legacy) {
-        request.params = RawJson::EMPTY_OBJECT;
-        request.inputs = Inputs::default();
-    }
-    request.into_owned()
 }

@@ -14,7 +14,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    pub(super) const fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("http") {
             Some(Self::Http)
         } else if text.eq_ignore_ascii_case("https") {

@@ -1,4 +1,3 @@
-use alloc::string::String;
 use core::fmt;
 
 use crate::peer::slab::Key;
@@ -15,36 +14,6 @@ impl ExchangeId {
     #[must_use]
     pub const fn slot(self) -> usize {
         self.0.slot as usize
-    }
-}
-
-/// Who sends a request, as the adapter or a layer above it has verified: a user of this server.
-///
-/// Sessions belong to the principal that opened them. Two principals are the same if their texts
-/// are; what is in it (`issuer|subject`, an account number) is the application's choice. It is
-/// never sent to anybody.
-// MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Principal(String);
-
-impl Principal {
-    /// A principal by this name.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(name.into())
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Principal {
-    /// Leaves the name out: logs are read by many.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Principal(..)")
     }
 }
 
@@ -102,6 +71,6 @@ mod tests {
         assert!(id.as_str().bytes().all(|byte| (0x21..=0x7E).contains(&byte)));
         assert_eq!(SessionId::parse(id.as_str().as_bytes()), Some(id));
         assert_eq!(SessionId::parse(b"short"), None);
-        assert!(!format!("{id:?} {:?}", Principal::new("ann")).contains("a5"));
+        assert!(!format!("{id:?}").contains("a5"));
     }
 }

@@ -44,8 +44,7 @@ impl Media {
 }
 
 /// Whether the value of `Content-Type` says JSON in UTF-8. See [`Media::of`].
-// MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HCLI-004]: what a web page can send without
-// being asked first has another type than this one.
+// What a web page can send without being asked first has another type than this one.
 pub(crate) fn is_json(content_type: &[u8]) -> bool {
     Media::of(content_type) == Media::Json
 }
@@ -53,8 +52,6 @@ pub(crate) fn is_json(content_type: &[u8]) -> bool {
 impl Accepted {
     /// By the values of the field lines called `Accept`, in any order. Nothing is accepted where
     /// there is none: what that means is for the caller to say. Linear.
-    // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HCLI-002]
-    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
     pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let (mut json, mut event_stream) = (Choice::default(), Choice::default());
         for range in values.into_iter().flat_map(|value| split(value, b',')) {
@@ -155,7 +152,6 @@ mod tests {
 
     #[test]
     fn both_types_are_found_in_one_field_line_or_in_several() {
-        // Rule: [HCLI-002] [HCLI-008].
         for values in [
             &["application/json, text/event-stream"][..],
             &["text/event-stream", "application/json"],
@@ -196,7 +192,6 @@ mod tests {
 
     #[test]
     fn json_is_utf_8_or_something_else() {
-        // Rule: [HCLI-004].
         for value in [
             "application/json",
             " Application/JSON\t",
@@ -227,7 +222,6 @@ mod tests {
 
     #[test]
     fn an_answer_is_json_or_an_event_stream_or_neither() {
-        // Rule: [HCLI-003].
         assert_eq!(Media::of(b"application/json; charset=utf-8"), Media::Json);
         assert_eq!(Media::of(b"Text/Event-Stream"), Media::EventStream);
         assert_eq!(Media::of(b"text/event-stream;charset=UTF-8"), Media::EventStream);

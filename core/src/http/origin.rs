@@ -13,7 +13,7 @@ use super::field_value::trim;
 /// from (`Origin`). So by default both must be this machine: `localhost`, `127.0.0.0/8` or `[::1]`,
 /// on any port. A client that is no browser sends no `Origin`, and none is asked for.
 ///
-/// A server that others reach by name names it:
+/// A server that others reach by name names it; this machine stays allowed beside it:
 ///
 /// ```
 /// # use mcp_sansio::http::{AllowedHosts, InvalidAllowedHost};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions, Transmit};
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;

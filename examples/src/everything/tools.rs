@@ -20,6 +20,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The pause between log messages. The conformance suite asks for about this much.
 const LOG_PAUSE: Duration = Duration::from_millis(50);
 
+/// When a client whose connection was let go of is to come back.
+const RETRY: Duration = Duration::from_millis(200);
+
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Echo {
     /// What to send back
@@ -99,7 +102,9 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
                 "Logged."
             },
         )
-        .tool("test_reconnection", "Takes its time", move |_: Call<NoArguments>| async move {
+        .tool("test_reconnection", "Takes its time", move |call: Call<NoArguments>| async move {
+            // Over HTTP the client comes back for the result.
+            call.release_connection(RETRY);
             runtime.sleep(LOG_PAUSE).await;
             "The result was worth the wait."
         })

@@ -36,7 +36,7 @@ struct Branch {
     property: String,
     /// The place of its header in the list.
     mirror: Option<usize>,
-    branches: Vec<Branch>,
+    branches: Vec<Self>,
 }
 
 /// What is wrong with the annotations of a schema. The fault of the tool's author. `at` is a JSON
@@ -219,8 +219,9 @@ fn find_below<'a>(branches: &[Branch], object: &RawJson<'a>, found: &mut [Occurr
     }
     let mut seen = vec![false; branches.len()];
     for member in object.walk() {
+        let name = member.name();
         for (branch, seen) in branches.iter().zip(&mut seen) {
-            if !member.is_named(&branch.property) {
+            if name != branch.property {
                 continue;
             }
             if mem::replace(seen, true) {

@@ -162,6 +162,20 @@ impl Server {
         edited
     }
 
+    /// Whether a request still waits for its answer.
+    #[must_use]
+    pub fn is_due(&self, request: RequestHandle) -> bool {
+        self.connections
+            .get(request.connection)
+            .is_some_and(|connection| connection.machine.channel_of(request).is_some())
+    }
+
+    /// What the server offers now, to look at while it changes.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn shared_catalog(&self) -> crate::shared::Shared<Catalog> {
+        crate::shared::Shared::clone(&self.blueprint.catalog)
+    }
+
     /// Who sent a request, as the adapter said.
     #[must_use]
     pub fn principal(&self, request: RequestHandle) -> Option<&Principal> {

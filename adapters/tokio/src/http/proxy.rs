@@ -1,0 +1,184 @@
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+
+use crate::ConnectorError;
+
+/// By way of which proxy a server is reached, if any.
+///
+/// Proxies are given as URLs: `http://` and `https://` (`CONNECT` for what is secure, forwarding for
+/// what is not), `socks5://` and `socks5h://` (both leave names for the proxy to look up). A user
+/// and a password in the URL are for the proxy.
+#[derive(Clone)]
+pub struct Proxy {
+    rule: Rule,
+}
+
+#[derive(Clone)]
+enum Rule {
+    Direct,
+    Environment(Arc<Matcher>),
+    Explicit { url: String, except: String, matcher: Arc<Matcher> },
+}
+
+/// How a request goes to its server.
+#[derive(Debug)]
+pub(super) enum Route {
+    /// Straight to the server.
+    Direct,
+    /// The proxy reads the request and sends one of its own.
+    Forward(Intercept),
+    /// The proxy opens a connection to the server and passes bytes on.
+    Tunnel(Intercept),
+}
+
+impl Proxy {
+    /// No proxy.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { rule: Rule::Direct }
+    }
+
+    /// What the environment says at this moment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, and
+    /// `NO_PROXY` for the hosts without one; capital or small letters.
+    ///
+    /// Servers on this machine (`localhost`, names under it, 127.0.0.0/8, `::1`) never have one: a
+    /// proxy elsewhere would look for them on its own machine. Within CGI (`REQUEST_METHOD` is
+    /// set) nothing has one, since `HTTP_PROXY` may come from a request's header.
+    ///
+    /// As with other programs, a value that is not the URL of a proxy counts as none; one of SOCKS 4
+    /// makes each exchange fail.
+    #[must_use]
+    pub fn from_env() -> Self {
+        Self { rule: Rule::Environment(Arc::new(Matcher::from_env())) }
+    }
+
+    /// The proxy at `url` for all servers, those on this machine included: this is how to watch
+    /// what a client and a server say to one another.
+    ///
+    /// # Errors
+    ///
+    /// It is not the URL of a proxy that is supported.
+    pub fn all(url: &str) -> Result<Self, ConnectorError> {
+        let matcher = explicit(url, "");
+        // The URL is kept out of the message: it may have a password in it.
+        let supported = matcher
+            .intercept(&Uri::from_static("http://server.invalid"))
+            .is_some_and(|proxy| is_http(&proxy) || is_socks5(&proxy));
+        if !supported {
+            return Err(ConnectorError::Configuration {
+                reason: "not the URL of a proxy: http, https, socks5 or socks5h".to_owned(),
+            });
+        }
+        let rule = Rule::Explicit {
+            url: url.to_owned(),
+            except: String::new(),
+            matcher: Arc::new(matcher),
+        };
+        Ok(Self { rule })
+    }
+
+    /// Reaches some hosts without the proxy of [`all`](Self::all): `hosts` is a list as in
+    /// `NO_PROXY`, with commas, of names (names under them included), addresses, networks
+    /// (`10.0.0.0/8`), or `*`. Takes the place of an earlier list; without a proxy, or with those
+    /// of the environment, it does nothing.
+    #[must_use]
+    pub fn except(mut self, hosts: &str) -> Self {
+        if let Rule::Explicit { url, except, matcher } = &mut self.rule {
+            hosts.clone_into(except);
+            *matcher = Arc::new(explicit(url, hosts));
+        }
+        self
+    }
+
+    /// The way to `server`. `tunnel_all`: even if what is said is not secure.
+    pub(super) fn route(&self, server: &Uri, tunnel_all: bool) -> Route {
+        let proxy = match &self.rule {
+            Rule::Direct => None,
+            Rule::Environment(_) if is_loopback(server.host().unwrap_or_default()) => None,
+            Rule::Environment(matcher) | Rule::Explicit { matcher, .. } => {
+                matcher.intercept(server)
+            }
+        };
+        match proxy {
+            None => Route::Direct,
+            Some(proxy) if !tunnel_all && is_http(&proxy) && !super::tls::is_secure(server) => {
+                Route::Forward(proxy)
+            }
+            Some(proxy) => Route::Tunnel(proxy),
+        }
+    }
+
+    /// What the proxy that forwards a request to `server` wants to see in it.
+    pub(super) fn authorization(&self, server: &Uri, tunnel_all: bool) -> Option<HeaderValue> {
+        match self.route(server, tunnel_all) {
+            Route::Forward(proxy) => proxy.basic_auth().cloned(),
+            Route::Direct | Route::Tunnel(_) => None,
+        }
+    }
+}
+
+/// Without the proxies' URLs, which may have passwords in them.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.rule {
+            Rule::Direct => f.write_str("Proxy::none"),
+            Rule::Environment(_) => f.write_str("Proxy::from_env"),
+            Rule::Explicit { except, .. } => {
+                f.debug_struct("Proxy::all").field("except", except).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+fn explicit(url: &str, except: &str) -> Matcher {
+    Matcher::builder().all(url).no(except).build()
+}
+
+pub(super) fn is_http(proxy: &Intercept) -> bool {
+    matches!(proxy.uri().scheme_str(), Some("http" | "https"))
+}
+
+pub(super) fn is_socks5(proxy: &Intercept) -> bool {
+    matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h"))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return address.to_canonical().is_loopback();
+    }
+    // RFC 6761 section 6.3: names under `localhost` are this machine too.
+    let last = host.rsplit('.').next().unwrap_or_default();
+    last.eq_ignore_ascii_case("localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_all_its_names() {
+        for host in ["localhost", "LOCALHOST.", "app.localhost", "127.0.0.9", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["", "localhost.example", "notlocalhost", "10.0.0.1", "[2001:db8::1]"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_not_printed() {
+        let proxy =
+            Proxy::all("http://user:secret@proxy.example:3128").unwrap().except("a.example");
+        assert_eq!(format!("{proxy:?}"), "Proxy::all { except: \"a.example\", .. }");
+        let route = proxy.route(&Uri::from_static("http://b.example/"), false);
+        assert!(matches!(route, Route::Forward(_)));
+        assert!(!format!("{route:?}").contains("secret"));
+        let error = Proxy::all("ftp://user:secret@proxy.example").unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,79 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use mcp_sansio::http::server::Transmit;
+
+use super::place::Place;
+
+/// The body of a response: JSON, or a stream of events.
+///
+/// To drop a stream before its end is to tell the server that the client has gone.
+#[derive(Debug, Default)]
+pub struct ServedBody(Content);
+
+#[derive(Debug, Default)]
+enum Content {
+    #[default]
+    Empty,
+    Whole(Bytes),
+    Stream(Place),
+}
+
+/// The client did not read what it had asked for, so that its connection is broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client is too far behind with reading")]
+pub struct Unread;
+
+impl ServedBody {
+    pub(super) fn whole(body: Vec<u8>) -> Self {
+        if body.is_empty() { Self::default() } else { Self(Content::Whole(body.into())) }
+    }
+
+    pub(super) const fn stream(place: Place) -> Self {
+        Self(Content::Stream(place))
+    }
+}
+
+impl Body for ServedBody {
+    type Data = Bytes;
+    type Error = Unread;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Unread>>> {
+        let content = &mut self.0;
+        let frame = match content {
+            Content::Empty => None,
+            Content::Whole(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
+            Content::Stream(place) => {
+                let next = place.poll(cx, |transmit| match transmit {
+                    Transmit::Chunk(bytes) => Some(Ok(Frame::data(Bytes::copy_from_slice(bytes)))),
+                    Transmit::Abort => Some(Err(Unread)),
+                    _ => None,
+                });
+                let frame = std::task::ready!(next);
+                if matches!(frame, Some(Ok(_))) {
+                    return Poll::Ready(frame);
+                }
+                frame
+            }
+        };
+        *content = Content::Empty;
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Content::Empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Empty => SizeHint::with_exact(0),
+            Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stream(_) => SizeHint::default(),
+        }
+    }
+}

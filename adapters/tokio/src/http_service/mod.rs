@@ -1,0 +1,161 @@
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::Body;
+use mcp_sansio::Principal;
+use mcp_sansio::handler::{Remote, Server};
+use mcp_sansio::http::{RequestHead, ServerOptions};
+
+use crate::{Error, now, seed};
+
+mod body;
+mod cut;
+mod keeper;
+mod listener;
+mod place;
+mod request;
+mod response;
+mod running;
+mod site;
+mod socket;
+
+pub use body::{ServedBody, Unread};
+pub use listener::{HttpListener, serve_http};
+
+use place::{Beginning, Place};
+use request::Unusable;
+use site::Site;
+
+/// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
+/// such a service. For those who have no framework there is [`serve_http`].
+///
+/// All clones are one server. Who sends a request is taken from a [`Principal`] among the request's
+/// extensions, where a layer before this one has put it.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), mcp_sansio_tokio::Error> {
+/// use mcp_sansio_tokio::{Call, HttpService, NoArguments, Server};
+///
+/// let server = Server::new("clock", "1.0.0")
+///     .tool("now", "The time", async |_: Call<NoArguments>| "about noon");
+/// let service = HttpService::new(&server, mcp_sansio::http::ServerOptions::new().any_path())?;
+/// // axum::Router::new().route_service("/mcp", service)
+/// # let _ = service; Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct HttpService {
+    site: Arc<Site>,
+}
+
+impl HttpService {
+    /// Puts a server on HTTP. Its deadlines are kept by a task of the runtime that this is called
+    /// in, which ends with the last clone.
+    ///
+    /// # Errors
+    ///
+    /// The server offers something that it cannot; the operating system has no entropy.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(std::io::Error::from)?;
+        let server = server.http(options, secret, seed())?;
+        let site = Arc::new(Site::new(server, tokio::runtime::Handle::current()));
+        tokio::spawn(keeper::keep_time(Arc::downgrade(&site)));
+        Ok(Self { site })
+    }
+
+    /// A way to all clients from outside of the handlers.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        self.site.lock().server.remote()
+    }
+
+    /// Takes no new request from here on, by whichever clone, and waits until the responses under
+    /// way are complete. Streams that stand open end.
+    pub async fn close(&self) {
+        self.site.change(|locked| locked.server.close(now()));
+        poll_fn(|cx| self.site.lock().poll_drained(cx)).await;
+    }
+
+    /// Serves one request.
+    ///
+    /// To drop the future, or the body of the response before its end, is to tell that the client
+    /// has gone.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime with time enabled.
+    pub async fn serve<B>(&self, request: http::Request<B>) -> http::Response<ServedBody>
+    where
+        B: Body,
+    {
+        let (parts, body) = request.into_parts();
+        let head = request::head_of(&parts);
+        let admission = match self.site.lock().server.admit(&head) {
+            Ok(admission) => admission,
+            Err(refused) => return response::whole(refused),
+        };
+        let body = pin!(body);
+        let read = request::read_body(body, admission.body_bytes_max);
+        let refused = match tokio::time::timeout(admission.body_time, read).await {
+            Ok(Ok(body)) => {
+                let principal = parts.extensions.get::<Principal>();
+                return self.answer(&head, &body, principal).await;
+            }
+            Ok(Err(Unusable::TooLong)) => self.site.lock().server.body_too_long(),
+            Ok(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
+            Err(_) => self.site.lock().server.body_too_slow(),
+        };
+        response::whole(refused)
+    }
+
+    async fn answer(
+        &self,
+        head: &RequestHead<'_>,
+        body: &Bytes,
+        principal: Option<&Principal>,
+    ) -> http::Response<ServedBody> {
+        let (mut place, mut work) = Place::take(&self.site, head, body, principal);
+        let beginning = poll_fn(|cx| {
+            if let Some(work) = work.take()
+                && let Some(ended) = running::begin(&self.site, work, cx)
+                && let Some(beginning) = place.end(ended)
+            {
+                return Poll::Ready(beginning);
+            }
+            Poll::Ready(ready!(place.poll_beginning(cx)))
+        })
+        .await;
+        match beginning {
+            Beginning::Whole(response) => response::whole(response),
+            Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),
+            Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+}
+
+impl<B> tower_service::Service<http::Request<B>> for HttpService
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+{
+    type Response = http::Response<ServedBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.serve(request).await) })
+    }
+}

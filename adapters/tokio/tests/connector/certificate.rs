@@ -1,0 +1,37 @@
+//! A certificate that nobody but a test trusts.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use tokio_rustls::TlsAcceptor;
+
+/// For 127.0.0.1 and `origin.test`.
+pub(crate) struct Certificate {
+    pub(crate) der: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Certificate {
+    pub(crate) fn new() -> Self {
+        let names = ["127.0.0.1".to_owned(), "origin.test".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names).unwrap();
+        Self { der: made.cert.der().to_vec(), key: made.signing_key.serialize_der() }
+    }
+
+    /// A server's side of TLS that agrees to one of `protocols`.
+    pub(crate) fn acceptor(&self, protocols: &[&[u8]]) -> TlsAcceptor {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![self.der.clone().into()],
+                PrivatePkcs8KeyDer::from(self.key.clone()).into(),
+            )
+            .unwrap();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Arc::new(config).into()
+    }
+}

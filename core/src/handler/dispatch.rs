@@ -1,0 +1,109 @@
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::Era;
+use crate::catalog::{Catalog, Invalid};
+use crate::jsonrpc::{ErrorObject, RawJson};
+use crate::peer::{Inputs, MethodName, Request};
+use crate::protocol::{CallToolResult, Method};
+
+use super::kind::Kind;
+use super::reply::{Body, Outcome};
+use super::server::Handlers;
+
+/// Finds the handler of a request, and checks what goes in and what comes out.
+#[derive(Debug)]
+pub(super) struct Dispatch<'h, K: Kind> {
+    pub(super) handlers: &'h Handlers<K>,
+    pub(super) catalog: &'h Catalog,
+}
+
+/// A handler, and the variables of the template that led to it.
+pub(super) type Found<'h, K> = (&'h <K as Kind>::Function, Vec<(String, String)>);
+
+impl<'h, K: Kind> Dispatch<'h, K> {
+    /// The tool that a request calls, if its results have a schema.
+    pub(super) fn described_tool(&self, request: &Request<'_>) -> Option<String> {
+        if request.method != Method::ToolsCall {
+            return None;
+        }
+        let name = request.params.get("name")?;
+        let tool = self.catalog.tool(&name.to_text()?)?;
+        tool.output_schema.is_some().then(|| tool.name.clone())
+    }
+
+    /// The handler of a request, with the variables of the template that led to it.
+    pub(super) fn find(&self, request: &Request<'_>) -> Result<Found<'h, K>, Box<Outcome>> {
+        let handlers = self.handlers;
+        let subject = |key| request.params.get(key).and_then(|text| text.to_text());
+        let found = match &request.method {
+            MethodName::Known(Method::ToolsCall) => {
+                let name = subject("name").unwrap_or_default();
+                self.check_arguments(&name, request)?;
+                handlers.tools.get(&*name)
+            }
+            MethodName::Known(Method::PromptsGet) => {
+                handlers.prompts.get(&*subject("name").unwrap_or_default())
+            }
+            MethodName::Known(Method::ResourcesRead) => {
+                let uri = subject("uri").unwrap_or_default();
+                if let Some(function) = handlers.resources.get(&*uri) {
+                    Some(function)
+                } else if let Some((template, variables)) = self.catalog.find_template(&uri)
+                    && let Some(function) = handlers.templates.get(&template.uri_template)
+                {
+                    return Ok((function, variables));
+                } else {
+                    None
+                }
+            }
+            MethodName::Known(Method::CompletionComplete) => handlers.completion.as_ref(),
+            other => handlers.others.get(other.as_str()),
+        };
+        found.map(|function| (function, Vec::new())).ok_or_else(|| {
+            Box::new(Outcome::Error(match &request.method {
+                MethodName::Known(method) => {
+                    let message = alloc::format!("the server has no handler for this `{method}`");
+                    ErrorObject::internal(message)
+                }
+                // MCP 2026-07-28 basic/index#error-codes [RPC-018]
+                MethodName::Other(name) => ErrorObject::method_not_found(name),
+            }))
+        })
+    }
+
+    // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
+    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
+        let arguments = request.params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
+        self.catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
+            Box::new(match invalid {
+                Invalid::Protocol(error) => Outcome::Error(error),
+                Invalid::Tool(message) => {
+                    Outcome::Result(Body::Tool(CallToolResult::error(message)))
+                }
+            })
+        })
+    }
+
+    // MCP 2025-06-18 server/tools#output-schema [TOOL-019]
+    pub(super) fn check_output(&self, tool: &str, outcome: Outcome) -> Outcome {
+        let Outcome::Result(Body::Tool(result)) = &outcome else { return outcome };
+        let Some(structured) = &result.structured_content else { return outcome };
+        match self.catalog.validate_output(tool, &structured.as_raw()) {
+            Ok(()) => outcome,
+            Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
+        }
+    }
+}
+
+/// Frees a request from its frame. Its text is kept only where a further round would hand it to the
+/// handler again.
+pub(super) fn keep(mut request: Request<'_>) -> Request<'static> {
+    let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
+    if !(rounds && request.revision.era() == Era::Legacy) {
+        request.params = RawJson::EMPTY_OBJECT;
+        request.inputs = Inputs::default();
+    }
+    request.into_owned()
+}
