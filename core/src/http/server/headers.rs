@@ -48,6 +48,7 @@ impl Server {
         }
         // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-027]
         // [HDR-028]
+        // [HDR-009]
         let Some(mirrors) = self.mirrors.get(subject) else { return Ok(()) };
         let arguments = params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
         mirrors
