@@ -1,6 +1,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -11,7 +12,9 @@ use spin::Mutex;
 
 use crate::Instant;
 use crate::catalog::{Catalog, CatalogError};
-use crate::http::server::{Admission, Transmit, UnservableTool};
+use crate::http::server::{
+    Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
+};
 use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
@@ -190,6 +193,16 @@ impl<K: Kind> HttpServer<K> {
         self.machine.handle_timeout(now);
     }
 
+    /// Takes the events that a read found: see [`http::Server::handle_stored`].
+    pub fn handle_stored(
+        &mut self,
+        read: ReadId,
+        events: Result<Vec<StoredEvent>, NotStored>,
+        now: Instant,
+    ) {
+        self.machine.handle_stored(read, events, now);
+    }
+
     /// Takes no new request from here on: see [`http::Server::close`].
     pub fn close(&mut self, now: Instant) {
         self.machine.close(now);
@@ -265,6 +278,12 @@ impl<K: Kind> HttpServer<K> {
     #[must_use]
     pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
         self.machine.is_aborted(exchange)
+    }
+
+    /// What the external store of events is to do next: see [`http::Server::poll_store`].
+    #[must_use]
+    pub fn poll_store(&mut self) -> Option<StoreAction> {
+        self.machine.poll_store()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.

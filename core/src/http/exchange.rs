@@ -39,8 +39,10 @@ impl SessionId {
         Self(text)
     }
 
-    /// Reads what a client sent. `None`: it cannot be the name of a session.
-    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+    /// Reads what a client sent, or what a store of events kept. `None`: it cannot be the name of a
+    /// session.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
         let text: [u8; Self::LENGTH] = text.try_into().ok()?;
         text.iter().all(u8::is_ascii_alphanumeric).then_some(Self(text))
     }

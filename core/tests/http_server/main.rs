@@ -3,6 +3,7 @@
 #[path = "../peer/judge.rs"]
 mod judge;
 mod reply;
+mod shelf;
 mod site;
 mod words;
 
@@ -23,5 +24,7 @@ mod random;
 mod resumption;
 mod sessions;
 mod statuses;
+mod store;
+mod store_faults;
 mod streams;
 mod timing;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::server::{Answers, EventStore, NotStored};
 use mcp_sansio::http::{Principal, ServerOptions};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
@@ -14,6 +14,7 @@ use proptest::prelude::*;
 
 use crate::answers::ask_for_roots;
 use crate::reply::State;
+use crate::shelf::{Shelf, complete};
 use crate::site::{Site, Ticket};
 use crate::words::*;
 
@@ -36,6 +37,7 @@ impl Dice {
 
 struct World {
     site: Site,
+    shelf: Shelf,
     dice: Dice,
     sessions: Vec<(Session, Option<Principal>)>,
     /// Ends of streams, with the session that may come back for them.
@@ -56,6 +58,11 @@ impl World {
             limits.replay_bytes_max = 100 + dice.roll(3000) as usize;
             limits.replay_bytes_total_max = 2000 + dice.roll(20_000) as usize;
             limits.finished_streams_max = dice.roll(4) as usize;
+            limits.store_actions_max = 1 + dice.roll(100) as usize;
+            limits.store_bytes_max = 100 + dice.roll(10_000) as usize;
+            limits.store_page_events_max = dice.roll(4) as usize;
+            limits.store_page_bytes_max = dice.roll(2000) as usize;
+            limits.store_replays_max = dice.roll(4) as usize;
             limits.sessions_max = 6;
             limits.exchanges_max = 5 + dice.roll(200) as usize;
         });
@@ -69,9 +76,13 @@ impl World {
         if dice.roll(3) == 0 {
             options = options.answers(Answers::Stream);
         }
+        if dice.roll(3) > 0 {
+            options = options.event_store(EventStore::External);
+        }
         let site = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
         Self {
             site,
+            shelf: Shelf::default(),
             dice,
             sessions: Vec::new(),
             endings: Vec::new(),
@@ -230,6 +241,39 @@ impl World {
         }
         self.site.pump();
         self.look();
+        if self.dice.roll(2) == 0 {
+            self.store();
+        }
+    }
+
+    /// The store does what is asked, or errs; some reads take longer than others.
+    fn store(&mut self) {
+        self.shelf.take_actions(&mut self.site);
+        let reads = self.shelf.reads.len() as u64;
+        if reads == 0 || self.dice.roll(4) == 0 {
+            return;
+        }
+        let (read, from, events_max, bytes_max) =
+            self.shelf.reads.swap_remove(self.dice.roll(reads) as usize);
+        let mut found = self.shelf.find(&from, events_max, bytes_max);
+        let one = self.dice.roll(found.len().max(1) as u64) as usize;
+        let outcome = match self.dice.roll(12) {
+            0 => Err(NotStored),
+            1 => {
+                found.get_mut(one).into_iter().for_each(|event| event.place.stream += 1);
+                Ok(found)
+            }
+            2 => {
+                found.drain(..one);
+                Ok(found)
+            }
+            _ => Ok(found),
+        };
+        complete(&mut self.site, read, outcome.clone());
+        if self.dice.roll(4) == 0 {
+            complete(&mut self.site, read, outcome);
+        }
+        self.look();
     }
 
     fn open(&mut self) {
@@ -307,6 +351,12 @@ impl World {
                 let last = reply.messages().pop().expect("a modern stream has its answer");
                 assert!(last.get("id").is_some(), "ended without its answer: {last}");
             }
+            let ids: Vec<_> = reply.events().into_iter().filter_map(|event| event.id).collect();
+            for pair in ids.windows(2) {
+                let [before, after] = [0, 1].map(|at| pair[at].split_once('-').unwrap());
+                let [one, next] = [before.1, after.1].map(|it| it.parse::<u64>().unwrap());
+                assert_eq!((before.0, one + 1), (after.0, next), "in order and without a hole");
+            }
             for event in reply.events() {
                 let Ok(message) = serde_json::from_str::<serde_json::Value>(&event.data) else {
                     continue;
@@ -360,6 +410,9 @@ fn run(seed: u64) -> String {
     world.site.advance(Duration::from_secs(20_000));
     world.look();
     world.site.expect_empty();
+    world.shelf.take_actions(&mut world.site);
+    let all_stored = world.site.server.dropped_store_actions() == 0;
+    assert!(!all_stored || world.shelf.events.is_empty(), "what is over is forgotten");
     let transcript = world.judge();
     assert!(world.tickets.iter().all(|it| world.site.reply(*it).state != State::UnderWay));
     transcript

@@ -9,7 +9,7 @@ use crate::site::{Site, Ticket};
 use crate::words::*;
 
 /// The numbers in the progress notifications of a reply, and the ids of its answers.
-fn heard(site: &Site, ticket: Ticket) -> Vec<String> {
+pub(crate) fn heard(site: &Site, ticket: Ticket) -> Vec<String> {
     let messages = site.reply(ticket).messages();
     let say = |message: &serde_json::Value| match message.get("id") {
         Some(id) => format!("answer {id}"),

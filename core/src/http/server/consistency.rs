@@ -15,6 +15,9 @@ impl Server {
         let kept = streams().filter(|stream| stream.kept_until.is_some()).count();
         assert_eq!(self.kept, kept, "finished streams");
         assert!(self.finished.len() <= 2 * kept + 65, "entries of finished streams");
+        let replays = streams().filter(|stream| stream.replay.is_some()).count();
+        assert_eq!(self.replays, replays, "readers of stored events");
+        self.store.assert_consistent();
         let sessions = connections().filter(|connection| connection.session.is_some()).count();
         assert_eq!(self.sessions.len(), sessions, "sessions");
         for (key, connection) in self.connections.iter() {
@@ -38,6 +41,7 @@ impl Server {
                     exchange.connection == Some(key) && exchange.stream == stream.number
                 });
                 assert!(reads, "stream {} and its reader", stream.number);
+                stream.assert_consistent();
                 assert!(stream.kept_until.is_none() || stream.done, "kept before it is done");
             }
         }
@@ -47,6 +51,9 @@ impl Server {
                 stream.reader == Some(key)
             });
             assert!(carried, "an exchange and its stream");
+            if matches!(exchange.state, State::Reading) {
+                assert!(self.read_due(key).is_some(), "a head that waits for nothing");
+            }
             let told = exchange.queued || !matches!(exchange.state, State::Whole(_));
             assert!(told || exchange.connection.is_none(), "a response that waits");
         }

@@ -34,6 +34,8 @@ pub(super) enum State {
     Whole(Response),
     /// Nothing to send yet: the answer may still come as JSON.
     Waiting,
+    /// The first stored events are looked up: the head waits for whether there are any.
+    Reading,
     /// It is a stream of events whose head has not left.
     Opening,
     /// The stream of events is on its way.

@@ -66,6 +66,11 @@ pub(super) enum Resume {
 }
 
 impl Log {
+    /// An empty one whose next event is numbered `sequence`.
+    pub(super) fn starting_at(sequence: u64) -> Self {
+        Self { next_sequence: sequence, dropped: sequence, ..Self::default() }
+    }
+
     /// Appends a message, with an id if its stream is named.
     pub(super) fn push(&mut self, kind: Option<&str>, stream: Option<u32>, message: &[u8]) {
         self.append(kind, stream, None, message);
@@ -127,6 +132,22 @@ impl Log {
     /// The place of the oldest event that is kept.
     pub(super) const fn start(&self) -> u64 {
         self.start
+    }
+
+    /// The number that the next event gets.
+    pub(super) const fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// The number of the oldest event that is kept; if none is, that of the next.
+    pub(super) const fn first_sequence(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The number of the first event from a place between two on.
+    pub(super) fn sequence_at(&self, place: u64) -> u64 {
+        let before = self.events.partition_point(|event| event.end <= place);
+        before.checked_sub(1).map_or(self.dropped, |last| self.events[last].next)
     }
 
     /// Bytes that are kept.

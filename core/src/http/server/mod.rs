@@ -10,10 +10,12 @@ mod log;
 mod options;
 mod placing;
 mod posts;
+mod replay;
 mod retention;
 mod session;
 mod session_ids;
 mod sessions;
+mod store;
 mod stream;
 mod streams;
 mod timing;
@@ -40,11 +42,13 @@ use super::{ExchangeId, Principal, SessionId};
 pub use admission::Admission;
 pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
+pub use store::{EventPlace, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
 use exchange::Exchange;
 use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
+use store::Store;
 use streams::Streams;
 
 /// A server on HTTP: all its sessions and exchanges, as a state machine.
@@ -64,6 +68,8 @@ use streams::Streams;
 ///   until dry; for each exchange that [`poll_ready`](Self::poll_ready) names,
 ///   [`poll_transmit`](Self::poll_transmit) as long as its client takes what comes;
 ///   [`poll_timeout`](Self::poll_timeout) to know when to come back.
+/// * With an external store of events: [`poll_store`](Self::poll_store) until dry as well, and
+///   [`handle_stored`](Self::handle_stored) for each read.
 /// * An exchange whose client takes nothing is simply not polled: it holds up no other.
 /// * `now` is the time it is, not the deadline that fired.
 ///
@@ -93,6 +99,9 @@ pub struct Server {
     kept: usize,
     /// Bytes in the logs of all streams.
     logged: usize,
+    store: Store,
+    /// Readers that get stored events.
+    replays: usize,
     closing: bool,
 }
 
@@ -142,6 +151,7 @@ impl Server {
             return Err(unservable);
         }
         let revisions = blueprint.revisions();
+        let store = Store::new(options.event_store, &options.limits);
         Ok(Self {
             options,
             blueprint,
@@ -160,6 +170,8 @@ impl Server {
             finished: VecDeque::new(),
             kept: 0,
             logged: 0,
+            store,
+            replays: 0,
             closing: false,
         })
     }

@@ -3,6 +3,8 @@ use core::time::Duration;
 
 use crate::http::AllowedHosts;
 
+use super::store::EventStore;
+
 /// How a server appears on HTTP: where it is found, who may ask, and what it puts up with.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -11,6 +13,7 @@ pub struct ServerOptions {
     pub(super) message_path: Option<String>,
     pub(super) hosts: AllowedHosts,
     pub(super) answers: Answers,
+    pub(super) event_store: EventStore,
     pub(super) limits: ServerLimits,
     pub(super) timeouts: ServerTimeouts,
 }
@@ -36,6 +39,7 @@ impl Default for ServerOptions {
             message_path: None,
             hosts: AllowedHosts::default(),
             answers: Answers::default(),
+            event_store: EventStore::default(),
             limits: ServerLimits::default(),
             timeouts: ServerTimeouts::default(),
         }
@@ -87,6 +91,13 @@ impl ServerOptions {
         self
     }
 
+    /// Where events are kept for clients that come back for them. By default in the machine.
+    #[must_use]
+    pub const fn event_store(mut self, store: EventStore) -> Self {
+        self.event_store = store;
+        self
+    }
+
     /// The bounds on what clients can cost.
     #[must_use]
     pub const fn limits(mut self, limits: ServerLimits) -> Self {
@@ -128,6 +139,20 @@ pub struct ServerLimits {
     pub replay_bytes_total_max: usize,
     /// Finished streams of one session that are kept for a reader that comes back. 64.
     pub finished_streams_max: usize,
+    /// Actions that wait for the external store of events. 65,536: seconds of a busy server. Beyond
+    /// it, and beyond as many again for what is to be forgotten, actions are dropped and counted in
+    /// [`Server::dropped_store_actions`](super::Server::dropped_store_actions).
+    pub store_actions_max: usize,
+    /// Bytes of the messages among them. 64 MiB.
+    pub store_bytes_max: usize,
+    /// Events that one read of the external store gets, at least one. 256.
+    pub store_page_events_max: usize,
+    /// Bytes of messages that one read of the external store gets, but for its first. 64 KiB: one
+    /// write's worth.
+    pub store_page_bytes_max: usize,
+    /// Readers at once that get stored events; each may hold a page. 1,024. One more is asked to
+    /// come again.
+    pub store_replays_max: usize,
 }
 
 impl ServerLimits {
@@ -141,6 +166,11 @@ impl ServerLimits {
         replay_bytes_max: 256 * 1024,
         replay_bytes_total_max: 64 * 1024 * 1024,
         finished_streams_max: 64,
+        store_actions_max: 65_536,
+        store_bytes_max: 64 * 1024 * 1024,
+        store_page_events_max: 256,
+        store_page_bytes_max: 64 * 1024,
+        store_replays_max: 1024,
     };
 }
 
@@ -175,6 +205,9 @@ pub struct ServerTimeouts {
     /// What a client is told to wait before it comes back, where the server closes a connection by
     /// itself. 1 s.
     pub retry: Duration,
+    /// How long a read of the external store of events may take. 10 s; after that its client is told
+    /// that the events are gone.
+    pub store_read: Duration,
 }
 
 impl Default for ServerTimeouts {
@@ -188,6 +221,7 @@ impl Default for ServerTimeouts {
             replay: Duration::from_secs(5 * 60),
             poll_after: None,
             retry: Duration::from_secs(1),
+            store_read: Duration::from_secs(10),
         }
     }
 }

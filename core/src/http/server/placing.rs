@@ -51,7 +51,9 @@ impl Server {
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
     fn place_message(&mut self, key: Key, number: u32, now: Instant) {
         let unread_max = self.options.limits.unread_bytes_max as u64;
-        let Some(Connection { machine, streams, .. }) = self.connections.get_mut(key) else {
+        let Some(Connection { machine, session, principal, streams }) =
+            self.connections.get_mut(key)
+        else {
             return;
         };
         if let (Some(stream), Some((_, message))) = (streams.get_mut(number), machine.next_post()) {
@@ -61,6 +63,9 @@ impl Server {
             stream.open();
             stream.push(message);
             self.logged += stream.log.len() - before;
+            if let Some(session) = session {
+                self.store.record(session, principal.as_ref(), stream, message);
+            }
             machine.skip_post();
             match late {
                 Some(reader) => self.cut_off(reader, now),

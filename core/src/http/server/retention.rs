@@ -90,11 +90,16 @@ impl Server {
     }
 
     pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
-        let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
+        let Some(Connection { session, principal, streams, .. }) = self.connections.get_mut(key)
+        else {
             return;
         };
         let Some(stream) = streams.remove(number) else { return };
+        self.replays -= usize::from(stream.replay.is_some());
         if let Some(session) = session {
+            if stream.recorded > 0 {
+                self.store.forget(session, Some(number), principal.as_ref());
+            }
             session.finished.remove(&number);
             session.open -= usize::from(stream.reader.is_some());
         }

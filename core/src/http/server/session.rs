@@ -14,6 +14,8 @@ pub(super) struct Session {
     pub(super) open: usize,
     /// Finished streams that are kept, by number.
     pub(super) finished: BTreeSet<u32>,
+    /// Whether anything of it was given to the store.
+    pub(super) recorded: bool,
     /// When it was last seen to be in use.
     pub(super) last_used: Instant,
 }

@@ -49,6 +49,7 @@ impl Server {
             next_stream: STANDALONE + 1,
             open: 0,
             finished: BTreeSet::new(),
+            recorded: false,
             last_used: now,
         };
         let principal = principal.cloned();
@@ -113,36 +114,58 @@ impl Server {
         self.check_legacy_version(head, None)?;
         let key = self.find_session(head, principal, None)?;
         let Some(connection) = self.connections.get_mut(key) else { return Err(no_session(None)) };
-        let place = match head.last_event_id {
-            None => None,
-            Some(text) => Some(resume(connection, text)?),
-        };
-        let number = place.map_or(STANDALONE, |(number, _)| number);
         let polls = connection.polls();
-        let Some(stream) = connection.streams.get_mut(number) else {
+        let (number, start) = match head.last_event_id {
+            None => (STANDALONE, unread(connection)),
+            Some(text) => resume(connection, text)?,
+        };
+        let stored = match start {
+            Start::Behind(_) if !self.store.is_external() => {
+                // Who names no event gets what there is.
+                if head.last_event_id.is_some() {
+                    return Err(refusal(Status::GONE, None, GONE));
+                }
+                None
+            }
+            Start::Behind(_) if !self.can_replay() => return Err(busy(None, MANY_REPLAYS)),
+            Start::Behind(sequence) => Some(sequence),
+            _ => None,
+        };
+        let before = self.detach(key, number);
+        let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))
+        else {
             return Err(refusal(Status::GONE, None, GONE));
         };
-        let before = stream.detach();
         let (already_open, length) = (stream.opened, stream.log.len());
         stream.open();
-        match place {
+        match start {
             // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]
-            Some((_, place)) => stream.resume_at(place),
-            // A new reader, who has no id yet to come back with.
-            None if already_open => stream.prime(),
-            None => {}
+            Start::At(place) => stream.resume_at(place),
+            _ if stored.is_some() => {}
+            _ => {
+                stream.behind = None;
+                // A new reader, who has no id yet to come back with.
+                if already_open {
+                    stream.prime();
+                }
+            }
         }
         self.logged += stream.log.len() - length;
+        self.record_ids(key, number);
         // One that was there has lost its connection without our knowing; the new one takes over.
         // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]
         if let Some(before) = before {
             self.end_exchange(before, None, now);
         }
-        let mut exchange = Exchange::new(Some(key), number, State::Opening);
+        let state = if stored.is_some() { State::Reading } else { State::Opening };
+        let mut exchange = Exchange::new(Some(key), number, state);
         exchange.polls = polls;
         let exchange = self.exchanges.insert(exchange);
         self.join_session(key, number, exchange, now);
-        self.make_ready(exchange);
+        match stored {
+            Some(sequence) => self.begin_replay(key, number, sequence, now),
+            None => self.make_ready(exchange),
+        }
         Ok(ExchangeId(exchange))
     }
 
@@ -194,10 +217,12 @@ impl Server {
         self.connection_deadlines.clear(key.slot);
         if let Some(session) = connection.session {
             self.sessions.remove(&session.id);
+            self.store.forget(&session, None, connection.principal.as_ref());
             self.kept -= session.finished.len();
             self.compact_finished();
         }
         self.logged -= connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
+        self.replays -= connection.streams.iter().filter(|it| it.replay.is_some()).count();
     }
 
     // ------------------------------------------------------------------ HTTP+SSE
@@ -255,11 +280,30 @@ pub(super) fn no_session(request: Option<&RequestId>) -> Response {
     refusal(Status::NOT_FOUND, request, "there is no such session: send `initialize`")
 }
 
-const GONE: &str = "what came after this event is not kept any more";
+pub(super) const GONE: &str = "what came after this event is not kept any more";
+
+const MANY_REPLAYS: &str = "too many clients are looking for earlier events";
+
+/// Where the reader of a stream begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// With what nobody has taken yet.
+    Unread,
+    /// At this place of the log.
+    At(u64),
+    /// With the event of this number, which the log does not keep any more.
+    Behind(u64),
+}
+
+/// Where a reader of what belongs to no request begins that names no event.
+fn unread(connection: &Connection) -> Start {
+    let stream = connection.streams.get(STANDALONE);
+    stream.and_then(Stream::position_behind).map_or(Start::Unread, Start::Behind)
+}
 
 /// The stream that an event belongs to, and the place after it.
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-007]
-fn resume(connection: &Connection, text: &[u8]) -> Result<(u32, u64), Response> {
+fn resume(connection: &Connection, text: &[u8]) -> Result<(u32, Start), Response> {
     let never =
         || refusal(Status::BAD_REQUEST, None, "`Last-Event-ID` names no event of this session");
     let id = EventId::parse(text).ok_or_else(never)?;
@@ -269,8 +313,8 @@ fn resume(connection: &Connection, text: &[u8]) -> Result<(u32, u64), Response> 
         return Err(if was { refusal(Status::GONE, None, GONE) } else { never() });
     };
     match stream.after(id.sequence) {
-        Resume::At(place) => Ok((id.stream, place)),
-        Resume::Dropped => Err(refusal(Status::GONE, None, GONE)),
+        Resume::At(place) => Ok((id.stream, Start::At(place))),
+        Resume::Dropped => Ok((id.stream, Start::Behind(id.sequence + 1))),
         Resume::Unknown => Err(never()),
     }
 }

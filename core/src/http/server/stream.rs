@@ -1,9 +1,11 @@
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use crate::Instant;
 use crate::peer::slab::Key;
 
 use super::log::{Log, Resume};
+use super::replay::Replay;
 
 /// One stream of messages to a client: what answers a request, or what comes unasked.
 ///
@@ -18,6 +20,13 @@ pub(super) struct Stream {
     taken: u64,
     /// The place up to which any reader has ever taken it: ids after it were never sent.
     issued: u64,
+    /// The stored events that the reader gets first.
+    pub(super) replay: Option<Box<Replay>>,
+    /// The number of the event at which a reader goes on that names none, where that is not kept in
+    /// the log any more.
+    pub(super) behind: Option<u64>,
+    /// The number up to which events were given to the store.
+    pub(super) recorded: u64,
     /// Whether events have ids, so that a reader can come back.
     pub(super) resumable: bool,
     /// Whether a reader begins with an event that only gives it an id; else with the id alone.
@@ -40,6 +49,9 @@ impl Stream {
             reader: None,
             taken: 0,
             issued: 0,
+            replay: None,
+            behind: None,
+            recorded: 0,
             resumable: false,
             primes: false,
             kind: None,
@@ -95,6 +107,9 @@ impl Stream {
 
     /// Hands the reader what comes next, at most `most` bytes.
     pub(super) fn take(&mut self, most: usize) -> &[u8] {
+        if let Some(replay) = &mut self.replay {
+            return replay.take(most);
+        }
         let chunk = self.log.read(self.taken, most);
         self.taken += chunk.len() as u64;
         self.issued = self.issued.max(self.taken);
@@ -103,8 +118,25 @@ impl Stream {
 
     /// Lets the reader go. What it has of an event that it took in part is lost to it.
     pub(super) fn detach(&mut self) -> Option<Key> {
+        if let Some(replay) = self.replay.take() {
+            self.behind = Some(replay.position());
+        }
         self.taken = self.log.event_start(self.taken);
         self.reader.take()
+    }
+
+    /// The number of the event at which a reader goes on that names none, where that is not kept in
+    /// the log any more.
+    pub(super) fn position_behind(&self) -> Option<u64> {
+        let position = self.replay.as_ref().map(|replay| replay.position()).or(self.behind);
+        position.filter(|sequence| *sequence < self.log.first_sequence())
+    }
+
+    /// Begins with stored events, and goes on with all that the log keeps.
+    pub(super) fn resume_behind(&mut self, replay: Replay) {
+        self.taken = self.log.start();
+        self.behind = Some(replay.position());
+        self.replay = Some(Box::new(replay));
     }
 
     /// Where a reader goes on that saw the event `sequence` last. An event that was never sent
@@ -118,6 +150,7 @@ impl Stream {
 
     /// Goes back, or forth, to a place that [`after`](Self::after) found.
     pub(super) const fn resume_at(&mut self, place: u64) {
+        self.behind = None;
         self.taken = place;
     }
 
@@ -128,7 +161,11 @@ impl Stream {
 
     /// Drops the oldest, taken or not, until no more than `events` and `bytes` are left.
     pub(super) fn keep(&mut self, events: usize, bytes: usize) {
+        let next = self.log.sequence_at(self.taken);
         self.log.keep(events, bytes);
+        if self.taken < self.log.start() {
+            self.behind.get_or_insert(next);
+        }
         self.taken = self.taken.max(self.log.start());
         self.issued = self.issued.max(self.log.start());
     }
@@ -136,5 +173,16 @@ impl Stream {
     /// Whether a client could come back for it.
     pub(super) const fn can_resume(&self) -> bool {
         self.resumable && self.opened
+    }
+
+    /// A reader of stored events has all of the log before it.
+    #[cfg(feature = "_fuzz")]
+    pub(super) fn assert_consistent(&self) {
+        assert!(self.recorded == 0 || self.recorded == self.log.next_sequence(), "unrecorded");
+        if let Some(replay) = &self.replay {
+            assert!(self.reader.is_some(), "a replay for nobody");
+            assert_eq!(self.taken, self.log.start(), "the log under a replay");
+            assert!(replay.position() <= self.log.first_sequence(), "a replay beyond its end");
+        }
     }
 }

@@ -58,7 +58,7 @@ impl Server {
         let Some(entry) = self.exchanges.get(key) else { return };
         let comment = keep_alive.map(|pause| entry.sent_at + pause);
         let close = poll_after.filter(|_| entry.polls).map(|pause| entry.opened_at + pause);
-        match [comment, close].into_iter().flatten().min() {
+        match [comment, close, self.read_due(key)].into_iter().flatten().min() {
             Some(due) => self.exchange_deadlines.set(key.slot, due.max(now + LEAST)),
             None => self.exchange_deadlines.clear(key.slot),
         }
@@ -67,7 +67,12 @@ impl Server {
     fn exchange_due(&mut self, key: Key, now: Instant) {
         let ServerTimeouts { keep_alive, poll_after, retry, .. } = self.options.timeouts;
         let Some(entry) = self.exchanges.get_mut(key) else { return };
-        let Some(connection) = entry.connection else { return };
+        let (Some(connection), number) = (entry.connection, entry.stream) else { return };
+        let read_due = self.read_due(key);
+        if read_due.is_some_and(|due| due <= now) {
+            return self.fail_replay(connection, number, now);
+        }
+        let Some(entry) = self.exchanges.get_mut(key) else { return };
         match entry.state {
             State::Waiting => self.open_stream(key),
             State::Streaming => {
@@ -84,7 +89,11 @@ impl Server {
                 self.make_ready(key);
                 self.arm_streaming(key, now);
             }
-            _ => {}
+            _ => {
+                if let Some(due) = read_due {
+                    self.exchange_deadlines.set(key.slot, due);
+                }
+            }
         }
     }
 
@@ -101,6 +110,7 @@ impl Server {
             let grown = stream.log.len() - before;
             self.logged += grown;
         }
+        self.record_ids(connection, number);
         self.make_ready(key);
     }
 

@@ -37,7 +37,7 @@ impl Server {
         let key = exchange.0;
         let entry = self.exchanges.get_mut(key)?;
         match entry.state {
-            State::Waiting => return None,
+            State::Waiting | State::Reading => return None,
             State::Whole(_) => {
                 self.exchange_deadlines.clear(key.slot);
                 let State::Whole(response) = self.exchanges.remove(key)?.state else {
@@ -60,7 +60,7 @@ impl Server {
             }
             State::Streaming | State::Closing => {}
         }
-        if self.trim_and_look(key) {
+        if self.trim_and_look(key, now) {
             let entry = self.exchanges.get_mut(key)?;
             entry.comment_due = false;
             entry.sent_at = now;
@@ -77,7 +77,7 @@ impl Server {
     }
 
     /// Drops what the reader has taken, as far as it is not kept; whether there is more for it.
-    fn trim_and_look(&mut self, key: Key) -> bool {
+    fn trim_and_look(&mut self, key: Key, now: Instant) -> bool {
         let limits = &self.options.limits;
         let scarce = self.logged > limits.replay_bytes_total_max;
         let kept =
@@ -92,14 +92,22 @@ impl Server {
         let (events, bytes) = if stream.resumable { kept } else { (0, 0) };
         stream.trim(events, bytes);
         self.logged -= before - stream.log.len();
-        stream.unread() > 0
+        if stream.replay.is_none() {
+            return stream.unread() > 0;
+        }
+        let (Some(connection), number) = (entry.connection, entry.stream) else { return false };
+        self.look_at_replay(connection, number, now)
     }
 
     /// Whether nothing more will come on an exchange.
     fn is_complete(&self, key: Key) -> bool {
         let Some(entry) = self.exchanges.get(key) else { return false };
         let stream = entry.connection.and_then(|connection| self.stream(connection, entry.stream));
-        matches!(entry.state, State::Closing) || stream.is_none_or(|stream| stream.done)
+        // Who waits for stored events is not at the end, whatever comes after them.
+        stream.is_none_or(|stream| {
+            let closes = matches!(entry.state, State::Closing);
+            stream.replay.is_none() && (closes || stream.done)
+        })
     }
 
     /// The body of an exchange is complete.
@@ -107,8 +115,10 @@ impl Server {
         self.exchange_deadlines.clear(key.slot);
         let Some(entry) = self.exchanges.remove(key) else { return };
         let Some(connection) = entry.connection else { return };
-        let Some(stream) = self.stream_mut(connection, entry.stream) else { return };
-        stream.detach();
+        if self.stream(connection, entry.stream).is_none() {
+            return;
+        }
+        self.detach(connection, entry.stream);
         self.detached(connection, entry.stream, now);
     }
 
@@ -126,13 +136,15 @@ impl Server {
         self.exchange_deadlines.clear(key.slot);
         let Some(entry) = self.exchanges.remove(key) else { return };
         let Some(connection) = entry.connection else { return };
-        let Some(stream) = self.stream_mut(connection, entry.stream) else { return };
-        stream.detach();
+        if self.stream(connection, entry.stream).is_none() {
+            return;
+        }
+        self.detach(connection, entry.stream);
         self.detached(connection, entry.stream, now);
     }
 
     /// A stream has lost its reader.
-    fn detached(&mut self, key: Key, number: u32, now: Instant) {
+    pub(super) fn detached(&mut self, key: Key, number: u32, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.session.is_none() {
             // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-015] [CANC-017]
@@ -161,8 +173,10 @@ impl Server {
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         self.exchange_deadlines.clear(key.slot);
         entry.state = match (&entry.state, instead) {
-            (State::Waiting | State::Opening, Some(response)) => State::Whole(response),
-            (State::Waiting | State::Opening, None) => State::Opening,
+            (State::Waiting | State::Reading | State::Opening, Some(response)) => {
+                State::Whole(response)
+            }
+            (State::Waiting | State::Reading | State::Opening, None) => State::Opening,
             _ => State::Closing,
         };
         if let Some(connection) = entry.connection.take() {
@@ -179,8 +193,8 @@ impl Server {
         let (connection, number) = (entry.connection.take(), entry.stream);
         self.make_ready(key);
         let Some(connection) = connection else { return };
-        if let Some(stream) = self.stream_mut(connection, number) {
-            stream.detach();
+        if self.stream(connection, number).is_some() {
+            self.detach(connection, number);
             self.detached(connection, number, now);
         }
     }
@@ -201,6 +215,7 @@ impl Server {
                 entry.state = State::Opening;
                 entry.closes = true;
             }
+            State::Reading if !entry.closes => entry.closes = true,
             State::Streaming => entry.state = State::Closing,
             _ => return,
         }
@@ -208,7 +223,8 @@ impl Server {
         stream.open();
         stream.push_retry(retry);
         self.logged += stream.log.len() - before;
-        self.exchange_deadlines.clear(reader.slot);
+        self.record_ids(key, number);
+        self.rest(reader);
         self.make_ready(reader);
     }
 
@@ -226,11 +242,19 @@ impl Server {
             && let Some(entry) = self.exchanges.get_mut(reader)
         {
             match entry.state {
-                State::Waiting | State::Opening => entry.closes = true,
+                State::Waiting | State::Reading | State::Opening => entry.closes = true,
                 _ => entry.state = State::Closing,
             }
-            self.exchange_deadlines.clear(reader.slot);
+            self.rest(reader);
             self.make_ready(reader);
+        }
+    }
+
+    /// Nothing is due on an exchange any more, but what it waits for.
+    fn rest(&mut self, key: Key) {
+        match self.read_due(key) {
+            Some(due) => self.exchange_deadlines.set(key.slot, due),
+            None => self.exchange_deadlines.clear(key.slot),
         }
     }
 

@@ -1,0 +1,155 @@
+//! A store of events as simple as can be, and streams whose readers need it.
+
+use std::collections::BTreeMap;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::server::{
+    EventPlace, EventStore, NotStored, ReadId, ServerLimits, ServerOptions, StoreAction,
+    StoredEvent,
+};
+use mcp_sansio::http::{Principal, SessionId};
+use mcp_sansio::peer::RequestHandle;
+
+use crate::site::{Site, Ticket};
+use crate::words::*;
+
+/// Whose events: session, principal and stream.
+pub(crate) type Owner = (String, Option<Principal>, u32);
+
+/// A store as simple as can be.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    pub(crate) events: BTreeMap<Owner, BTreeMap<u64, Vec<u8>>>,
+    /// Reads that are not answered yet.
+    pub(crate) reads: Vec<(ReadId, EventPlace, usize, usize)>,
+    pub(crate) forgotten: Vec<(SessionId, Option<u32>, Option<Principal>)>,
+    /// How many reads there were.
+    pub(crate) asked: usize,
+}
+
+pub(crate) fn owner(place: &EventPlace) -> Owner {
+    (place.session.as_str().to_owned(), place.principal.clone(), place.stream)
+}
+
+impl Shelf {
+    /// Does what is asked; reads wait.
+    pub(crate) fn take_actions(&mut self, site: &mut Site) {
+        while let Some(action) = site.server.poll_store() {
+            site.server.assert_consistent();
+            match action {
+                StoreAction::Append { event: StoredEvent { place, message } } => {
+                    let stream = self.events.entry(owner(&place)).or_default();
+                    let before = stream.last_key_value().map_or(0, |(last, _)| last + 1);
+                    assert!(place.sequence >= before, "each once and in order");
+                    stream.insert(place.sequence, message);
+                }
+                StoreAction::Read { read, from, events_max, bytes_max } => {
+                    self.asked += 1;
+                    self.reads.push((read, from, events_max, bytes_max));
+                }
+                StoreAction::Forget { session, stream, principal } => {
+                    self.events.retain(|(of, whose, number), _| {
+                        of != session.as_str()
+                            || *whose != principal
+                            || stream.is_some_and(|stream| stream != *number)
+                    });
+                    self.forgotten.push((session, stream, principal));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    pub(crate) fn find(
+        &self,
+        from: &EventPlace,
+        events_max: usize,
+        bytes_max: usize,
+    ) -> Vec<StoredEvent> {
+        let mut bytes = 0;
+        let stream = self.events.get(&owner(from)).into_iter().flatten();
+        let found = stream.skip_while(|(sequence, _)| **sequence < from.sequence);
+        found
+            .take(events_max)
+            .take_while(|(sequence, message)| {
+                bytes += message.len();
+                **sequence == from.sequence || bytes <= bytes_max
+            })
+            .map(|(sequence, message)| StoredEvent {
+                place: EventPlace { sequence: *sequence, ..from.clone() },
+                message: message.clone(),
+            })
+            .collect()
+    }
+
+    /// Answers the reads that there are, and those that follow.
+    pub(crate) fn serve(&mut self, site: &mut Site) {
+        self.take_actions(site);
+        while !self.reads.is_empty() {
+            let (read, from, events_max, bytes_max) = self.reads.remove(0);
+            let found = self.find(&from, events_max, bytes_max);
+            complete(site, read, Ok(found));
+            self.take_actions(site);
+        }
+    }
+
+    /// The only read that waits.
+    #[track_caller]
+    pub(crate) fn read(&mut self, site: &mut Site) -> (ReadId, EventPlace) {
+        self.take_actions(site);
+        assert_eq!(self.reads.len(), 1);
+        let (read, from, ..) = self.reads.remove(0);
+        (read, from)
+    }
+}
+
+pub(crate) fn complete(site: &mut Site, read: ReadId, events: Result<Vec<StoredEvent>, NotStored>) {
+    site.server.handle_stored(read, events, site.now);
+    site.pump();
+}
+
+pub(crate) fn options(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
+    limits(|limits| {
+        limits.replay_events_max = 1;
+        limits.store_page_events_max = 2;
+        change(limits);
+    })
+    .event_store(EventStore::External)
+}
+
+pub(crate) fn stored_site() -> Site {
+    site_with(options(|_| ()))
+}
+
+/// A call that has said as much as `count`.
+pub(crate) fn call_with(
+    site: &mut Site,
+    session: &Session,
+    id: u32,
+    count: u32,
+) -> (Ticket, RequestHandle) {
+    let reply = site.post(session, &call(id));
+    let asked = site.asked();
+    for progress in 1..=count {
+        site.progress(asked.handle, f64::from(progress));
+    }
+    (reply, asked.handle)
+}
+
+/// The id of the event of a reply that has this number among those with one.
+pub(crate) fn id_at(site: &Site, ticket: Ticket, at: usize) -> String {
+    site.reply(ticket).events().into_iter().filter_map(|it| it.id).nth(at).expect("an id")
+}
+
+/// A session with a call that said 1 to 6, of which the server has but the last at hand, and a
+/// client that has seen up to 1 and comes back: its reply waits for the store.
+pub(crate) fn behind(site: &mut Site, shelf: &mut Shelf) -> (Session, RequestHandle, Ticket) {
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(site, &session, 1, 6);
+    let seen = id_at(site, reply, 1);
+    site.disconnect(reply);
+    shelf.take_actions(site);
+    let back = site.resume(&session, &seen);
+    assert_eq!(site.reply(back).status, None, "the head waits for what the store says");
+    (session, handle, back)
+}

@@ -1,0 +1,307 @@
+//! A store of events outside of the server, for clients that come back after long.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::{Principal, SessionId};
+use serde_json::Value;
+
+use crate::reply::{Reply, State};
+use crate::resumption::heard;
+use crate::shelf::*;
+use crate::words::*;
+
+/// The messages that a client has that saw the first `length` bytes.
+fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
+    let part = Reply {
+        status: reply.status,
+        fields: reply.fields.clone(),
+        body: reply.body[..length].to_vec(),
+        ..Reply::default()
+    };
+    part.messages()
+}
+
+#[test]
+fn nothing_is_asked_of_a_store_that_is_not_there() {
+    let mut site = site_with(limits(|limits| limits.replay_events_max = 1));
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, _) = call_with(&mut site, &session, 1, 3);
+    let back = site.resume(&session, &id_at(&site, reply, 0));
+    assert_eq!(site.reply(back).status(), 410);
+    assert_eq!(site.server.poll_store(), None);
+}
+
+#[test]
+fn nothing_is_lost_or_repeated_wherever_a_stream_is_cut() {
+    // Rule: [RESUME-006] [RESUME-007].
+    for revision in RESUMING {
+        let mut site = site_with(options(|_| ()).answers(Answers::Stream));
+        let mut shelf = Shelf::default();
+        let session = site.open(revision, "{}");
+        let (reply, handle) = call_with(&mut site, &session, 1, 5);
+        site.answer_to(handle);
+        let (expected, length) = (site.reply(reply).messages(), site.reply(reply).body.len());
+        assert_eq!(expected.len(), 6);
+        for cut in 0..=length {
+            for late in [false, true] {
+                let (reply, handle) = call_with(&mut site, &session, 1, 3);
+                if late {
+                    site.disconnect(reply);
+                }
+                site.progress(handle, 4.0);
+                site.progress(handle, 5.0);
+                site.answer_to(handle);
+                shelf.serve(&mut site);
+                let seen = cut.min(site.reply(reply).body.len());
+                let mut messages = messages_at(site.reply(reply), seen);
+                let Some(last) = site.reply(reply).last_id_at(seen) else { continue };
+                let back = site.resume(&session, &last);
+                shelf.serve(&mut site);
+                assert_eq!(site.reply(back).status(), 200, "{revision} at {cut}");
+                assert_eq!(site.reply(back).state, State::Complete);
+                messages.extend(site.reply(back).messages());
+                assert_eq!(messages, expected, "{revision} at {cut}, late: {late}");
+            }
+        }
+        assert!(shelf.asked > 0);
+        site.delete(&session);
+        shelf.serve(&mut site);
+        assert!(shelf.events.is_empty(), "all of it is forgotten");
+        site.expect_empty();
+    }
+}
+
+#[test]
+fn replays_that_are_cut_are_gone_on_with() {
+    // Rule: [RESUME-006]: whatever part of a replay arrives, the next one goes on after it.
+    for revision in RESUMING {
+        for step in 120..400 {
+            let (mut site, mut shelf) = (stored_site(), Shelf::default());
+            let session = site.open(revision, "{}");
+            let (mut ticket, handle) = call_with(&mut site, &session, 1, 5);
+            let (mut messages, mut last) = (Vec::new(), None);
+            for round in 0..50 {
+                match round {
+                    2 => site.progress(handle, 6.0),
+                    4 => site.answer_to(handle),
+                    _ => {}
+                }
+                shelf.serve(&mut site);
+                let reply = site.reply(ticket);
+                let seen = step.min(reply.body.len());
+                messages.extend(messages_at(reply, seen));
+                last = reply.last_id_at(seen).or(last);
+                if messages.iter().any(|it| it.get("id").is_some()) {
+                    break;
+                }
+                if !site.reply(ticket).is_over() {
+                    site.disconnect(ticket);
+                }
+                ticket = site.resume(&session, last.as_ref().expect("an id"));
+                shelf.serve(&mut site);
+                assert_eq!(site.reply(ticket).status(), 200);
+            }
+            let progress: Vec<_> =
+                messages.iter().filter_map(|it| it["params"]["progress"].as_f64()).collect();
+            assert_eq!(progress, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "{revision} in {step}");
+            assert_eq!(messages.len(), 7);
+        }
+    }
+}
+
+#[test]
+fn recent_events_are_replayed_without_a_read() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(&mut site, &session, 1, 3);
+    site.disconnect(reply);
+    let back = site.resume(&session, &id_at(&site, reply, 2));
+    assert_eq!(heard(&site, back), ["3.0"]);
+    site.answer_to(handle);
+    shelf.serve(&mut site);
+    assert_eq!((shelf.asked, heard(&site, back).len()), (0, 2));
+    assert_eq!(shelf.events.values().map(BTreeMap::len).collect::<Vec<_>>(), [1 + 3 + 1]);
+}
+
+#[test]
+fn what_happens_during_a_read_comes_after_what_it_finds() {
+    // Rule: [RESUME-006] [HSRV-017].
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let (_, handle, back) = behind(&mut site, &mut shelf);
+    site.progress(handle, 7.0);
+    shelf.take_actions(&mut site);
+    site.progress(handle, 8.0);
+    assert_eq!(site.reply(back).status, None);
+    // Page by page, with something new in between.
+    let (read, from, events_max, bytes_max) = shelf.reads.remove(0);
+    let found = shelf.find(&from, events_max, bytes_max);
+    complete(&mut site, read, Ok(found));
+    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+    site.answer_to(handle);
+    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+    shelf.serve(&mut site);
+    assert_eq!(heard(&site, back), ["2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0", "answer 1"]);
+    assert_eq!(site.reply(back).state, State::Complete);
+}
+
+#[test]
+fn the_next_page_is_read_when_the_last_is_taken() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, _) = call_with(&mut site, &session, 1, 6);
+    site.disconnect(reply);
+    let last = id_at(&site, reply, 0);
+    let fields = session.fields();
+    let own = [HOST, ("Accept", "text/event-stream"), ("Last-Event-ID", &*last)];
+    let back = site.request_unread("GET", "/mcp", &join(&own, &fields), "");
+    shelf.serve(&mut site);
+    shelf.serve(&mut site);
+    assert_eq!(shelf.asked, 1, "a client that takes nothing costs one page");
+    site.read(back, usize::MAX);
+    shelf.serve(&mut site);
+    assert_eq!(heard(&site, back).len(), 6);
+}
+
+#[test]
+fn a_read_whose_client_has_gone_is_not_made() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let (session, _, back) = behind(&mut site, &mut shelf);
+    site.disconnect(back);
+    assert_eq!(site.server.poll_store(), None);
+    // Nor one whose place another reader took.
+    let first = site.resume(&session, "2-0");
+    let second = site.resume(&session, "2-1");
+    assert_eq!(site.reply(first).transcript(), "200 text/event-stream\nend");
+    let (_, from) = shelf.read(&mut site);
+    assert_eq!((from.stream, from.sequence), (2, 2));
+    site.disconnect(second);
+    assert_eq!(site.server.exchange_count(), 0);
+}
+
+#[test]
+fn many_read_at_once() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut calls = Vec::new();
+    for id in 1..6 {
+        let (reply, handle) = call_with(&mut site, &session, id, 4);
+        site.disconnect(reply);
+        let back = site.resume(&session, &id_at(&site, reply, 0));
+        calls.push((id, handle, back));
+    }
+    shelf.take_actions(&mut site);
+    assert_eq!(shelf.reads.len(), 5);
+    shelf.reads.reverse();
+    shelf.serve(&mut site);
+    for (id, handle, back) in calls {
+        site.answer_to(handle);
+        let answer = format!("answer {id}");
+        assert_eq!(heard(&site, back), ["1.0", "2.0", "3.0", "4.0", &*answer]);
+    }
+}
+
+#[test]
+fn what_is_given_up_is_forgotten() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    site.principal = Some(Principal::new("alice"));
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(&mut site, &session, 1, 3);
+    site.answer_to(handle);
+    shelf.take_actions(&mut site);
+    assert_eq!(shelf.events.len(), 1);
+    // A finished stream, when its time is over.
+    site.advance(Duration::from_secs(301));
+    shelf.take_actions(&mut site);
+    assert!(shelf.events.is_empty());
+    let id = SessionId::parse(session.id.as_bytes()).unwrap();
+    assert_eq!(shelf.forgotten, [(id, Some(2), site.principal.clone())]);
+    let gone = site.resume(&session, &id_at(&site, reply, 0));
+    assert_eq!(site.reply(gone).status(), 410);
+    assert_eq!(site.server.poll_store(), None, "there is nothing to look for");
+    // The session, when nobody uses it.
+    site.advance(Duration::from_secs(3600));
+    shelf.take_actions(&mut site);
+    assert_eq!(shelf.forgotten[1..], [(id, None, site.principal.clone())]);
+    // One that said nothing leaves nothing to forget.
+    let silent = site.open(Revision::V2025_11_25, "{}");
+    site.delete(&silent);
+    assert_eq!(site.server.poll_store(), None);
+}
+
+#[test]
+fn a_session_that_ends_during_a_read_is_gone_for_the_reader_too() {
+    // Rule: [SESS-007] [SESS-008].
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let (session, _, back) = behind(&mut site, &mut shelf);
+    let (read, from) = shelf.read(&mut site);
+    let found = shelf.find(&from, 2, usize::MAX);
+    site.delete(&session);
+    assert_eq!(site.reply(back).status(), 404);
+    complete(&mut site, read, Ok(found));
+    shelf.serve(&mut site);
+    assert!(shelf.events.is_empty());
+}
+
+#[test]
+fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
+    // Rule: [SSE-006] [RESUME-006].
+    for released_before in [true, false] {
+        let (mut site, mut shelf) = (stored_site(), Shelf::default());
+        let (session, handle, back) = behind(&mut site, &mut shelf);
+        if !released_before {
+            let (read, from) = shelf.read(&mut site);
+            let found = shelf.find(&from, 2, usize::MAX);
+            complete(&mut site, read, Ok(found));
+        }
+        site.server.release_connection(handle, Duration::from_secs(3));
+        site.pump();
+        shelf.serve(&mut site);
+        assert_eq!(site.reply(back).state, State::Complete);
+        assert_eq!(heard(&site, back), ["2.0", "3.0", "4.0", "5.0", "6.0"]);
+        site.answer_to(handle);
+        let again = site.resume(&session, &site.reply(back).last_id().unwrap());
+        shelf.serve(&mut site);
+        assert_eq!(heard(&site, again), ["answer 1"]);
+    }
+}
+
+#[test]
+fn news_that_nobody_took_comes_from_the_store_to_one_without_an_id() {
+    // Rule: [HSRV-016] [HSRV-017].
+    for revision in RESUMING {
+        let (mut site, mut shelf) = (stored_site(), Shelf::default());
+        let session = site.open(revision, "{}");
+        let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
+        site.post(&session, &body);
+        for _ in 0..5 {
+            site.resource_updated("a:1");
+        }
+        shelf.serve(&mut site);
+        let stream = site.get(&session);
+        site.resource_updated("a:1");
+        shelf.serve(&mut site);
+        assert_eq!(site.reply(stream).messages().len(), 6, "{revision}");
+        site.disconnect(stream);
+        let next = site.get(&session);
+        shelf.serve(&mut site);
+        assert_eq!(site.reply(next).messages().len(), 0, "each once");
+    }
+}
+
+#[test]
+fn the_eras_without_resumption_store_nothing() {
+    // Rule: [RESUME-008].
+    let mut site = stored_site();
+    let session = site.open(Revision::V2024_11_05, "{}");
+    let (_, handle) = call_with(&mut site, &session, 1, 3);
+    site.answer_to(handle);
+    site.modern(&modern_call(2));
+    let asked = site.asked();
+    site.progress(asked.handle, 1.0);
+    site.answer_to(asked.handle);
+    site.delete(&session);
+    assert_eq!(site.server.poll_store(), None);
+}

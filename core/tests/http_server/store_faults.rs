@@ -1,0 +1,251 @@
+//! What a store of events does wrong or late, and what is too much for it.
+
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::server::{EventPlace, NotStored, ServerLimits, ServerTimeouts, StoredEvent};
+use mcp_sansio::http::{Principal, SessionId};
+
+use crate::reply::State;
+use crate::resumption::heard;
+use crate::shelf::*;
+use crate::words::*;
+
+#[test]
+fn a_store_that_fails_or_has_a_gap_is_a_loss_that_is_told() {
+    // Rule: [RESUME-006].
+    type Spoil = fn(Vec<StoredEvent>) -> Result<Vec<StoredEvent>, NotStored>;
+    let spoils: [Spoil; 5] = [
+        |_| Err(NotStored),
+        |_| Ok(Vec::new()),
+        |mut found| {
+            found.remove(0);
+            Ok(found)
+        },
+        |mut found| {
+            found.swap(0, 1);
+            Ok(found)
+        },
+        |mut found| {
+            found[1] = found[0].clone();
+            Ok(found)
+        },
+    ];
+    for spoil in spoils {
+        let (mut site, mut shelf) = (stored_site(), Shelf::default());
+        let (session, handle, back) = behind(&mut site, &mut shelf);
+        let (read, from) = shelf.read(&mut site);
+        let found = shelf.find(&from, 2, usize::MAX);
+        complete(&mut site, read, spoil(found));
+        assert_eq!(site.reply(back).status(), 410);
+        // The call goes on, and the store is asked again.
+        site.answer_to(handle);
+        let again = site.resume(&session, "2-0");
+        shelf.serve(&mut site);
+        assert_eq!(heard(&site, again).len(), 7);
+    }
+}
+
+#[test]
+fn a_gap_found_late_ends_the_stream_and_is_told_to_whoever_comes_back() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let (session, handle, back) = behind(&mut site, &mut shelf);
+    let stream = shelf.events.values_mut().next().unwrap();
+    assert!(stream.remove(&4).is_some());
+    site.answer_to(handle);
+    shelf.serve(&mut site);
+    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+    assert_eq!(site.reply(back).state, State::Complete);
+    let again = site.resume(&session, &site.reply(back).last_id().unwrap());
+    shelf.serve(&mut site);
+    assert_eq!(site.reply(again).status(), 410);
+}
+
+#[test]
+fn events_of_others_are_never_sent() {
+    // Rule: [RESUME-007] [SESS-014].
+    let spoils: [fn(&mut EventPlace, SessionId); 4] = [
+        |place, other| place.session = other,
+        |place, _| place.stream += 1,
+        |place, _| place.principal = None,
+        |place, _| place.principal = Some(Principal::new("mallory")),
+    ];
+    for (at, spoil) in spoils.into_iter().enumerate() {
+        for event in 0..2 {
+            let (mut site, mut shelf) = (stored_site(), Shelf::default());
+            site.principal = Some(Principal::new("alice"));
+            let other = site.open(Revision::V2025_11_25, "{}");
+            let other = SessionId::parse(other.id.as_bytes()).unwrap();
+            let (_, _, back) = behind(&mut site, &mut shelf);
+            let (read, from) = shelf.read(&mut site);
+            assert_eq!(from.principal, site.principal);
+            let mut found = shelf.find(&from, 2, usize::MAX);
+            spoil(&mut found[event].place, other);
+            complete(&mut site, read, Ok(found));
+            assert_eq!(site.reply(back).status(), 410, "{at}");
+        }
+    }
+}
+
+#[test]
+fn nobody_else_can_have_a_stream_read() {
+    // Rule: [SESS-014] [RESUME-007].
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    site.principal = Some(Principal::new("alice"));
+    let other = site.open(Revision::V2025_11_25, "{}");
+    let (session, ..) = behind(&mut site, &mut shelf);
+    let (read, _) = shelf.read(&mut site);
+    let stolen = site.resume(&other, "2-0");
+    assert_eq!(site.reply(stolen).status(), 400);
+    site.principal = Some(Principal::new("mallory"));
+    let stolen = site.resume(&session, "2-0");
+    assert_eq!(site.reply(stolen).status(), 404);
+    assert_eq!(site.server.poll_store(), None);
+    let _ = read;
+}
+
+#[test]
+fn a_completion_that_nobody_waits_for_is_ignored() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let (session, handle, back) = behind(&mut site, &mut shelf);
+    let (read, from) = shelf.read(&mut site);
+    let found = shelf.find(&from, 2, usize::MAX);
+    // The client goes, and comes back: that is another read.
+    site.disconnect(back);
+    complete(&mut site, read, Ok(found.clone()));
+    let again = site.resume(&session, "2-0");
+    complete(&mut site, read, Ok(found.clone()));
+    complete(&mut site, read, Err(NotStored));
+    assert_eq!(site.reply(again).status, None);
+    let (next, from) = shelf.read(&mut site);
+    assert_ne!(next, read);
+    let first = shelf.find(&from, 2, usize::MAX);
+    complete(&mut site, next, Ok(first.clone()));
+    complete(&mut site, next, Ok(first));
+    shelf.serve(&mut site);
+    site.answer_to(handle);
+    assert_eq!(heard(&site, again).len(), 7);
+    site.delete(&session);
+    complete(&mut site, next, Ok(found));
+    shelf.serve(&mut site);
+    site.expect_empty();
+}
+
+#[test]
+fn a_read_takes_its_time_and_no_longer() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let (_, _, back) = behind(&mut site, &mut shelf);
+    site.advance(Duration::from_millis(9_999));
+    assert_eq!(site.reply(back).status, None);
+    site.advance(Duration::from_millis(1));
+    assert_eq!(site.reply(back).status(), 410);
+    assert_eq!(site.server.poll_store(), None);
+
+    // Once the response has begun, it ends.
+    let mut timeouts = ServerTimeouts::default();
+    timeouts.store_read = Duration::from_secs(40);
+    let options = options(|_| ()).timeouts(timeouts);
+    let (mut site, mut shelf) = (site_with(options), Shelf::default());
+    let (_, _, back) = behind(&mut site, &mut shelf);
+    let (read, from) = shelf.read(&mut site);
+    let found = shelf.find(&from, 2, usize::MAX);
+    complete(&mut site, read, Ok(found));
+    site.advance(Duration::from_secs(39));
+    let comments = site.reply(back).events().iter().filter(|event| event.comment).count();
+    assert_eq!(comments, 2, "there is life meanwhile");
+    site.advance(Duration::from_secs(1));
+    assert_eq!(site.reply(back).state, State::Complete);
+    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+}
+
+#[test]
+fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
+    let change = |limits: &mut ServerLimits| limits.store_actions_max = 4;
+    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(&mut site, &session, 1, 6);
+    assert_eq!(site.server.dropped_store_actions(), 3, "an id and three messages fit");
+    site.disconnect(reply);
+    // Nothing was found lost yet: the client may come again.
+    let busy = site.resume(&session, "2-0");
+    assert_eq!(site.reply(busy).status(), 503);
+    shelf.serve(&mut site);
+    let gap = site.resume(&session, "2-3");
+    shelf.serve(&mut site);
+    assert_eq!(site.reply(gap).status(), 410);
+    let recent = site.resume(&session, "2-5");
+    assert_eq!(heard(&site, recent), ["6.0"]);
+    site.answer_to(handle);
+
+    // A driver that never asks: what is to be forgotten has a bound as well.
+    for id in 2..40 {
+        let session = site.open(Revision::V2025_11_25, "{}");
+        let (_, handle) = call_with(&mut site, &session, id, 2);
+        site.answer_to(handle);
+        site.delete(&session);
+    }
+    let mut count = 0;
+    while site.server.poll_store().is_some() {
+        count += 1;
+    }
+    assert!(count <= 8, "{count}");
+}
+
+#[test]
+fn bytes_that_wait_for_the_store_are_bounded() {
+    let change = |limits: &mut ServerLimits| limits.store_bytes_max = 200;
+    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let (reply, _) = call_with(&mut site, &session, 1, 6);
+    shelf.take_actions(&mut site);
+    let bytes: usize = shelf.events.values().flatten().map(|(_, message)| message.len()).sum();
+    assert!(bytes > 0 && bytes <= 200, "{bytes}");
+    let gap = site.resume(&session, &id_at(&site, reply, 0));
+    shelf.serve(&mut site);
+    assert_ne!(site.reply(gap).messages().len(), 6);
+    assert!(site.reply(gap).is_over(), "it ends where the gap is");
+}
+
+#[test]
+fn readers_of_stored_events_are_bounded() {
+    let change = |limits: &mut ServerLimits| limits.store_replays_max = 1;
+    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (session, ..) = behind(&mut site, &mut shelf);
+    let (reply, _) = call_with(&mut site, &session, 2, 4);
+    let last = id_at(&site, reply, 0);
+    let second = site.resume(&session, &last);
+    assert_eq!(site.reply(second).status(), 503);
+    assert_eq!(site.reply(reply).state, State::UnderWay, "nobody is sent away for it");
+    shelf.serve(&mut site);
+    let second = site.resume(&session, &last);
+    shelf.serve(&mut site);
+    assert_eq!(heard(&site, second).len(), 4);
+}
+
+#[test]
+fn a_page_has_its_bounds_whatever_the_store_gives() {
+    let change = |limits: &mut ServerLimits| limits.store_page_bytes_max = 1;
+    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (_, handle, back) = behind(&mut site, &mut shelf);
+    let (read, from) = shelf.read(&mut site);
+    let all = shelf.find(&from, usize::MAX, usize::MAX);
+    assert_eq!(all.len(), 5);
+    complete(&mut site, read, Ok(all));
+    assert_eq!(heard(&site, back), ["2.0"]);
+    shelf.serve(&mut site);
+    site.answer_to(handle);
+    assert_eq!(heard(&site, back).len(), 6);
+}
+
+#[test]
+fn debug_output_tells_neither_names_nor_messages() {
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    site.principal = Some(Principal::new("alice"));
+    let (session, ..) = behind(&mut site, &mut shelf);
+    let (read, from) = shelf.read(&mut site);
+    let found = shelf.find(&from, 2, usize::MAX);
+    let text = format!("{read:?} {from:?} {found:?}");
+    for secret in ["alice", "progress", &*session.id] {
+        assert!(!text.contains(secret), "{text}");
+    }
+}
