@@ -26,5 +26,6 @@ mod sessions;
 mod statuses;
 mod store;
 mod store_faults;
+mod store_schedules;
 mod streams;
 mod timing;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::server::{Answers, ServerLimits};
 use mcp_sansio::http::{Principal, SessionId};
 use serde_json::Value;
 
@@ -304,4 +304,44 @@ fn the_eras_without_resumption_store_nothing() {
     site.answer_to(asked.handle);
     site.delete(&session);
     assert_eq!(site.server.poll_store(), None);
+}
+
+#[test]
+fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
+    // Rule: [HSRV-017] [RESUME-006].
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
+    site.post(&session, &body);
+    for _ in 0..6 {
+        site.resource_updated("a:1");
+    }
+    let first = site.get(&session);
+    let (read, from) = shelf.read(&mut site);
+    let found = shelf.find(&from, 2, usize::MAX);
+    complete(&mut site, read, Ok(found));
+    assert_eq!(site.reply(first).messages().len(), 1, "the other event is an id alone");
+    // It names no event, so it gets what was not taken.
+    let second = site.get(&session);
+    assert_eq!(site.reply(first).state, State::Complete);
+    shelf.serve(&mut site);
+    assert_eq!(site.reply(second).messages().len(), 5);
+    site.resource_updated("a:1");
+    assert_eq!(site.reply(second).messages().len(), 6);
+}
+
+#[test]
+fn a_reader_that_waits_too_long_for_the_store_is_cut_off_like_any_other() {
+    let change = |limits: &mut ServerLimits| limits.unread_bytes_max = 300;
+    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (session, handle, back) = behind(&mut site, &mut shelf);
+    for progress in 7..13 {
+        site.progress(handle, f64::from(progress));
+    }
+    assert_eq!(site.reply(back).state, State::Aborted);
+    shelf.serve(&mut site);
+    site.answer_to(handle);
+    let again = site.resume(&session, "2-1");
+    shelf.serve(&mut site);
+    assert_eq!(heard(&site, again).len(), 12, "nothing is lost by it");
 }

@@ -19,7 +19,8 @@ pub enum EventStore {
     #[default]
     Memory,
     /// Recent ones in the machine, within the same bounds, and all of them in a store of the
-    /// deployment's, which [`Server::poll_store`](super::Server::poll_store) says what to do.
+    /// deployment's, which [`Server::poll_store`](super::Server::poll_store) says what to do. For
+    /// drivers that ask it: without one, events wait for nobody and use up their bounds.
     ///
     /// The store holds what sessions said, not the sessions: these are gone with the machine.
     External,
@@ -32,7 +33,8 @@ pub enum EventStore {
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-002] [RESUME-003]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventPlace {
-    /// The session. Its name is a secret, which may be hashed before it is stored.
+    /// The session. Its name is a secret: a store may keep a hash of it instead, and gives back the
+    /// name that it was asked with where the hashes agree.
     pub session: SessionId,
     /// The number of the stream within the session. None is used twice.
     pub stream: u32,
