@@ -249,3 +249,45 @@ fn debug_output_tells_neither_names_nor_messages() {
         assert!(!text.contains(secret), "{text}");
     }
 }
+
+#[test]
+fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
+    let mut timeouts = ServerTimeouts::default();
+    timeouts.store_read = Duration::from_secs(40);
+    let mut site = site_with(options(|limits| limits.store_page_events_max = 1).timeouts(timeouts));
+    let mut shelf = Shelf::default();
+    let (_, handle, back) = behind(&mut site, &mut shelf);
+    for page in 0..2 {
+        let (read, from) = shelf.read(&mut site);
+        let found = shelf.find(&from, 1, usize::MAX);
+        complete(&mut site, read, Ok(found));
+        if page == 0 {
+            site.server.release_connection(handle, Duration::from_secs(1));
+            site.pump();
+        }
+    }
+    // The third page is missing.
+    site.advance(Duration::from_secs(39));
+    assert_eq!(site.reply(back).state, State::UnderWay);
+    site.advance(Duration::from_secs(1));
+    assert_eq!(site.reply(back).state, State::Complete);
+    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+}
+
+#[test]
+fn one_who_names_no_event_is_told_of_a_loss_once() {
+    // Rule: [HSRV-016].
+    let (mut site, mut shelf) = (stored_site(), Shelf::default());
+    let session = site.open(Revision::V2025_11_25, "{}");
+    for _ in 0..4 {
+        site.tools_changed();
+    }
+    let lost = site.get(&session);
+    let (read, _) = shelf.read(&mut site);
+    complete(&mut site, read, Err(NotStored));
+    assert_eq!(site.reply(lost).status(), 410);
+    let rest = site.get(&session);
+    shelf.take_actions(&mut site);
+    assert!(shelf.reads.is_empty());
+    assert_eq!(site.reply(rest).messages().len(), 1);
+}
