@@ -33,6 +33,8 @@ mod http_service;
 mod serve;
 mod standard_streams;
 mod stream;
+#[cfg(feature = "tasks")]
+mod task_settings;
 mod timer;
 
 #[cfg(feature = "http-client")]
@@ -53,4 +55,6 @@ pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;
+#[cfg(feature = "tasks")]
+pub use task_settings::task_settings;
 pub use timer::TokioTimer;

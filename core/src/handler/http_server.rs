@@ -1,4 +1,4 @@
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -22,6 +22,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
+use super::task::{Settled, TaskTable, is_of_tasks};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -34,11 +35,29 @@ use super::server::{Handlers, Server};
 /// [`poll_ready`](Self::poll_ready) names.
 #[derive(Debug)]
 pub struct HttpServer<K: Kind = Shared> {
-    machine: http::Server,
+    pub(super) machine: http::Server,
     handlers: Arc<Handlers<K>>,
     outlet: Outlet,
     /// Handlers that go on, to be told when nobody waits for them any more.
-    running: BTreeMap<RequestHandle, Arc<Ticket>>,
+    pub(super) running: BTreeMap<RequestHandle, Attended>,
+    pub(super) table: Option<TaskTable>,
+    /// Requests whose handlers want to be tasks, before they are known to go on.
+    pub(super) wishes: BTreeSet<RequestHandle>,
+}
+
+/// A handler that goes on.
+#[derive(Debug)]
+pub(super) struct Attended {
+    ticket: Arc<Ticket>,
+    /// What a task is made of; only where there are tasks.
+    pub(super) request: Option<Request<'static>>,
+}
+
+impl Attended {
+    /// Tells the handler that nobody waits for it any more.
+    pub(super) fn give_up(&self) {
+        self.ticket.cancel();
+    }
 }
 
 /// Why a server cannot be put on HTTP. The caller's fault.
@@ -60,6 +79,7 @@ pub struct Work<'f, K: Kind = Shared> {
     catalog: Arc<Catalog>,
     outlet: Outlet,
     principal: Option<Principal>,
+    tasks: bool,
 }
 
 /// What running a [`Work`] comes to.
@@ -124,6 +144,8 @@ impl<K: Kind> HttpServer<K> {
             handlers: Arc::clone(&server.handlers),
             outlet: Arc::new(Mailbox::new()),
             running: BTreeMap::new(),
+            table: server.task_table(),
+            wishes: BTreeSet::new(),
         })
     }
 
@@ -172,7 +194,9 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
         let (exchange, event) = self.machine.handle_request(head, body, principal, now);
-        (exchange, event.and_then(|event| self.dispatch(event)))
+        let work = event.and_then(|event| self.dispatch(event, now));
+        self.tell_changes(now);
+        (exchange, work)
     }
 
     /// The client of an exchange has gone: see [`http::Server::handle_disconnect`].
@@ -183,6 +207,9 @@ impl<K: Kind> HttpServer<K> {
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
+            self.drop_handler(handler);
+        }
     }
 
     /// Takes no new request from here on: see [`http::Server::close`].
@@ -193,22 +220,51 @@ impl<K: Kind> HttpServer<K> {
     // ------------------------------------------------------------------ from handlers
 
     /// Takes note of a handler that goes on, so that it learns when nobody waits for it any more.
-    pub fn attend(&mut self, running: &Running<K>) {
+    pub fn attend(&mut self, running: &Running<K>, now: Instant) {
         let Some(request) = &running.request else { return };
-        if self.machine.is_due(request.handle) {
-            self.running.insert(request.handle, Arc::clone(&running.ticket));
-        } else {
+        let handle = request.handle;
+        let table = self.table.as_ref();
+        let of_task = table.is_some_and(|table| table.is_working(handle));
+        if !of_task && !self.machine.is_due(handle) {
             running.ticket.cancel();
+            return;
+        }
+        let request = table.map(|_| request.clone());
+        let attended = Attended { ticket: Arc::clone(&running.ticket), request };
+        self.running.insert(handle, attended);
+        if self.wishes.remove(&handle) {
+            self.run_as_task(handle, now);
         }
     }
 
-    /// Answers a request with what its handler came to.
+    /// Takes what the handler of a request came to.
     pub fn finish(&mut self, answer: Finished<'_>, now: Instant) {
         let Finished { request, outcome } = answer;
         let handle = request.handle;
         self.running.remove(&handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);
+        let wished = self.wishes.remove(&handle);
+        let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        match table.settle(handle, outcome, now) {
+            Settled::Taken => {}
+            // It waits for answers from here on: now there is a use for a task.
+            Settled::Apart(outcome @ Outcome::InputRequired(_)) if wished => {
+                let request = request.into_owned();
+                if !self.create_task(&request, now) {
+                    return self.answer(request, outcome, now);
+                }
+                if let Some(table) = &mut self.table {
+                    let _taken = table.settle(handle, outcome, now);
+                }
+            }
+            Settled::Apart(outcome) => self.answer(request, outcome, now),
+        }
+        self.tell_changes(now);
+    }
+
+    pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
+        let handle = request.handle;
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -222,6 +278,7 @@ impl<K: Kind> HttpServer<K> {
     /// more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.take_commands(now);
+        self.tell_changes(now);
         self.outlet.register(cx.waker());
     }
 
@@ -229,13 +286,14 @@ impl<K: Kind> HttpServer<K> {
 
     /// Work that comes from no new request: one whose questions are answered goes on.
     #[must_use]
-    pub fn poll_work(&mut self) -> Option<Work<'static, K>> {
+    pub fn poll_work(&mut self, now: Instant) -> Option<Work<'static, K>> {
         while let Some(event) = self.machine.poll_event() {
-            if let Some(work) = self.dispatch(event) {
+            if let Some(work) = self.dispatch(event, now) {
                 return Some(work);
             }
         }
-        None
+        let (request, principal) = self.table.as_mut()?.poll_resumed()?;
+        Some(self.work(request, principal))
     }
 
     /// An exchange with something new to send: see [`http::Server::poll_ready`].
@@ -252,7 +310,8 @@ impl<K: Kind> HttpServer<K> {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 
     /// Whether the server is closing and no response is under way.
@@ -261,27 +320,40 @@ impl<K: Kind> HttpServer<K> {
         self.machine.is_drained()
     }
 
-    fn dispatch<'f>(&mut self, event: Event<'f>) -> Option<Work<'f, K>> {
+    fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Work<'f, K>> {
         for observer in &self.handlers.observers {
             observer(&event);
         }
         match event {
-            Event::Request(request) => Some(Work {
-                handlers: Arc::clone(&self.handlers),
-                catalog: self.machine.shared_catalog(),
-                outlet: Arc::clone(&self.outlet),
-                principal: self.machine.principal(request.handle).cloned(),
-                request,
-            }),
+            Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
+                self.serve_task(&request, now);
+                None
+            }
+            Event::Request(request) => {
+                let principal = self.machine.principal(request.handle).cloned();
+                Some(self.work(request, principal))
+            }
             Event::Cancelled(cancelled) => {
-                if let Subject::Request(handle) = cancelled.subject
-                    && let Some(ticket) = self.running.remove(&handle)
-                {
-                    ticket.cancel();
+                if let Subject::Request(handle) = cancelled.subject {
+                    self.wishes.remove(&handle);
+                    if let Some(attended) = self.running.remove(&handle) {
+                        attended.give_up();
+                    }
                 }
                 None
             }
             _ => None,
+        }
+    }
+
+    fn work<'f>(&self, request: Request<'f>, principal: Option<Principal>) -> Work<'f, K> {
+        Work {
+            handlers: Arc::clone(&self.handlers),
+            catalog: self.machine.shared_catalog(),
+            outlet: Arc::clone(&self.outlet),
+            principal,
+            request,
+            tasks: self.table.is_some(),
         }
     }
 
@@ -290,6 +362,11 @@ impl<K: Kind> HttpServer<K> {
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
             match command {
+                Command::Progress { request, message, .. }
+                    if self
+                        .table
+                        .as_mut()
+                        .is_some_and(|table| table.describe(request, message.as_deref(), now)) => {}
                 Command::Progress { request, progress, total, message } => {
                     self.machine.progress(request, progress, total, message.as_deref(), now);
                 }
@@ -302,6 +379,7 @@ impl<K: Kind> HttpServer<K> {
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);
                 }
+                Command::RunAsTask(request) => self.run_as_task(request, now),
                 Command::Close => self.machine.close(now),
             }
         }
@@ -311,9 +389,7 @@ impl<K: Kind> HttpServer<K> {
 impl<K: Kind> Drop for HttpServer<K> {
     fn drop(&mut self) {
         self.outlet.close();
-        for ticket in self.running.values() {
-            ticket.cancel();
-        }
+        self.running.values().for_each(Attended::give_up);
     }
 }
 
@@ -321,7 +397,7 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { request, handlers, catalog, outlet, principal } = self;
+        let Self { request, handlers, catalog, outlet, principal, tasks } = self;
         let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
         let (function, variables) = match dispatch.find(&request) {
             Ok(found) => found,
@@ -333,6 +409,7 @@ impl<'f, K: Kind> Work<'f, K> {
             variables,
             spawner: handlers.spawner.as_ref(),
             principal: principal.as_ref(),
+            tasks,
             ..Received::new(&request)
         };
         match function(received) {
@@ -342,7 +419,7 @@ impl<'f, K: Kind> Work<'f, K> {
             }
             Step::Running(task) => Ran::Running(Running {
                 task: Some(task),
-                request: Some(keep(request)),
+                request: Some(keep(request, tasks)),
                 tool,
                 handlers,
                 catalog,

@@ -107,6 +107,8 @@ mod function;
 mod host;
 #[cfg(feature = "http")]
 mod http_server;
+#[cfg(feature = "http")]
+mod http_tasks;
 mod into_endpoint;
 mod kind;
 mod mailbox;
@@ -118,6 +120,8 @@ mod reply;
 mod schema;
 mod server;
 mod server_endpoint;
+mod server_tasks;
+mod task;
 mod tasks;
 
 pub use ask::{Answer, Ask, Elicit};
@@ -142,3 +146,4 @@ pub use reply::{
 pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
+pub use task::TaskSettings;

@@ -6,7 +6,7 @@
 
 mod calls;
 pub mod client;
-mod connection;
+pub(crate) mod connection;
 pub(crate) mod deadlines;
 mod error;
 mod event;

@@ -142,7 +142,7 @@ impl HttpService {
                     Poll::Ready(Some(finished)) => self.site.finish(finished),
                     Poll::Ready(None) => {}
                     Poll::Pending => {
-                        self.site.lock().server.attend(&running);
+                        self.site.attend(&running);
                         let site = Arc::clone(&self.site);
                         tokio::spawn(async move {
                             if let Some(finished) = running.await {

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::{Finished, HttpServer, Ran, Work};
+use mcp_sansio::handler::{Finished, HttpServer, Ran, Running, Work};
 use mcp_sansio::http::{ExchangeId, Transmit};
 use mcp_sansio_async::Timer;
 
@@ -46,6 +46,13 @@ impl Site {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes note of a handler that goes on.
+    pub(super) fn attend(self: &Arc<Self>, running: &Running) {
+        let mut locked = self.lock();
+        locked.server.attend(running, now());
+        locked.settle(self);
+    }
+
     /// Hands in what a handler came to.
     pub(super) fn finish(self: &Arc<Self>, finished: Finished<'_>) {
         let mut locked = self.lock();
@@ -67,7 +74,7 @@ impl Locked {
     /// Deals with what the machine has come to: further work, exchanges with something to send, a
     /// nearer deadline.
     pub(super) fn settle(&mut self, site: &Arc<Site>) {
-        while let Some(work) = self.server.poll_work() {
+        while let Some(work) = self.server.poll_work(now()) {
             tokio::spawn(run(Arc::clone(site), work));
         }
         while let Some(exchange) = self.server.poll_ready() {
@@ -119,7 +126,7 @@ async fn run(site: Arc<Site>, work: Work<'static>) {
     let finished = match work.run() {
         Ran::Done(finished) => Some(finished),
         Ran::Running(running) => {
-            site.lock().server.attend(&running);
+            site.attend(&running);
             running.await
         }
     };
