@@ -22,7 +22,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{Settled, TaskTable, is_of_tasks};
+use super::task::{TaskTable, is_of_tasks};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -247,9 +247,9 @@ impl<K: Kind> HttpServer<K> {
         let wished = self.wishes.remove(&handle);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
         match table.settle(handle, outcome, now) {
-            Settled::Taken => {}
+            None => {}
             // It waits for answers from here on: now there is a use for a task.
-            Settled::Apart(outcome @ Outcome::InputRequired(_)) if wished => {
+            Some(outcome @ Outcome::InputRequired(_)) if wished => {
                 let request = request.into_owned();
                 if !self.create_task(&request, now) {
                     return self.answer(request, outcome, now);
@@ -258,7 +258,7 @@ impl<K: Kind> HttpServer<K> {
                     let _taken = table.settle(handle, outcome, now);
                 }
             }
-            Settled::Apart(outcome) => self.answer(request, outcome, now),
+            Some(outcome) => self.answer(request, outcome, now),
         }
         self.tell_changes(now);
     }

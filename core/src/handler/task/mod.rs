@@ -13,4 +13,4 @@ mod timestamp;
 
 pub(super) use requests::is_of_tasks;
 pub use settings::TaskSettings;
-pub(super) use table::{Handler, Settled, TaskTable};
+pub(super) use table::{Handler, TaskTable};

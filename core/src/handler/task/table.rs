@@ -44,15 +44,6 @@ pub(in crate::handler) struct Handler {
     pub(in crate::handler) place: u32,
 }
 
-/// What became of what a handler came to.
-#[derive(Debug)]
-pub(in crate::handler) enum Settled {
-    /// It is not a task's: it answers its request.
-    Apart(Outcome),
-    /// The task has it.
-    Taken,
-}
-
 impl TaskTable {
     pub(in crate::handler) fn new(settings: TaskSettings, limits: Limits) -> Self {
         Self {
@@ -99,18 +90,19 @@ impl TaskTable {
         Some(result)
     }
 
-    /// Takes what the handler of a request came to.
+    /// Takes what the handler of a request came to; gives it back where the request is not a task,
+    /// so that it is answered with it.
     pub(in crate::handler) fn settle(
         &mut self,
         request: RequestHandle,
         outcome: Outcome,
         now: Instant,
-    ) -> Settled {
-        let Some(&key) = self.requests.get(&request) else { return Settled::Apart(outcome) };
-        let Some(entry) = self.entries.get(key) else { return Settled::Taken };
+    ) -> Option<Outcome> {
+        let Some(&key) = self.requests.get(&request) else { return Some(outcome) };
+        let entry = self.entries.get(key)?;
         // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]: it may come too late.
         if entry.is_over() {
-            return Settled::Taken;
+            return None;
         }
         let revision = entry.request.revision;
         let state = match outcome {
@@ -122,12 +114,12 @@ impl TaskTable {
             Outcome::Error(error) => Err(error),
             Outcome::InputRequired(required) => match self.ask(key, *required) {
                 Ok(Some(state)) => Ok(state),
-                Ok(None) => return Settled::Taken,
+                Ok(None) => return None,
                 Err(error) => Err(error),
             },
         };
         self.change(key, state, now);
-        Settled::Taken
+        None
     }
 
     fn ask(
@@ -207,6 +199,7 @@ impl TaskTable {
     }
 
     /// Whether a request has become a task that is not over.
+    #[cfg(feature = "http")]
     pub(in crate::handler) fn is_working(&self, request: RequestHandle) -> bool {
         let key = self.requests.get(&request);
         key.and_then(|key| self.entries.get(*key)).is_some_and(|entry| !entry.is_over())
