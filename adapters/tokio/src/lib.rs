@@ -3,7 +3,8 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
-//! * HTTP exchanges, with the feature `http-client`: `Connector`.
+//! * A client of a server on HTTP, with the feature `http-client`: `connect`.
+//! * HTTP exchanges for anything else, with the same feature: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
@@ -38,7 +39,10 @@ mod task_settings;
 mod timer;
 
 #[cfg(feature = "http-client")]
-pub use self::http::{Connector, ConnectorBuilder, ConnectorError, Proxy, ResponseBody};
+pub use self::http::{
+    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
+    TokioExchange, TokioExchanger, connect, connect_with, drive_http,
+};
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
 pub use clock::now;
 pub use connect::{Connection, spawn};
@@ -50,8 +54,14 @@ pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;

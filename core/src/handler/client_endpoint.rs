@@ -14,6 +14,7 @@ use crate::peer::{
 use crate::protocol::{Capabilities, Method};
 
 use super::client::{Client, ClientError, Command, Session, Shared};
+use super::client_machine::ClientMachine;
 use super::context::Received;
 use super::endpoint::Endpoint;
 use super::host::{Host, HostHandlers};
@@ -24,10 +25,11 @@ use super::pending::Pending;
 use super::reply::Outcome;
 use super::tasks::Tasks;
 
-/// The client's side of one connection with its host: what an adapter drives.
+/// The client's side of one connection with its host: what an adapter drives, over a byte stream
+/// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
-pub struct ClientEndpoint<K: Kind = AnyThread> {
-    machine: peer::Client,
+pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> {
+    pub(super) machine: M,
     handlers: HostHandlers<K>,
     shared: Arc<Shared>,
     /// Calls by the slot of their handle.
@@ -37,13 +39,12 @@ pub struct ClientEndpoint<K: Kind = AnyThread> {
     tasks: Tasks<K, Command, Key>,
 }
 
-impl<K: Kind> ClientEndpoint<K> {
-    pub(super) fn new(host: &Host<K>, seed: u64, now: Instant) -> (Client, Self) {
-        let options = host.options.clone().capabilities(host.capabilities.clone());
+impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
+    pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
         let mailbox = Arc::new(Mailbox::new());
         let shared = Arc::new(Shared { mailbox: Arc::clone(&mailbox), opening: Opening::new() });
         let endpoint = Self {
-            machine: peer::Client::new(options, seed, now),
+            machine,
             handlers: host.handlers.clone(),
             shared: Arc::clone(&shared),
             calls: Vec::new(),
@@ -55,7 +56,7 @@ impl<K: Kind> ClientEndpoint<K> {
 
     /// The machine, to look at.
     #[must_use]
-    pub const fn machine(&self) -> &peer::Client {
+    pub const fn machine(&self) -> &M {
         &self.machine
     }
 
@@ -65,7 +66,7 @@ impl<K: Kind> ClientEndpoint<K> {
         }
     }
 
-    fn dispatch(&mut self, event: Event<'_>, now: Instant) {
+    pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
         self.show(&event);
         match event {
             Event::Opened(_) => self.opened(),
@@ -99,14 +100,14 @@ impl<K: Kind> ClientEndpoint<K> {
             Event::Request(request) => {
                 // Only extensions bring any; none is known here.
                 let error = ErrorObject::method_not_found(request.method.as_str());
-                let _answered = self.machine.reject(request.handle, error);
+                let _answered = self.machine.reject(request.handle, error, now);
             }
             Event::Closed(reason) => self.closed(&reason),
             Event::Violation(_) => {}
         }
     }
 
-    fn dispatch_queued(&mut self, now: Instant) {
+    pub(super) fn dispatch_queued(&mut self, now: Instant) {
         while let Some(event) = self.machine.poll_event() {
             self.dispatch(event, now);
         }
@@ -179,7 +180,7 @@ impl<K: Kind> ClientEndpoint<K> {
         };
         let Some(function) = function.clone() else {
             let error = ErrorObject::method_not_found(input.method.as_str());
-            let _answered = self.machine.refuse_input(input.handle, error);
+            let _answered = self.machine.refuse_input(input.handle, error, now);
             return;
         };
         let place = self.inputs.insert(input.handle);
@@ -208,14 +209,15 @@ impl<K: Kind> ClientEndpoint<K> {
         let _answered = match outcome {
             Outcome::Result(body) => match self.machine.answer_input(handle, &body, now) {
                 Err(peer::AnswerError::NotWritable(error)) => {
-                    self.machine.refuse_input(handle, ErrorObject::internal(error.to_string()))
+                    let error = ErrorObject::internal(error.to_string());
+                    self.machine.refuse_input(handle, error, now)
                 }
                 answered => answered,
             },
-            Outcome::Error(error) => self.machine.refuse_input(handle, error),
+            Outcome::Error(error) => self.machine.refuse_input(handle, error, now),
             Outcome::InputRequired(_) => {
                 let error = ErrorObject::internal("a host's handler cannot ask for input");
-                self.machine.refuse_input(handle, error)
+                self.machine.refuse_input(handle, error, now)
             }
         };
     }
@@ -225,6 +227,26 @@ impl<K: Kind> ClientEndpoint<K> {
             self.inputs.remove(place);
             self.tasks.cancel(place.slot);
         }
+    }
+
+    // ------------------------------------------------------------------ what an adapter drives
+
+    /// Does what is due at `now`.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+        self.dispatch_queued(now);
+    }
+
+    /// Takes what the application wants and lets the host's handlers go on.
+    pub(super) fn go_on(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.take_commands(now);
+        for _ in 0..self.tasks.ready() {
+            if let Some((place, outcome)) = self.tasks.poll_next() {
+                self.answer(place, outcome, now);
+            }
+        }
+        self.dispatch_queued(now);
+        self.shared.mailbox.register(cx.waker());
     }
 
     // ------------------------------------------------------------------ commands
@@ -241,14 +263,7 @@ impl<K: Kind> ClientEndpoint<K> {
                 }
                 Command::Call { pending, method, params } => {
                     let options = pending.options();
-                    let started = match method {
-                        MethodName::Known(method) => {
-                            self.machine.call(method, &params, &options, now)
-                        }
-                        MethodName::Other(name) => {
-                            self.machine.call_other(&name, &params, &options, now)
-                        }
-                    };
+                    let started = self.machine.call(&method, &params, &options, now);
                     self.started(started, pending);
                 }
                 Command::Subscribe { pending, filter } => {
@@ -264,21 +279,21 @@ impl<K: Kind> ClientEndpoint<K> {
                 }
                 Command::Notify { method, params } => {
                     // What the gate does not let through is nothing that the server wants.
-                    let _sent = self.machine.notify(method, &params);
+                    let _sent = self.machine.notify(method, &params, now);
                 }
                 Command::SetLogLevel(level) => {
                     let _sent = self.machine.set_log_level(level, now);
                 }
-                Command::Close => self.machine.close(),
+                Command::Close => self.machine.close(now),
             }
         }
     }
 }
 
-impl<K: Kind> Drop for ClientEndpoint<K> {
+impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
     fn drop(&mut self) {
-        // A driver that goes away takes the connection with it.
-        self.machine.close();
+        // A driver that goes away takes the connection with it. Nothing waits for a time any more.
+        self.machine.close(Instant::ZERO);
         while let Some(event) = self.machine.poll_event() {
             self.show(&event);
             match event {
@@ -309,19 +324,11 @@ impl<K: Kind> Endpoint for ClientEndpoint<K> {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
-        self.dispatch_queued(now);
+        self.expire(now);
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
-        self.take_commands(now);
-        for _ in 0..self.tasks.ready() {
-            if let Some((place, outcome)) = self.tasks.poll_next() {
-                self.answer(place, outcome, now);
-            }
-        }
-        self.dispatch_queued(now);
-        self.shared.mailbox.register(cx.waker());
+        self.go_on(cx, now);
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {

@@ -3,7 +3,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::peer::{ClientOptions, Event, Limits, Policy, Timeouts};
+#[cfg(feature = "http")]
+use crate::http;
+use crate::peer::{self, ClientOptions, Event, Limits, Policy, Timeouts};
 use crate::protocol::{
     ClientCapabilities, ElicitationCapability, Implementation, RootsCapability, SamplingCapability,
     Settings,
@@ -13,6 +15,8 @@ use crate::{Era, Instant, Revisions};
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
 use super::function::Handler;
+#[cfg(feature = "http")]
+use super::http_client::HttpClientEndpoint;
 use super::kind::{Kind, Local, Shared};
 use super::reply::{OfElicitation, OfRoots, OfSampling};
 use super::server::Observer;
@@ -48,6 +52,17 @@ pub(super) struct HostHandlers<K: Kind> {
     pub(super) sample: Option<K::Function>,
     pub(super) roots: Option<K::Function>,
     pub(super) observers: Vec<Observer>,
+}
+
+// By hand: `derive` would ask for a `K` that can be cloned.
+impl<K: Kind> Clone for Host<K> {
+    fn clone(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            capabilities: self.capabilities.clone(),
+            handlers: self.handlers.clone(),
+        }
+    }
 }
 
 impl<K: Kind> Clone for HostHandlers<K> {
@@ -198,7 +213,23 @@ impl<K: Kind> Host<K> {
     /// drives. `seed` is a random number: see [`peer::Client::new`](crate::peer::Client::new).
     #[must_use]
     pub fn connect(&self, seed: u64, now: Instant) -> (Client, ClientEndpoint<K>) {
-        ClientEndpoint::new(self, seed, now)
+        ClientEndpoint::new(self, peer::Client::new(self.peer_options(), seed, now))
+    }
+
+    /// The same over HTTP: `http` says where the server is.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn connect_http(
+        &self,
+        http: http::ClientOptions,
+        seed: u64,
+        now: Instant,
+    ) -> (Client, HttpClientEndpoint<K>) {
+        ClientEndpoint::new(self, http::Client::new(self.peer_options(), http, seed, now))
+    }
+
+    fn peer_options(&self) -> ClientOptions {
+        self.options.clone().capabilities(self.capabilities.clone())
     }
 }
 

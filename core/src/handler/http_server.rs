@@ -11,8 +11,9 @@ use spin::Mutex;
 
 use crate::Instant;
 use crate::catalog::{Catalog, CatalogError};
-use crate::http::server::{Admission, UnservableTool};
-use crate::http::{self, ExchangeId, Principal, RequestHead, Response, Transmit};
+use crate::http::server::{Admission, Transmit, UnservableTool};
+use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
+use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
 use super::context::{Command, Outlet, Received};
@@ -58,6 +59,14 @@ impl Attended {
     pub(super) fn give_up(&self) {
         self.ticket.cancel();
     }
+}
+
+/// What an event asks for.
+enum Dispatched<'f, K: Kind> {
+    /// A handler has to work on a request.
+    Work(Work<'f, K>),
+    /// A request is about a task.
+    OfTask(Request<'f>),
 }
 
 /// Why a server cannot be put on HTTP. The caller's fault.
@@ -194,8 +203,18 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
         let (exchange, event) = self.machine.handle_request(head, body, principal, now);
-        let work = event.and_then(|event| self.dispatch(event, now));
-        self.tell_changes(now);
+        let Some(event) = event else { return (exchange, None) };
+        // An observer that panics takes with it the only one who knows of the exchange.
+        let observed = Observed { server: self, exchange, now };
+        let work = match observed.server.dispatch(event) {
+            Some(Dispatched::Work(work)) => Some(work),
+            Some(Dispatched::OfTask(request)) => {
+                observed.server.serve_task(&request, now);
+                None
+            }
+            None => None,
+        };
+        core::mem::forget(observed);
         (exchange, work)
     }
 
@@ -220,7 +239,7 @@ impl<K: Kind> HttpServer<K> {
     // ------------------------------------------------------------------ from handlers
 
     /// Takes note of a handler that goes on, so that it learns when nobody waits for it any more.
-    pub fn attend(&mut self, running: &Running<K>, now: Instant) {
+    pub fn attend(&mut self, running: &Running<K>) {
         let Some(request) = &running.request else { return };
         let handle = request.handle;
         let table = self.table.as_ref();
@@ -233,7 +252,8 @@ impl<K: Kind> HttpServer<K> {
         let attended = Attended { ticket: Arc::clone(&running.ticket), request };
         self.running.insert(handle, attended);
         if self.wishes.remove(&handle) {
-            self.run_as_task(handle, now);
+            // Now there is a use for it. Nobody is left to take it where the server is gone.
+            let _sent = self.outlet.send(Command::RunAsTask(handle));
         }
     }
 
@@ -274,6 +294,20 @@ impl<K: Kind> HttpServer<K> {
         };
     }
 
+    /// Answers a request whose handler came to nothing, a panic say, with an internal error.
+    pub fn fail(&mut self, request: RequestHandle, now: Instant) {
+        self.running.remove(&request);
+        self.wishes.remove(&request);
+        let error = ErrorObject::internal(HANDLER_FAILED);
+        if let Some(table) = &mut self.table
+            && table.settle(request, Outcome::Error(error.clone()), now).is_none()
+        {
+            return self.tell_changes(now);
+        }
+        // One that was cancelled meanwhile has been dealt with by the machine.
+        let _answered = self.machine.reject(request, error, now);
+    }
+
     /// Takes what handlers and [`Remote`]s want to send. The waker in `cx` is woken when there is
     /// more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
@@ -286,9 +320,10 @@ impl<K: Kind> HttpServer<K> {
 
     /// Work that comes from no new request: one whose questions are answered goes on.
     #[must_use]
-    pub fn poll_work(&mut self, now: Instant) -> Option<Work<'static, K>> {
+    pub fn poll_work(&mut self) -> Option<Work<'static, K>> {
         while let Some(event) = self.machine.poll_event() {
-            if let Some(work) = self.dispatch(event, now) {
+            // What is about tasks is answered when it comes in.
+            if let Some(Dispatched::Work(work)) = self.dispatch(event) {
                 return Some(work);
             }
         }
@@ -307,6 +342,12 @@ impl<K: Kind> HttpServer<K> {
         self.machine.poll_transmit(exchange, now)
     }
 
+    /// Whether an exchange is to be broken off: see [`http::Server::is_aborted`].
+    #[must_use]
+    pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
+        self.machine.is_aborted(exchange)
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -320,18 +361,17 @@ impl<K: Kind> HttpServer<K> {
         self.machine.is_drained()
     }
 
-    fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Work<'f, K>> {
+    fn dispatch<'f>(&mut self, event: Event<'f>) -> Option<Dispatched<'f, K>> {
         for observer in &self.handlers.observers {
             observer(&event);
         }
         match event {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
-                self.serve_task(&request, now);
-                None
+                Some(Dispatched::OfTask(request))
             }
             Event::Request(request) => {
                 let principal = self.machine.principal(request.handle).cloned();
-                Some(self.work(request, principal))
+                Some(Dispatched::Work(self.work(request, principal)))
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
@@ -393,7 +433,29 @@ impl<K: Kind> Drop for HttpServer<K> {
     }
 }
 
+/// Ends an exchange that is left in the middle of its beginning.
+struct Observed<'a, K: Kind> {
+    server: &'a mut HttpServer<K>,
+    exchange: ExchangeId,
+    now: Instant,
+}
+
+impl<K: Kind> Drop for Observed<'_, K> {
+    fn drop(&mut self) {
+        self.server.machine.handle_disconnect(self.exchange, self.now);
+    }
+}
+
+/// What a client is told of a handler that panicked: nothing of what is inside.
+const HANDLER_FAILED: &str = "the handler did not finish";
+
 impl<'f, K: Kind> Work<'f, K> {
+    /// The request, to name it to [`HttpServer::fail`].
+    #[must_use]
+    pub const fn handle(&self) -> RequestHandle {
+        self.request.handle
+    }
+
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {

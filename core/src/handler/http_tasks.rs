@@ -17,6 +17,7 @@ impl<K: Kind> HttpServer<K> {
             self.drop_handler(handler);
         }
         self.answer(request.clone(), served.outcome, now);
+        self.tell_changes(now);
     }
 
     /// A handler wants to be a task: where it is known to go on it becomes one, else when it does.

@@ -100,11 +100,14 @@ mod ask;
 mod blocking;
 mod client;
 mod client_endpoint;
+mod client_machine;
 mod context;
 mod dispatch;
 mod endpoint;
 mod function;
 mod host;
+#[cfg(feature = "http")]
+mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
 #[cfg(feature = "http")]
@@ -132,6 +135,8 @@ pub use context::{Call, Context, FromReceived, NoArguments, Question, Read, Rece
 pub use endpoint::Endpoint;
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
+#[cfg(feature = "http")]
+pub use http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use http_server::{Finished, HttpServer, HttpServerError, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;

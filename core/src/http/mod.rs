@@ -1,12 +1,13 @@
 //! Streamable HTTP, and the HTTP+SSE that came before it, as machines over exchanges.
 //!
 //! An exchange is one HTTP request and its response. The machines never see a socket: an adapter
-//! performs the exchanges with an HTTP library and knows no rule of the protocol. [`Server`] takes
+//! performs the exchanges with an HTTP library and knows no rule of the protocol. `Server` takes
 //! requests and says, exchange by exchange, what to respond; [`Client`] says which requests to send
 //! and takes what comes back.
 
 mod authority;
 mod backoff;
+pub mod client;
 mod exchange;
 mod field_value;
 mod head;
@@ -19,8 +20,12 @@ pub mod server;
 pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
+pub use client::{
+    Client, ClientLimits, ClientOptions, ExchangeFailure, LostSession, OutgoingRequest,
+    ResponseHeadIn,
+};
 pub use exchange::{ExchangeId, SessionId};
 pub use head::{Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
-pub use server::{Server, ServerOptions, Transmit};
+pub use server::{Server, ServerLimits, ServerOptions, ServerTimeouts};

@@ -9,6 +9,7 @@ use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
 use crate::{Era, Revision};
 
 use super::slab::Key;
+use super::transport::TransportFailure;
 
 macro_rules! handles {
     ($($(#[doc = $doc:literal])* $name:ident;)*) => {
@@ -355,6 +356,9 @@ pub enum Failure<'a> {
     /// The connection ended first.
     #[error("the connection ended before the answer")]
     ConnectionLost,
+    /// The way of this call came to nothing, and other calls may fare better.
+    #[error(transparent)]
+    Transport(TransportFailure),
 }
 
 impl Failure<'_> {
@@ -369,6 +373,7 @@ impl Failure<'_> {
             Self::TooManyRounds { limit } => Failure::TooManyRounds { limit },
             Self::InputRefused { key, error } => Failure::InputRefused { key, error },
             Self::ConnectionLost => Failure::ConnectionLost,
+            Self::Transport(failure) => Failure::Transport(failure),
         }
     }
 }
@@ -482,6 +487,27 @@ pub enum Violation {
         /// What is wrong.
         what: &'static str,
     },
+    /// A tool whose definition says impossible things of HTTP headers; it was taken out of the
+    /// list.
+    // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-017]
+    #[error("the tool `{tool}` is left out of the list: {reason}")]
+    ToolExcluded {
+        /// The tool.
+        tool: String,
+        /// What is wrong with its definition.
+        reason: String,
+    },
+    /// A message of this side that is no call did not get through: a notification, an answer.
+    #[error("`{what}` did not get through: {failure}")]
+    Undelivered {
+        /// The method of a notification; `response` of an answer.
+        what: String,
+        /// Why.
+        failure: TransportFailure,
+    },
+    /// The stream for what a legacy server says unasked is lost for the rest of the session.
+    #[error("nothing that the server says unasked is heard any more: {0}")]
+    Deaf(TransportFailure),
 }
 
 /// Why a connection is over.
@@ -504,6 +530,9 @@ pub enum CloseReason {
     /// The client and the server found no way to talk.
     #[error("could not open the connection: {0}")]
     OpeningFailed(OpeningFailure),
+    /// The way that the whole connection takes came to nothing.
+    #[error(transparent)]
+    Transport(TransportFailure),
 }
 
 /// Why a client could not open a connection: distinct failures, as each wants another remedy.
@@ -530,6 +559,9 @@ pub enum OpeningFailure {
     /// No answer came in time.
     #[error("the server did not answer the opening request in time")]
     TimedOut,
+    /// The opening request came to nothing on its way. That says nothing of the server's era.
+    #[error("the opening request failed: {0}")]
+    Transport(TransportFailure),
 }
 
 /// Texts of one round: what the server asks, by key.

@@ -19,6 +19,7 @@ mod questions;
 mod requests;
 pub mod server;
 pub(crate) mod slab;
+mod transport;
 
 pub use client::{Client, ClientOptions};
 pub use error::{AnswerError, CallError, ConnectionClosed};
@@ -28,6 +29,9 @@ pub use event::{
     Subscribed, Violation,
 };
 pub use limits::{Limits, Timeouts};
+#[cfg(feature = "http")]
+pub(crate) use metadata::PROTOCOL_VERSION;
 pub use outgoing::CallOptions;
 pub use policy::{Policy, Reaction, UnknownMethods};
 pub use server::{Server, ServerOptions};
+pub use transport::TransportFailure;

@@ -92,7 +92,7 @@ impl Site {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
-            while let Some(work) = self.server.poll_work(self.now) {
+            while let Some(work) = self.server.poll_work() {
                 run(&mut self.server, &mut self.running, work, self.now);
             }
             let mut going = Vec::new();
@@ -180,7 +180,7 @@ fn run(server: &mut HttpServer, all: &mut Vec<Running>, work: Work<'_>, now: Ins
                 Poll::Pending => {
                     // What the handler wants may be known before the handler is.
                     server.poll_handlers(&mut Context::from_waker(Waker::noop()), now);
-                    server.attend(&running, now);
+                    server.attend(&running);
                     all.push(running);
                 }
             }
@@ -298,7 +298,7 @@ fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut running).poll(&mut cx).is_pending());
     site.server.handle_disconnect(exchange, Instant::ZERO);
-    site.server.attend(&running, Instant::ZERO);
+    site.server.attend(&running);
     assert!(matches!(Pin::new(&mut running).poll(&mut cx), Poll::Ready(None)));
     site.settle();
     assert_eq!(site.server.poll_timeout(), None);

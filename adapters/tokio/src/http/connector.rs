@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
+use super::eras::Eras;
 use super::tls;
 use crate::{ConnectorError, Proxy, ResponseBody};
 
@@ -29,7 +31,8 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 /// and all streams of a connection together: 64 unread ones do not stop the others.
 const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 
-/// Performs HTTP exchanges: one pool of connections, TLS, proxies. Clones share the pool.
+/// Performs HTTP exchanges: one pool of connections, TLS, proxies. Clones share the pool, and what
+/// [`connect_with`](crate::connect_with) has learned of the servers.
 ///
 /// It speaks HTTP/1.1, and HTTP/2 where the server agrees to it in the TLS handshake. Exchanges do
 /// not wait for one another: over HTTP/1.1 each has a connection to itself, over HTTP/2 each has a
@@ -42,6 +45,7 @@ pub struct Connector {
     client: legacy::Client<Dialer, Full<Bytes>>,
     proxy: Proxy,
     http2_only: bool,
+    eras: Arc<Eras>,
 }
 
 impl Connector {
@@ -94,6 +98,11 @@ impl Connector {
             let response = response.map_err(|error| ConnectorError::of_exchange(&error))?;
             Ok(response.map(ResponseBody::new))
         }
+    }
+
+    /// What connections by it and its clones have learned of servers.
+    pub(super) fn eras(&self) -> &Eras {
+        &self.eras
     }
 
     fn prepare(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, ConnectorError> {
@@ -209,7 +218,7 @@ impl ConnectorBuilder {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .build(dialer);
-        Ok(Connector { client, proxy, http2_only })
+        Ok(Connector { client, proxy, http2_only, eras: Arc::default() })
     }
 }
 

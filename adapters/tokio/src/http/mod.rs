@@ -1,13 +1,20 @@
 //! HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they carry.
 
+mod connect_error;
+mod connection;
 mod connector;
 mod connector_error;
 mod dialer;
+mod eras;
+mod exchanger;
 mod proxy;
 mod response_body;
 mod tls;
 
+pub use connect_error::ConnectError;
+pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
+pub use exchanger::{TokioExchange, TokioExchanger};
 pub use proxy::Proxy;
 pub use response_body::ResponseBody;

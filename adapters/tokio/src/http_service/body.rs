@@ -3,9 +3,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use mcp_sansio::http::Transmit;
+use mcp_sansio::http::server::Transmit;
 
-use super::site::Place;
+use super::place::Place;
 
 /// The body of a response: JSON, or a stream of events.
 ///

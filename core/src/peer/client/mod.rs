@@ -3,6 +3,8 @@
 mod inputs;
 mod opening;
 mod options;
+#[cfg(feature = "http")]
+pub(crate) mod posting;
 mod receive;
 mod subscriptions;
 
@@ -60,6 +62,8 @@ pub struct Client {
     /// What the server said to a handshake that was tried on a guess.
     handshake_refused: Option<ErrorObject<'static>>,
     session: Option<Session>,
+    /// The probe was repeated at the revision that the server refused and listed.
+    insisted: bool,
     /// Members of the `_meta` of every modern request, ready to be written.
     request_meta: Vec<u8>,
     log_level: Option<LoggingLevel>,
@@ -119,6 +123,10 @@ impl Client {
     /// cannot aim at collisions. It has no influence on any output.
     #[must_use]
     pub fn new(options: ClientOptions, seed: u64, now: Instant) -> Self {
+        Self::with_outbox(options, Outbox::default(), seed, now)
+    }
+
+    fn with_outbox(options: ClientOptions, outbox: Outbox, seed: u64, now: Instant) -> Self {
         let ClientOptions {
             identity,
             revisions,
@@ -130,14 +138,7 @@ impl Client {
             policy,
         } = options;
         let mut client = Self {
-            connection: Connection::new(
-                Side::Client,
-                limits,
-                timeouts,
-                policy,
-                Outbox::default(),
-                seed,
-            ),
+            connection: Connection::new(Side::Client, limits, timeouts, policy, outbox, seed),
             identity,
             revisions,
             capabilities,
@@ -145,6 +146,7 @@ impl Client {
             state: opening::State::Over,
             handshake_refused: None,
             session: None,
+            insisted: false,
             request_meta: Vec::new(),
             log_level: None,
             rounds: Slab::new(),
@@ -439,7 +441,9 @@ impl Client {
             MetaParts::default()
         };
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
-        let repeatable = modern && may_repeat && offers_input(session.client);
+        // Where each request has a way of its own, a listen stream may have to take another one.
+        let may_move = purpose == Purpose::Listen && self.connection.outbox.is_of_posts();
+        let repeatable = modern && (may_repeat && offers_input(session.client) || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }

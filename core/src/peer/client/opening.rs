@@ -63,7 +63,9 @@ impl Client {
     fn send_discover(&mut self, revision: Revision, now: Instant) {
         self.state = State::Probing(revision);
         self.request_meta = self.modern_meta(revision);
-        let timeout = if self.newest_legacy().is_some() {
+        let of_posts = self.connection.outbox.is_of_posts();
+        self.connection.cancels_by_abort = of_posts;
+        let timeout = if self.newest_legacy().is_some() && !of_posts {
             self.connection.timeouts.probe
         } else {
             self.connection.timeouts.opening
@@ -74,6 +76,7 @@ impl Client {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [VER-001] [VER-002]
     fn send_initialize(&mut self, initializing: Initializing, now: Instant) {
         self.state = State::Initializing(initializing);
+        self.connection.cancels_by_abort = false;
         self.request_meta = Vec::new();
         let revision = initializing.revision;
         let params = InitializeParams::new(
@@ -155,9 +158,12 @@ impl Client {
         // No cancellation: a legacy server must not see one before the handshake, and `initialize`
         // is never cancelled.
         self.connection.calls.bury(call.id, &self.connection.limits, now);
+        // Over HTTP a server answers or is out of reach; silence says nothing of its era. The pages
+        // take it for an answer on standard streams only.
+        let silence_tells = !self.connection.outbox.is_of_posts();
         match (self.state, self.newest_legacy()) {
             // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
-            (State::Probing(_), Some(revision)) => {
+            (State::Probing(_), Some(revision)) if silence_tells => {
                 let initializing = Initializing { revision, guessed: true, told: false };
                 self.send_initialize(initializing, now);
             }
@@ -219,6 +225,12 @@ impl Client {
         let common = revisions_in(&listed).unwrap_or(Revisions::NONE).intersection(self.revisions);
         match common.intersection(Revisions::MODERN).latest() {
             Some(revision) if revision != asked => self.send_discover(revision, now),
+            // Refused for no reason: one more request costs nothing where each has its own way, as
+            // they may reach different servers.
+            Some(revision) if self.connection.outbox.is_of_posts() && !self.insisted => {
+                self.insisted = true;
+                self.send_discover(revision, now);
+            }
             Some(_) => {
                 self.fail_opening(OpeningFailure::Refused(error.clone().into_owned()));
             }
@@ -238,7 +250,7 @@ impl Client {
     }
 
     /// The server is a legacy one.
-    fn fall_back(&mut self, now: Instant) {
+    pub(super) fn fall_back(&mut self, now: Instant) {
         match self.newest_legacy() {
             Some(revision) => {
                 let initializing = Initializing { revision, guessed: false, told: false };
@@ -349,11 +361,67 @@ impl Client {
             .unwrap_or_default()
     }
 
+    /// Shakes hands again, for a session in the place of the one that is lost.
+    #[cfg(feature = "http")]
+    pub(super) fn initialize_again(&mut self, now: Instant) {
+        let Some(revision) = self.newest_legacy() else { return };
+        let initializing = Initializing { revision, guessed: false, told: false };
+        self.send_initialize(initializing, now);
+    }
+
+    /// The handshake came to nothing. If that the server is a legacy one was a guess, it is asked.
+    // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+    // [VER-018]
+    #[cfg(feature = "http")]
+    pub(super) fn handshake_failed(&mut self, failure: OpeningFailure, now: Instant) {
+        let modern = self.revisions.intersection(Revisions::MODERN);
+        match (self.state, modern.latest()) {
+            (State::Initializing(Initializing { guessed: true, .. }), Some(revision)) => {
+                self.revisions = modern;
+                self.send_discover(revision, now);
+            }
+            _ => self.fail_opening(failure),
+        }
+    }
+
+    /// Opens the connection at the revision of the probe, with nothing known of the server but what
+    /// it may have.
+    #[cfg(feature = "http")]
+    pub(super) fn open_unasked(
+        &mut self,
+        server: Capabilities,
+        now: Instant,
+    ) -> Option<Event<'static>> {
+        let State::Probing(revision) = self.state else { return None };
+        let session = Session {
+            revision,
+            client: self.own_capabilities(revision),
+            server,
+            server_info: None,
+            server_capabilities: RawJson::EMPTY_OBJECT.into(),
+            instructions: None,
+        };
+        Some(self.opened(session, now))
+    }
+
+    /// What the session that is lost had and the new one has not yet: its log level, its
+    /// subscriptions to resources.
+    fn restore(&mut self, now: Instant) {
+        if let Some(level) = self.log_level {
+            // A server that has no logging any more needs no level.
+            let _sent = self.set_log_level(level, now);
+        }
+        self.subscribe_again(now);
+    }
+
     fn opened<'f>(&mut self, session: Session, now: Instant) -> Event<'f> {
         let revision = session.revision;
         self.state = State::Over;
-        self.session = Some(session);
+        let renewed = self.session.replace(session).is_some();
         self.connection.start_keep_alive(revision, now);
+        if renewed {
+            self.restore(now);
+        }
         Event::Opened(Opened { revision })
     }
 }

@@ -122,6 +122,23 @@ impl Client {
         self.start(&MethodName::Known(method), purpose, &params, &CallOptions::default(), now)
     }
 
+    /// Subscribes to all resources once more, in a session that knows of none.
+    pub(super) fn subscribe_again(&mut self, now: Instant) {
+        let honoured = |(_, legacy): &(Key, Legacy)| {
+            legacy
+                .uris
+                .iter()
+                .filter(|(_, answer)| *answer == Some(true))
+                .map(|(uri, _)| uri.clone())
+                .collect::<Vec<_>>()
+        };
+        let uris: Vec<String> = self.subscriptions.iter().flat_map(honoured).collect();
+        for uri in uris {
+            // Should the table of calls be full, the application hears nothing of this resource.
+            let _started = self.send_uri(Method::ResourcesSubscribe, Purpose::Chore, &uri, now);
+        }
+    }
+
     /// The server answered for one of the resources.
     pub(super) fn resource_subscribed(&mut self, subscription: Key, index: u32, honoured: bool) {
         let found = self.subscriptions.iter_mut().find(|(key, _)| *key == subscription);

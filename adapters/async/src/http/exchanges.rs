@@ -1,0 +1,148 @@
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+use mcp_sansio::Instant;
+use mcp_sansio::handler::HttpEndpoint;
+use mcp_sansio::http::ExchangeId;
+
+use super::exchanger::Exchange;
+use super::ready::{Ready, Signal};
+
+/// The exchanges that are under way, by the slot of their id.
+pub(super) struct Exchanges<X> {
+    places: Vec<Place<X>>,
+    ready: Arc<Ready>,
+    /// Places whose bodies are not read for now.
+    held: Vec<usize>,
+}
+
+struct Place<X> {
+    exchange: Option<UnderWay<X>>,
+    signal: Arc<Signal>,
+    /// Wakes by `signal`.
+    waker: Waker,
+}
+
+struct UnderWay<X> {
+    id: ExchangeId,
+    exchange: X,
+    has_head: bool,
+}
+
+impl<X: Exchange> Exchanges<X> {
+    pub(super) fn new() -> Self {
+        Self { places: Vec::new(), ready: Arc::default(), held: Vec::new() }
+    }
+
+    /// Says whom to wake when there is news of an exchange.
+    pub(super) fn register(&self, task: &Waker) {
+        self.ready.register(task);
+    }
+
+    pub(super) fn begin(&mut self, id: ExchangeId, exchange: X) {
+        while self.places.len() <= id.slot() {
+            let signal = Arc::new(Signal::new(self.places.len(), Arc::clone(&self.ready)));
+            let waker = Waker::from(Arc::clone(&signal));
+            self.places.push(Place { exchange: None, signal, waker });
+        }
+        // What was held there was of an exchange before.
+        if let Some(at) = self.held.iter().position(|place| *place == id.slot()) {
+            self.places[self.held.swap_remove(at)].signal.clear();
+        }
+        let place = &mut self.places[id.slot()];
+        place.exchange = Some(UnderWay { id, exchange, has_head: false });
+        place.signal.set();
+    }
+
+    pub(super) fn abort(&mut self, id: ExchangeId) {
+        if let Some(place) = self.places.get_mut(id.slot())
+            && place.exchange.as_ref().is_some_and(|under_way| under_way.id == id)
+        {
+            place.exchange = None;
+        }
+    }
+
+    pub(super) fn abort_all(&mut self) {
+        for place in &mut self.places {
+            place.exchange = None;
+        }
+    }
+
+    /// Looks at the exchange whose news has waited the longest, and hands one piece of it to
+    /// `endpoint`, except of a body while it is congested. `false`: none has news.
+    pub(super) fn step(&mut self, endpoint: &mut impl HttpEndpoint, now: Instant) -> bool {
+        let congested = endpoint.is_congested();
+        if !congested {
+            for place in self.held.drain(..) {
+                self.places[place].signal.put_back();
+            }
+        }
+        let Some(number) = self.ready.next() else { return false };
+        let Place { exchange, signal, waker } = &mut self.places[number];
+        let Some(under_way) = exchange else {
+            signal.clear();
+            return true;
+        };
+        if congested && under_way.has_head {
+            // Its signal stays set: it is in one of the two lists, and once.
+            self.held.push(number);
+            return true;
+        }
+        signal.clear();
+        match under_way.poll(&mut Context::from_waker(waker), endpoint, now) {
+            Poll::Pending => {}
+            // The others have their turn before there is more of this one.
+            Poll::Ready(Progress::Some) => signal.set(),
+            Poll::Ready(Progress::End) => *exchange = None,
+        }
+        true
+    }
+}
+
+enum Progress {
+    Some,
+    End,
+}
+
+impl<X: Exchange> UnderWay<X> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        endpoint: &mut impl HttpEndpoint,
+        now: Instant,
+    ) -> Poll<Progress> {
+        let Self { id, exchange, has_head } = self;
+        let failure = if *has_head {
+            match ready!(exchange.poll_body(cx)) {
+                Ok(Some(bytes)) => {
+                    endpoint.handle_body(*id, bytes, now);
+                    return Poll::Ready(Progress::Some);
+                }
+                Ok(None) => {
+                    endpoint.handle_body_end(*id, now);
+                    return Poll::Ready(Progress::End);
+                }
+                Err(failure) => failure,
+            }
+        } else {
+            match ready!(exchange.poll_head(cx)) {
+                Ok(head) => {
+                    *has_head = true;
+                    endpoint.handle_response(*id, &head, now);
+                    return Poll::Ready(Progress::Some);
+                }
+                Err(failure) => failure,
+            }
+        };
+        endpoint.handle_exchange_failed(*id, failure, now);
+        Poll::Ready(Progress::End)
+    }
+}
+
+impl<X> fmt::Debug for Exchanges<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let under_way = self.places.iter().filter_map(|place| place.exchange.as_ref());
+        f.debug_list().entries(under_way.map(|exchange| exchange.id)).finish()
+    }
+}

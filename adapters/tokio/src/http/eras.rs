@@ -1,0 +1,83 @@
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mcp_sansio::Era;
+use mcp_sansio::http::Origin;
+
+/// Servers that are remembered. 256: more than one process talks to, and few enough to look
+/// through one by one. Those that were not asked for the longest are forgotten first; it costs them
+/// a round trip.
+const ORIGINS_MAX: usize = 256;
+
+/// Which era the servers were of, so that the next connection need not find out.
+#[derive(Debug, Default)]
+pub(super) struct Eras {
+    /// The last one asked for or learned at the end.
+    known: Mutex<VecDeque<(Origin, Era)>>,
+}
+
+impl Eras {
+    pub(super) fn of(&self, origin: &Origin) -> Option<Era> {
+        let mut known = self.lock();
+        let place = known.iter().position(|(other, _)| other == origin)?;
+        let found = known.remove(place)?;
+        let era = found.1;
+        known.push_back(found);
+        Some(era)
+    }
+
+    pub(super) fn learn(&self, origin: &Origin, era: Era) {
+        let mut known = self.lock();
+        known.retain(|(other, _)| other != origin);
+        if known.len() == ORIGINS_MAX {
+            known.pop_front();
+        }
+        known.push_back((origin.clone(), era));
+    }
+
+    pub(super) fn forget(&self, origin: &Origin) {
+        self.lock().retain(|(other, _)| other != origin);
+    }
+
+    // A panic elsewhere leaves nothing half done in here.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(Origin, Era)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_sansio::http::Location;
+
+    use super::*;
+
+    fn origin(port: usize) -> Origin {
+        Location::parse(&format!("http://localhost:{port}/mcp")).unwrap().origin().clone()
+    }
+
+    #[test]
+    fn an_origin_has_the_era_that_was_learned_last() {
+        let eras = Eras::default();
+        assert_eq!(eras.of(&origin(1)), None);
+        eras.learn(&origin(1), Era::Legacy);
+        eras.learn(&origin(1), Era::Modern);
+        eras.learn(&origin(2), Era::Legacy);
+        assert_eq!(eras.of(&origin(1)), Some(Era::Modern));
+        eras.forget(&origin(1));
+        assert_eq!(eras.of(&origin(1)), None);
+        assert_eq!(eras.of(&origin(2)), Some(Era::Legacy));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_forgotten_first() {
+        let eras = Eras::default();
+        for port in 0..ORIGINS_MAX {
+            eras.learn(&origin(port), Era::Legacy);
+        }
+        assert!(eras.of(&origin(0)).is_some());
+        eras.learn(&origin(ORIGINS_MAX), Era::Modern);
+        assert!(eras.of(&origin(0)).is_some());
+        assert_eq!(eras.of(&origin(1)), None);
+        assert_eq!(eras.lock().len(), ORIGINS_MAX);
+    }
+}

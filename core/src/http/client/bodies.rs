@@ -1,0 +1,189 @@
+//! What the bodies of responses say, message by message.
+
+use crate::Instant;
+use crate::http::ExchangeId;
+use crate::jsonrpc::{
+    ErrorCode, ErrorObject, Frame, Message as JsonRpc, RequestId, ResponseMessage, parse,
+};
+use crate::peer::{Failure, TransportFailure};
+
+use super::exchanges::{Exchange, Receiving};
+use super::message::{Asks, Message, What};
+use super::{Client, Way};
+
+impl Client {
+    pub(super) fn receive_body(&mut self, id: ExchangeId, bytes: &[u8], now: Instant) {
+        let limits = &self.options.limits;
+        let (body_max, error_max) = (limits.body_bytes_max, limits.error_bytes_max);
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        match &mut exchange.receiving {
+            Receiving::Json(body) if bytes.len() > body_max - body.len() => {
+                self.too_long(id, body_max, now);
+            }
+            Receiving::Json(body) => body.extend_from_slice(bytes),
+            Receiving::Refusal(refusal) => {
+                if bytes.len() > error_max - refusal.body.len() {
+                    refusal.overlong = true;
+                    self.refusal_complete(id, now);
+                } else {
+                    refusal.body.extend_from_slice(bytes);
+                }
+            }
+            Receiving::Events(_) => self.receive_events(id, bytes, now),
+            Receiving::Head | Receiving::Nothing => {}
+        }
+    }
+
+    /// A body or an event is longer than the limit: what may have been the answer is lost.
+    pub(super) fn too_long(&mut self, id: ExchangeId, limit: usize, now: Instant) {
+        let Some(exchange) = self.abort(id) else { return };
+        if let Some((request, _)) = exchange.message.as_ref().and_then(Message::request) {
+            let failure = Failure::Transport(TransportFailure::TooLong { limit });
+            self.peer.fail_call(request, failure, now);
+        }
+    }
+
+    /// A body of JSON has ended.
+    pub(super) fn body_complete(&mut self, id: ExchangeId, now: Instant) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let Receiving::Json(body) = &mut exchange.receiving else { return };
+        let body = core::mem::take(body);
+        exchange.receiving = Receiving::Nothing;
+        let Some((request, asks)) = exchange.message.as_ref().and_then(Message::request) else {
+            return;
+        };
+        if asks == Asks::Discover && parse(&body, self.peer.parse_limits()).is_err() {
+            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+            // [VER-025]
+            return self.peer.probe_unsupported(request, now);
+        }
+        self.deliver(id, &body, now);
+        if self.peer.is_pending(request) {
+            let what = "the body is no answer to the request";
+            if asks == Asks::Discover {
+                return self.peer.probe_unsupported(request, now);
+            }
+            // A call whose headers are being corrected waits for another exchange.
+            if self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some()) {
+                let failure = TransportFailure::InvalidResponse(what);
+                self.peer.fail_call(request, Failure::Transport(failure), now);
+            }
+        }
+    }
+
+    /// Takes one message, which came on this exchange.
+    pub(super) fn deliver(&mut self, id: ExchangeId, text: &[u8], now: Instant) {
+        let frame = parse(text, self.peer.parse_limits());
+        let carried = self.exchanges.get(id).and_then(|exchange| exchange.message.as_ref());
+        let request = carried.and_then(|m| m.request().map(|(id, asks)| (id, asks, m.revision)));
+        let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, Some(_)))) =
+            (&frame, request)
+        else {
+            return self.hand_on(frame, now);
+        };
+        // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HCLI-003]: a modern
+        // response stream is scoped to its request.
+        let answers = match &response.id {
+            Some(RequestId::Number(number)) => *number == own,
+            // An error without an id is to the request that the exchange carried.
+            None => response.outcome.is_err(),
+            Some(_) => false,
+        };
+        if !answers {
+            let what = "a response to another request than the one of its exchange";
+            return self.peer.report_out_of_place(what);
+        }
+        match (asks, &response.outcome) {
+            // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
+            (Asks::CallTool, Err(error)) if error.code == ErrorCode::HEADER_MISMATCH => {
+                let error = error.clone().into_owned();
+                if !self.correct_headers(id, &error, now) {
+                    self.answer_with(own, error, now);
+                }
+            }
+            (Asks::ListTools, Ok(result)) if self.is_modern() => {
+                let kept = self.take_note_of_tools(own, result);
+                match kept {
+                    Some(text) => {
+                        let outcome = Ok(crate::jsonrpc::RawJson::trusted(&text));
+                        let id = response.id.clone();
+                        let response = JsonRpc::Response(ResponseMessage { id, outcome });
+                        self.hand_on(Ok(Frame::Single(response)), now);
+                    }
+                    None => self.hand_on(frame, now),
+                }
+            }
+            (_, Err(error)) if response.id.is_none() => {
+                let error = error.clone().into_owned();
+                self.answer_with(own, error, now);
+            }
+            _ => self.hand_on(frame, now),
+        }
+    }
+
+    /// Ends a request as if the server had answered it with this error.
+    pub(super) fn answer_with(&mut self, request: i64, error: ErrorObject<'_>, now: Instant) {
+        let id = Some(RequestId::Number(request));
+        let response = JsonRpc::Response(ResponseMessage { id, outcome: Err(error) });
+        self.hand_on(Ok(Frame::Single(response)), now);
+    }
+
+    fn hand_on(&mut self, frame: Result<Frame<'_>, crate::jsonrpc::Malformed>, now: Instant) {
+        // Reports of what was found in the message come before what came of it.
+        self.tell_events();
+        if let Ok(Some(event)) = self.peer.handle_parsed(frame, now) {
+            self.tell(event.into_owned());
+        }
+        self.tell_events();
+    }
+
+    // ------------------------------------------------------------------ refusals
+
+    /// The body of a refusal has ended, or is too long to say anything.
+    pub(super) fn refusal_complete(&mut self, id: ExchangeId, now: Instant) {
+        let Some(exchange) = self.detach(id, now) else { return };
+        let Exchange { receiving: Receiving::Refusal(refusal), message: Some(message), .. } =
+            exchange
+        else {
+            return;
+        };
+        let body = if refusal.overlong { &[][..] } else { &refusal.body };
+        let own = message.request().map(|(id, _)| id);
+        let (error, addressed) = match parse(body, self.peer.parse_limits()) {
+            Ok(Frame::Single(JsonRpc::Response(ResponseMessage { id, outcome: Err(error) }))) => {
+                let addressed = matches!(id, Some(RequestId::Number(id)) if Some(id) == own);
+                (Some(error.into_owned()), addressed || id.is_none())
+            }
+            _ => (None, false),
+        };
+        let failure = TransportFailure::Status {
+            status: refusal.status,
+            retry_after: refusal.retry_after,
+            error: error.clone(),
+        };
+        match (&message.what, error) {
+            (What::Request(request, Asks::Discover), error) => {
+                self.probe_refused(*request, error, failure, now);
+            }
+            (What::Request(_, Asks::Initialize), error) if matches!(self.way, Way::Streamable) => {
+                self.handshake_refused(message, error, failure, now);
+            }
+            (What::Request(request, asks), Some(error)) if addressed => {
+                let request = *request;
+                let mismatch = error.code == ErrorCode::HEADER_MISMATCH
+                    && *asks == Asks::CallTool
+                    && message.revision.is_some();
+                if mismatch {
+                    if let Some(error) = self.correct_message(message, error, now) {
+                        self.answer_with(request, error, now);
+                    }
+                } else if self.peer.is_pending(request) {
+                    self.answer_with(request, error, now);
+                }
+            }
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-005]: a refused
+            // notification or answer is the end of it, not of the connection.
+            _ => self.message_failed(message, failure, now),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! From the peer's messages to exchanges: what leaves when, and what it carries.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+
+use crate::http::ExchangeId;
+use crate::http::mirrors::UnmirrorableArgument;
+use crate::peer::outbox::Part;
+use crate::peer::{Event, Failure, TransportFailure, Violation};
+use crate::shared::Shared;
+use crate::{Era, Instant};
+
+use super::exchanges::{Exchange, Purpose, Receiving};
+use super::message::{Asks, Message, What};
+use super::transmit::{Field, OutgoingRequest, Transmit};
+use super::{Client, Gate, Way};
+
+impl Client {
+    /// Brings everything to where nothing is left to do before the next input.
+    pub(super) fn settle(&mut self, now: Instant) {
+        loop {
+            let mut moved = self.tell_events();
+            while let Some((post, _)) = self.peer.next_post() {
+                let part = post.part;
+                self.take_post(part, now);
+                moved = true;
+            }
+            if self.peer.is_closed() {
+                self.tell_events();
+                self.wind_up(now);
+                return;
+            }
+            moved |= self.resolve_refreshes(now);
+            moved |= self.dispatch(now);
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Hands on what the peer has to tell; whether there was anything.
+    pub(super) fn tell_events(&mut self) -> bool {
+        let mut told = false;
+        while let Some(event) = self.peer.poll_event() {
+            self.tell(event);
+            told = true;
+        }
+        told
+    }
+
+    pub(super) fn tell(&mut self, event: Event<'static>) {
+        if let Event::Opened(opened) = &event {
+            self.session_opened(opened.revision);
+        }
+        self.events.push_back(event);
+    }
+
+    fn take_post(&mut self, part: Part, now: Instant) {
+        match part {
+            Part::Message | Part::Answer(_) => {
+                let message = Message::read(self.peer.take_post());
+                if let What::Cancellation(id) = message.what
+                    && !self.cancel_legacy(id, now)
+                {
+                    return;
+                }
+                self.queue.push_back(message);
+            }
+            Part::Withdrawn => self.peer.skip_post(),
+            Part::Abort(id) => {
+                self.peer.skip_post();
+                self.give_up(id);
+            }
+        }
+    }
+
+    /// A request to a modern server is given up: its exchange is closed, which tells the server.
+    // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
+    fn give_up(&mut self, id: i64) {
+        if self.queue.withdraw(id) {
+            return;
+        }
+        if let Some(exchange) = self.exchanges.of_request(id) {
+            self.abort(exchange);
+        }
+        self.drop_pause(id);
+    }
+
+    /// A request to a legacy server is cancelled; whether the server must be told.
+    fn cancel_legacy(&mut self, id: i64, now: Instant) -> bool {
+        // What never left needs no cancellation.
+        if self.queue.withdraw(id) {
+            return false;
+        }
+        self.drop_pause(id);
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: closing the
+        // exchange cancels nothing, so it stays for what the server may still say.
+        if let Some(exchange) = self.exchanges.of_request(id) {
+            self.let_linger(exchange, now);
+        }
+        true
+    }
+
+    fn drop_pause(&mut self, id: i64) {
+        self.exchanges.pauses.retain(|pause| {
+            pause.message.as_ref().and_then(Message::request).is_none_or(|(other, _)| other != id)
+        });
+    }
+
+    /// Sends what may leave; whether anything did.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-001] [HCLI-005]: every
+    // message is a POST of its own, and none waits for another one's answer.
+    pub(super) fn dispatch(&mut self, now: Instant) -> bool {
+        let mut moved = false;
+        while let Some(message) = self.next_message() {
+            self.post(message, now);
+            moved = true;
+        }
+        moved
+    }
+
+    fn next_message(&mut self) -> Option<Message> {
+        let (gate, limits) = (self.gate, &self.options.limits);
+        let seeking = matches!(self.way, Way::Seeking(_));
+        if self.exchanges.control() < limits.control_exchanges_max.max(1) {
+            let may_leave = |message: &Message| match message.what {
+                What::Initialized | What::Answer | What::Cancellation(_) => !seeking,
+                _ => matches!(gate, Gate::Open | Gate::Listening(_)),
+            };
+            if let Some(message) = self.queue.take_control(may_leave) {
+                return Some(message);
+            }
+        }
+        if self.exchanges.requests() < limits.requests_max.max(1) {
+            let may_leave = |message: &Message| match message.request() {
+                Some((_, Asks::Discover)) => true,
+                Some((_, Asks::Initialize)) => !seeking,
+                _ => gate == Gate::Open,
+            };
+            return self.queue.take_request(may_leave);
+        }
+        None
+    }
+
+    fn post(&mut self, message: Message, now: Instant) {
+        let url = match &self.way {
+            Way::Streamable | Way::Seeking(_) => Shared::clone(&self.url),
+            // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]
+            Way::Old(endpoint) => Shared::clone(endpoint),
+        };
+        let exchange = Exchange { message: Some(message), ..Exchange::new(Purpose::Post, url) };
+        self.send(exchange, now);
+    }
+
+    /// Opens an exchange.
+    pub(super) fn send(&mut self, mut exchange: Exchange, now: Instant) -> Option<ExchangeId> {
+        let fields = match self.fields(&exchange) {
+            Ok((fields, session)) => {
+                exchange.session = session;
+                fields
+            }
+            Err(error) => {
+                if let Some(id) = exchange.request_id() {
+                    let what = alloc::string::ToString::to_string(&error);
+                    let failure = TransportFailure::Unmirrorable { what };
+                    self.peer.fail_call(id, Failure::Transport(failure), now);
+                }
+                return None;
+            }
+        };
+        let (method, body) = match exchange.purpose {
+            Purpose::Post => {
+                let body = exchange.message.as_ref().map(|message| message.body.clone());
+                ("POST", body.unwrap_or_default())
+            }
+            Purpose::Resume | Purpose::Listen | Purpose::Old => ("GET", Bytes::new()),
+            Purpose::End => ("DELETE", Bytes::new()),
+        };
+        let url = Shared::clone(&exchange.url);
+        let exchange = self.exchanges.insert(exchange);
+        let request = OutgoingRequest { exchange, method, body, url, fields };
+        self.transmits.push_back(Transmit::Send(request));
+        Some(exchange)
+    }
+
+    /// The header fields of an exchange, and the session that they name.
+    fn fields(
+        &self,
+        exchange: &Exchange,
+    ) -> Result<(Vec<Field>, Option<u32>), UnmirrorableArgument> {
+        const EVENTS: &str = "text/event-stream";
+        const BOTH: &str = "application/json, text/event-stream";
+        let mut fields = Vec::new();
+        let accept = match exchange.purpose {
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
+            Purpose::Post => BOTH,
+            // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
+            Purpose::Resume | Purpose::Listen | Purpose::Old => EVENTS,
+            Purpose::End => "*/*",
+        };
+        fields.push(("accept".into(), ByteString::from_static(accept)));
+        let message = exchange.message.as_ref();
+        if let (Purpose::Post, Some(message)) = (exchange.purpose, message) {
+            // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HCLI-004]
+            let json = ByteString::from_static("application/json");
+            fields.push(("content-type".into(), json));
+            let tool = message.tool_if_called();
+            let mirrors = tool.and_then(|tool| self.tools.mirrors(&tool));
+            let session = self.peer.session_revision();
+            message.mirrored_fields(session, mirrors, &mut fields)?;
+        }
+        // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-004] [RESUME-005]
+        if matches!(exchange.purpose, Purpose::Resume | Purpose::Listen)
+            && let Some(id) = exchange.stream.as_ref().and_then(|stream| stream.last_id.as_ref())
+        {
+            fields.push(("last-event-id".into(), id.as_str().into()));
+        }
+        let session =
+            self.place_in_session(message, exchange.purpose == Purpose::Post, &mut fields);
+        Ok((fields, session))
+    }
+
+    // ------------------------------------------------------------------ the end of exchanges
+
+    /// Takes out what an exchange is about, while the rest of its response may still come: cutting
+    /// that off would cost the connection.
+    pub(super) fn detach(&mut self, id: ExchangeId, now: Instant) -> Option<Exchange> {
+        let limits = &self.options.limits;
+        let many = limits.requests_max.saturating_add(limits.control_exchanges_max * 2);
+        if self.exchanges.len() > many {
+            return self.abort(id);
+        }
+        self.exchanges.detach(id, now + limits.linger)
+    }
+
+    /// Cuts an exchange off, or lets it never begin.
+    pub(super) fn abort(&mut self, id: ExchangeId) -> Option<Exchange> {
+        let exchange = self.exchanges.remove(id)?;
+        let waits = |transmit: &Transmit| matches!(transmit, Transmit::Send(request) if request.exchange == id);
+        // Searched only while the head is awaited: what was answered has left.
+        if matches!(exchange.receiving, Receiving::Head)
+            && let Some(at) = self.transmits.iter().position(waits)
+        {
+            self.transmits.remove(at);
+        } else {
+            self.transmits.push_back(Transmit::Abort(id));
+        }
+        Some(exchange)
+    }
+
+    /// Lets a response go on for a while although nothing in it matters any more: cutting it off
+    /// would cost the connection.
+    pub(super) fn let_linger(&mut self, id: ExchangeId, now: Instant) {
+        let until = now + self.options.limits.linger;
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.cut_off_at.get_or_insert(until);
+        }
+    }
+
+    /// Tells that a message which is no call did not get through.
+    pub(super) fn undelivered(&mut self, message: &Message, failure: TransportFailure) {
+        let what = match &message.what {
+            What::Answer => "response",
+            What::Initialized => "notifications/initialized",
+            What::Cancellation(_) => "notifications/cancelled",
+            What::Notification(method) => method,
+            What::Request(..) => return,
+        };
+        let violation = Violation::Undelivered { what: what.into(), failure };
+        self.peer.report(Event::Violation(violation));
+    }
+
+    /// Whether the server is a modern one.
+    pub(super) fn is_modern(&self) -> bool {
+        self.peer.session_revision().is_some_and(|revision| revision.era() == Era::Modern)
+    }
+}

@@ -1,0 +1,59 @@
+use crate::http::Status;
+
+/// The head of a response, as far as the protocol cares: [`new`](Self::new), then
+/// [`field`](Self::field) for every header field.
+#[derive(Clone, Debug)]
+pub struct ResponseHeadIn<'a> {
+    pub(super) status: Status,
+    pub(super) content_type: Option<&'a [u8]>,
+    pub(super) session_id: Option<Hidden<'a>>,
+    pub(super) location: Option<&'a [u8]>,
+    pub(super) retry_after: Option<&'a [u8]>,
+    pub(super) challenge: Option<&'a [u8]>,
+}
+
+/// A value that stays out of debug output.
+// MCP 2025-11-25 basic/transports#session-management [SESS-005]
+#[derive(Clone, Copy)]
+pub(super) struct Hidden<'a>(pub(super) &'a [u8]);
+
+impl core::fmt::Debug for Hidden<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("..")
+    }
+}
+
+impl<'a> ResponseHeadIn<'a> {
+    /// A response with this status and no fields.
+    #[must_use]
+    pub const fn new(status: Status) -> Self {
+        Self {
+            status,
+            content_type: None,
+            session_id: None,
+            location: None,
+            retry_after: None,
+            challenge: None,
+        }
+    }
+
+    /// Takes note of a header field; those that the protocol does not use are passed over. Of a
+    /// field that is repeated the first one counts.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-015]: names without regard to case.
+    // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
+    pub fn field(&mut self, name: &str, value: &'a [u8]) {
+        let value = value.trim_ascii();
+        let slot = match name.len() {
+            8 if name.eq_ignore_ascii_case("location") => &mut self.location,
+            11 if name.eq_ignore_ascii_case("retry-after") => &mut self.retry_after,
+            12 if name.eq_ignore_ascii_case("content-type") => &mut self.content_type,
+            14 if name.eq_ignore_ascii_case("mcp-session-id") => {
+                self.session_id.get_or_insert(Hidden(value));
+                return;
+            }
+            16 if name.eq_ignore_ascii_case("www-authenticate") => &mut self.challenge,
+            _ => return,
+        };
+        slot.get_or_insert(value);
+    }
+}

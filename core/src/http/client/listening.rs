@@ -1,0 +1,163 @@
+//! The stream on which a legacy server says what it says unasked.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use crate::Instant;
+use crate::http::ExchangeId;
+use crate::http::media::Media;
+use crate::peer::{Event, TransportFailure, Violation};
+use crate::shared::Shared;
+
+use super::exchanges::{Exchange, Pause, Purpose, Stream};
+use super::responses::{is_passing, seconds};
+use super::{Client, Gate, ResponseHeadIn};
+
+/// How the listening stream is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Listening {
+    /// There is none, yet or for now.
+    #[default]
+    Off,
+    /// An exchange is under way that opens it, resumes it, or carries it.
+    On { exchange: ExchangeId, stood: bool },
+    /// It waits to be opened again.
+    Waiting,
+    /// The server does not offer one, which is remembered.
+    NotOffered,
+}
+
+impl Client {
+    /// Opens the listening stream of a new session.
+    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-007]
+    pub(super) fn listen(&mut self, now: Instant) {
+        let stream = Stream::new(self.attempts(), now);
+        self.listening = Listening::Off;
+        self.listen_with(stream.into(), now);
+    }
+
+    pub(super) fn listen_with(&mut self, stream: Box<Stream>, now: Instant) {
+        let stood = self.listening == Listening::Waiting;
+        let exchange = Exchange::new(Purpose::Listen, Shared::clone(&self.url));
+        let exchange = Exchange { stream: Some(stream), ..exchange };
+        if let Some(exchange) = self.send(exchange, now) {
+            self.listening = Listening::On { exchange, stood };
+        }
+    }
+
+    pub(super) fn listening_moved(&mut self, to: ExchangeId) {
+        if let Listening::On { exchange, .. } = &mut self.listening {
+            *exchange = to;
+        }
+    }
+
+    /// The session is gone, and its stream with it.
+    pub(super) fn forget_listening(&mut self) {
+        if let Listening::On { exchange, .. } = self.listening {
+            self.abort(exchange);
+        }
+        if self.listening != Listening::NotOffered {
+            self.listening = Listening::Off;
+        }
+    }
+
+    pub(super) fn listen_answered(
+        &mut self,
+        id: ExchangeId,
+        head: &ResponseHeadIn<'_>,
+        now: Instant,
+    ) {
+        self.stop_waiting_for_listening();
+        let status = head.status.0;
+        let events = head.content_type.map(Media::of) == Some(Media::EventStream);
+        if head.status.is_success() && events {
+            self.stream_resumed(id, now);
+            self.listening = Listening::On { exchange: id, stood: true };
+            return;
+        }
+        let stood = matches!(self.listening, Listening::On { stood: true, .. });
+        let placed = self.exchanges.get(id).is_some_and(|exchange| exchange.session.is_some());
+        // Of a server that never had such a stream 404 says the same as 405: the session was fine
+        // a moment ago, and if it is gone the next POST says so.
+        // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+        if status == 404 && placed && stood {
+            return self.session_ended(id, now);
+        }
+        let Some(exchange) = self.detach(id, now) else { return };
+        if is_passing(status) {
+            let retry_after = head.retry_after.and_then(seconds);
+            return self.listen_later(exchange.stream, retry_after, now);
+        }
+        let failure = match status {
+            401 | 403 => self.unauthorized(head),
+            _ => TransportFailure::NotResumed { status },
+        };
+        self.listening_refused(exchange.stream, failure, now);
+    }
+
+    /// The stream is over; what was on it has been told.
+    pub(super) fn listening_over(
+        &mut self,
+        stream: Option<Box<Stream>>,
+        broken: bool,
+        now: Instant,
+    ) {
+        let Some(mut stream) = stream else { return };
+        // Nothing was to be said for a while, and someone in between closed what was idle.
+        let stood_long = now.saturating_since(stream.since) >= self.options.backoff.ceiling;
+        if stood_long && !broken {
+            stream.attempts.reset();
+        }
+        self.listen_later(Some(stream), None, now);
+    }
+
+    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [SSE-007] [SSE-009]
+    pub(super) fn listen_later(
+        &mut self,
+        stream: Option<Box<Stream>>,
+        retry_after: Option<Duration>,
+        now: Instant,
+    ) {
+        let Some(mut stream) = stream else { return };
+        match self.pause_before(&mut stream, retry_after, now) {
+            Some(due) => {
+                self.listening = Listening::Waiting;
+                self.exchanges.pauses.push(Pause { due, message: None, stream });
+            }
+            None => {
+                let attempts = self.options.backoff.attempts_max;
+                self.deaf(TransportFailure::StreamLost { attempts });
+            }
+        }
+    }
+
+    /// The server does not have such a stream, or none any more.
+    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-009]
+    pub(super) fn listening_refused(
+        &mut self,
+        _stream: Option<Box<Stream>>,
+        failure: TransportFailure,
+        _now: Instant,
+    ) {
+        self.stop_waiting_for_listening();
+        let stood = matches!(self.listening, Listening::On { stood: true, .. });
+        let unauthorized = matches!(failure, TransportFailure::Unauthorized { .. });
+        if stood || unauthorized {
+            self.deaf(failure);
+        } else {
+            self.listening = Listening::NotOffered;
+        }
+    }
+
+    fn deaf(&mut self, failure: TransportFailure) {
+        self.listening = Listening::Off;
+        self.peer.report(Event::Violation(Violation::Deaf(failure)));
+    }
+
+    /// Calls need not wait for the stream any longer.
+    pub(super) fn stop_waiting_for_listening(&mut self) {
+        if matches!(self.gate, Gate::Listening(_)) {
+            self.gate = Gate::Open;
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What the responses to the opening requests say of the server.
+
+use crate::Instant;
+use crate::http::ExchangeId;
+use crate::http::media::Media;
+use crate::jsonrpc::{ErrorCode, ErrorObject};
+use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
+use crate::shared::Shared;
+
+use super::exchanges::{Exchange, Purpose, Receiving};
+use super::message::Message;
+use super::responses::is_passing;
+use super::{Client, ResponseHeadIn, Way};
+
+/// What is kept while it is found out whether the server is of the transport of 2024-11-05.
+#[derive(Debug)]
+pub(super) struct Seeking {
+    /// The `initialize` that was refused, to be sent again.
+    message: Message,
+    /// What was said to it.
+    error: Option<ErrorObject<'static>>,
+    failure: TransportFailure,
+    /// The GET that is to open the stream.
+    stream: ExchangeId,
+}
+
+impl Client {
+    /// The probe was refused.
+    // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025] [VER-026]
+    // [VER-027] [VER-028]
+    pub(super) fn probe_refused(
+        &mut self,
+        request: i64,
+        error: Option<ErrorObject<'static>>,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        let TransportFailure::Status { status, .. } = failure else { return };
+        match error {
+            // A modern server: what the error says decides.
+            Some(error) if error.code.is_modern_error() => self.answer_with(request, error, now),
+            Some(error) if status == 404 && error.code == ErrorCode::METHOD_NOT_FOUND => {
+                self.peer.assume_modern(request, now);
+            }
+            // It says nothing of the era that the server cannot answer now.
+            _ if is_passing(status) => {
+                self.peer.fail_call(request, Failure::Transport(failure), now);
+            }
+            _ => self.peer.probe_unsupported(request, now),
+        }
+    }
+
+    /// The handshake was refused with a status of HTTP.
+    // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-009]
+    pub(super) fn handshake_refused(
+        &mut self,
+        message: Message,
+        error: Option<ErrorObject<'static>>,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        let Some((request, _)) = message.request() else { return };
+        let TransportFailure::Status { status, .. } = failure else { return };
+        if is_passing(status) {
+            return self.peer.fail_call(request, Failure::Transport(failure), now);
+        }
+        // An error of the modern era, or one that lists versions, is the answer of a server that
+        // has this endpoint.
+        // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+        // [VER-017]
+        let answered = error.as_ref().is_some_and(|error| {
+            error.code.is_modern_error()
+                || (status == 404 && error.code == ErrorCode::METHOD_NOT_FOUND)
+                || error.data.as_ref().is_some_and(|data| data.get("supported").is_some())
+        });
+        // MCP 2025-03-26 basic/transports#backwards-compatibility [LSSE-007]
+        // MCP 2025-11-25 basic/transports#backwards-compatibility [LSSE-008]: the newer revisions
+        // name 400, 404 and 405 out of all 4xx. A GET does no harm where it is in vain, and a server
+        // of the old transport may use any of the others.
+        let tries = (400..500).contains(&status) && self.options.old_transport;
+        if answered || !tries || self.peer.session_revision().is_some() {
+            let opening = OpeningFailure::Transport(failure);
+            return self.peer.handshake_refused(request, error, opening, now);
+        }
+        // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-010]
+        let exchange = Exchange::new(Purpose::Old, Shared::clone(&self.url));
+        if let Some(stream) = self.send(exchange, now) {
+            self.way = Way::Seeking(Seeking { message, error, failure, stream }.into());
+        }
+    }
+
+    pub(super) fn old_stream_answered(
+        &mut self,
+        id: ExchangeId,
+        head: &ResponseHeadIn<'_>,
+        now: Instant,
+    ) {
+        if matches!(head.status.0, 401 | 403) {
+            let failure = self.unauthorized(head);
+            return self.old_transport_failed(id, failure, now);
+        }
+        let events = head.content_type.map(Media::of) == Some(Media::EventStream);
+        if head.status.is_success() && events {
+            let decoder = self.decoder();
+            if let Some(exchange) = self.exchanges.get_mut(id) {
+                exchange.receiving = Receiving::Events(decoder);
+            }
+            return;
+        }
+        let failure = TransportFailure::of_status(head.status.0, None);
+        self.old_transport_failed(id, failure, now);
+    }
+
+    /// An event on the stream of the old transport, other than a message.
+    // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-002] [LSSE-003]
+    pub(super) fn old_event(&mut self, id: ExchangeId, event: &str, data: &[u8], now: Instant) {
+        if !matches!(self.way, Way::Seeking(_)) {
+            return;
+        }
+        let endpoint = core::str::from_utf8(data).ok().filter(|_| event == "endpoint");
+        let resolved = endpoint.and_then(|reference| self.url.resolve(reference).ok());
+        let Some(endpoint) = resolved else {
+            let what = "the first event of the stream is no `endpoint`";
+            return self.old_transport_failed(id, TransportFailure::InvalidResponse(what), now);
+        };
+        if !endpoint.same_origin(&self.url) {
+            let failure = TransportFailure::Redirected { target: endpoint.as_str().into() };
+            return self.old_transport_refused(id, failure, now);
+        }
+        let old = Way::Old(Shared::new(endpoint));
+        if let Way::Seeking(seeking) = core::mem::replace(&mut self.way, old) {
+            self.queue.push_first(seeking.message);
+        }
+    }
+
+    /// The server is not of the old transport either, so what it said at first stands.
+    pub(super) fn old_transport_failed(
+        &mut self,
+        id: ExchangeId,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        self.abort(id);
+        match core::mem::replace(&mut self.way, Way::Streamable) {
+            Way::Seeking(seeking) => {
+                let Some((request, _)) = seeking.message.request() else { return };
+                let unauthorized = matches!(failure, TransportFailure::Unauthorized { .. });
+                let failure = if unauthorized { failure } else { seeking.failure };
+                let opening = OpeningFailure::Transport(failure);
+                let error = seeking.error.filter(|_| !unauthorized);
+                self.peer.handshake_refused(request, error, opening, now);
+            }
+            way => {
+                self.way = way;
+                self.peer.close_because(CloseReason::Transport(failure));
+            }
+        }
+    }
+
+    /// The server is of the old transport, but does what the client does not put up with.
+    fn old_transport_refused(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
+        self.abort(id);
+        if let Way::Seeking(seeking) = core::mem::replace(&mut self.way, Way::Streamable)
+            && let Some((request, _)) = seeking.message.request()
+        {
+            self.peer.fail_call(request, Failure::Transport(failure), now);
+        }
+    }
+
+    /// The stream of the old transport is over, and with it the connection: nothing resumes it.
+    pub(super) fn old_stream_over(&mut self, id: ExchangeId, broken: bool, now: Instant) {
+        if matches!(self.way, Way::Seeking(_)) {
+            let failure = TransportFailure::StreamEnded;
+            return self.old_transport_failed(id, failure, now);
+        }
+        self.exchanges.remove(id);
+        let reason = if broken {
+            CloseReason::Transport(TransportFailure::Broken)
+        } else {
+            CloseReason::EndOfInput
+        };
+        self.peer.close_because(reason);
+    }
+
+    /// The GET of the old transport goes on as another exchange.
+    pub(super) fn old_stream_moved(&mut self, id: ExchangeId) {
+        if let Way::Seeking(seeking) = &mut self.way {
+            seeking.stream = id;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+use alloc::collections::VecDeque;
+
+use super::message::{Message, What};
+
+/// Messages that wait for their exchange, in two lines: what calls may wait for overtakes calls.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    control: VecDeque<Message>,
+    requests: VecDeque<Message>,
+    /// The length of the bodies in the line of control.
+    control_bytes: usize,
+}
+
+impl Queue {
+    pub(super) fn push_back(&mut self, message: Message) {
+        if message.is_control() {
+            self.control_bytes += message.body.len();
+            self.control.push_back(message);
+        } else if message.opens() {
+            self.requests.push_front(message);
+        } else {
+            self.requests.push_back(message);
+        }
+    }
+
+    /// Puts a request before all others.
+    pub(super) fn push_first(&mut self, message: Message) {
+        self.requests.push_front(message);
+    }
+
+    /// The first message of control that satisfies `wanted`.
+    pub(super) fn take_control(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
+        let at = self.control.iter().position(wanted)?;
+        let message = self.control.remove(at)?;
+        self.control_bytes -= message.body.len();
+        Some(message)
+    }
+
+    /// The next request, if it satisfies `wanted`.
+    pub(super) fn take_request(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
+        wanted(self.requests.front()?).then(|| self.requests.pop_front())?
+    }
+
+    /// Takes the request with this id away; whether it was there.
+    pub(super) fn withdraw(&mut self, id: i64) -> bool {
+        let of = |message: &Message| message.request().is_some_and(|(other, _)| other == id);
+        let Some(at) = self.requests.iter().position(of) else { return false };
+        self.requests.remove(at);
+        true
+    }
+
+    /// Drops what only a session that is gone could make sense of.
+    pub(super) fn drop_answers(&mut self) {
+        self.control.retain(|message| {
+            !matches!(message.what, What::Answer | What::Cancellation(_) | What::Initialized)
+        });
+        self.control_bytes = self.control.iter().map(|message| message.body.len()).sum();
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) const fn control_bytes(&self) -> usize {
+        self.control_bytes
+    }
+}

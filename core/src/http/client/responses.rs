@@ -1,0 +1,301 @@
+//! What the head of a response decides.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::Instant;
+use crate::http::media::Media;
+use crate::http::{ExchangeId, LOCATION_LENGTH_MAX};
+use crate::peer::{Failure, TransportFailure};
+use crate::shared::Shared;
+
+use super::exchanges::{Exchange, Purpose, Receiving, Refusal, Stream};
+use super::message::{Asks, Message, What};
+use super::session::SessionKey;
+use super::{Client, ExchangeFailure, ResponseHeadIn, Way};
+
+impl Client {
+    pub(super) fn receive_head(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+        let status = head.status.0;
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        if status < 200 || !matches!(exchange.receiving, Receiving::Head) {
+            return;
+        }
+        if (300..400).contains(&status) && status != 304 {
+            return self.redirected(id, head, now);
+        }
+        // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+        let placed = exchange.session.is_some();
+        match exchange.purpose {
+            Purpose::Post if status == 404 && placed => self.session_ended(id, now),
+            Purpose::Post if head.status.is_success() => self.post_accepted(id, head, now),
+            Purpose::Post => self.post_refused(id, head, now),
+            Purpose::Resume if status == 404 && placed => self.session_ended(id, now),
+            Purpose::Resume => self.resume_answered(id, head, now),
+            Purpose::Listen => self.listen_answered(id, head, now),
+            Purpose::Old => self.old_stream_answered(id, head, now),
+            // MCP 2025-11-25 basic/transports#session-management [SESS-011]: whatever it says.
+            Purpose::End => drop(self.detach(id, now)),
+        }
+    }
+
+    fn post_accepted(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+        let current = self.legacy.number;
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let Some(message) = &exchange.message else { return };
+        if exchange.session == Some(current) && !message.opens() {
+            self.legacy.renewals = 0;
+        }
+        let request = match &message.what {
+            What::Request(_, asks) => Some(*asks),
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-005]: whether it
+            // is 202 or another status of success.
+            What::Initialized => {
+                drop(self.detach(id, now));
+                return self.acknowledged(now);
+            }
+            _ => None,
+        };
+        let Some(asks) = request else { return drop(self.detach(id, now)) };
+        if matches!(self.way, Way::Old(_)) {
+            // The answer comes on the stream.
+            return drop(self.detach(id, now));
+        }
+        if asks == Asks::Initialize && !self.take_session_key(id, head, now) {
+            return;
+        }
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        if matches!(head.status.0, 202 | 204 | 205) {
+            return self.invalid_response(id, "a request was accepted without an answer", now);
+        }
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-003]
+        match head.content_type.map(Media::of) {
+            Some(Media::Json) => exchange.receiving = Receiving::Json(Vec::new()),
+            Some(Media::EventStream) => {
+                let before = exchange.message.as_mut().and_then(|m| m.attempts.take());
+                let reopened = before.is_some();
+                let attempts = before.unwrap_or_else(|| self.attempts());
+                let decoder = self.decoder();
+                let Some(exchange) = self.exchanges.get_mut(id) else { return };
+                let stream = Stream { reopened, ..Stream::new(attempts, now) };
+                exchange.stream = Some(stream.into());
+                exchange.receiving = Receiving::Events(decoder);
+            }
+            Some(Media::Other) => {
+                let what = "its content type is neither JSON nor an event stream";
+                self.invalid_response(id, what, now);
+            }
+            None => self.invalid_response(id, "it has no content type", now),
+        }
+    }
+
+    /// The session id in the response that carries the `InitializeResult`. `false`: it cannot be
+    /// one, and the opening has failed.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-001] [SESS-003]
+    fn take_session_key(
+        &mut self,
+        id: ExchangeId,
+        head: &ResponseHeadIn<'_>,
+        now: Instant,
+    ) -> bool {
+        let Some(text) = head.session_id else { return true };
+        self.legacy.key = SessionKey::parse(text.0, self.options.limits.session_id_length_max);
+        if self.legacy.key.is_none() {
+            self.invalid_response(id, "the session id is not visible ASCII, or too long", now);
+            return false;
+        }
+        true
+    }
+
+    /// The response to a request is none that the transport has.
+    pub(super) fn invalid_response(&mut self, id: ExchangeId, what: &'static str, now: Instant) {
+        let Some(exchange) = self.abort(id) else { return };
+        match exchange.message.as_ref().and_then(Message::request) {
+            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+            // [VER-025] [VER-027]: anything but a modern answer is that of a legacy server.
+            Some((request, Asks::Discover)) => self.peer.probe_unsupported(request, now),
+            Some((request, _)) => {
+                let failure = TransportFailure::InvalidResponse(what);
+                self.peer.fail_call(request, Failure::Transport(failure), now);
+            }
+            None => {}
+        }
+    }
+
+    fn post_refused(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+        let status = head.status.0;
+        if matches!(status, 401 | 403) {
+            let failure = self.unauthorized(head);
+            return self.post_failed(id, failure, now);
+        }
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            let retry_after = head.retry_after.and_then(seconds);
+            let refusal = Refusal { status, retry_after, body: Vec::new(), overlong: false };
+            exchange.receiving = Receiving::Refusal(refusal);
+        }
+    }
+
+    /// The POST of a message came to nothing, for a reason that says nothing of the server's era.
+    pub(super) fn post_failed(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
+        let Some(mut exchange) = self.detach(id, now) else { return };
+        let Some(message) = exchange.message.take() else { return };
+        self.message_failed(message, failure, now);
+    }
+
+    pub(super) fn message_failed(
+        &mut self,
+        message: Message,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        match message.request() {
+            // A listen stream that stood before is tried again.
+            Some((_, Asks::Listen)) if message.attempts.is_some() => {
+                self.listen_again_later(message, failure, now);
+            }
+            Some((request, _)) => {
+                self.peer.fail_call(request, Failure::Transport(failure), now);
+            }
+            None => {
+                self.undelivered(&message, failure);
+                if message.what == What::Initialized {
+                    self.acknowledged(now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn unauthorized(&self, head: &ResponseHeadIn<'_>) -> TransportFailure {
+        let limit = self.options.limits.challenge_length_max;
+        let challenge = head.challenge.filter(|value| value.len() <= limit);
+        let challenge = challenge.map(|value| String::from_utf8_lossy(value).into_owned());
+        TransportFailure::Unauthorized { status: head.status.0, challenge }
+    }
+
+    /// The server sends the client somewhere else. It goes there if it is the same server, so that
+    /// nothing gets into the hands of another one, and if method and body stay.
+    fn redirected(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        let target = head.location.unwrap_or_default();
+        let target = String::from_utf8_lossy(&target[..target.len().min(LOCATION_LENGTH_MAX)]);
+        let resolved = exchange.url.resolve(&target).ok();
+        let keeps = matches!(head.status.0, 307 | 308);
+        let followed = resolved.filter(|url| {
+            keeps
+                && head.location.is_some()
+                && url.same_origin(&exchange.url)
+                && exchange.redirects < self.options.limits.redirects_max
+        });
+        if let Some(url) = followed {
+            let Some(exchange) = self.detach(id, now) else { return };
+            let redirects = exchange.redirects + 1;
+            let exchange = Exchange {
+                url: Shared::new(url),
+                redirects,
+                message: exchange.message,
+                stream: exchange.stream,
+                ..Exchange::new(exchange.purpose, exchange.url)
+            };
+            let listening = exchange.purpose == Purpose::Listen;
+            let old = exchange.purpose == Purpose::Old;
+            let sent = self.send(exchange, now);
+            if let Some(sent) = sent.filter(|_| listening) {
+                self.listening_moved(sent);
+            }
+            if let Some(sent) = sent.filter(|_| old) {
+                self.old_stream_moved(sent);
+            }
+            return;
+        }
+        let failure = TransportFailure::Redirected { target: target.into_owned() };
+        self.exchange_came_to_nothing(id, failure, now);
+    }
+
+    /// An exchange came to nothing before its response said anything.
+    pub(super) fn exchange_came_to_nothing(
+        &mut self,
+        id: ExchangeId,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        match exchange.purpose {
+            Purpose::Post => self.post_failed(id, failure, now),
+            Purpose::Resume => {
+                let Some(exchange) = self.detach(id, now) else { return };
+                match failure {
+                    TransportFailure::NotSent | TransportFailure::Broken => {
+                        self.resume_later(exchange, None, now);
+                    }
+                    failure => self.stream_failed(exchange, failure, now),
+                }
+            }
+            Purpose::Listen => {
+                let Some(exchange) = self.detach(id, now) else { return };
+                match failure {
+                    TransportFailure::NotSent | TransportFailure::Broken => {
+                        self.listen_later(exchange.stream, None, now);
+                    }
+                    failure => self.listening_refused(exchange.stream, failure, now),
+                }
+            }
+            Purpose::Old => self.old_transport_failed(id, failure, now),
+            Purpose::End => drop(self.detach(id, now)),
+        }
+    }
+
+    pub(super) fn receive_failure(
+        &mut self,
+        id: ExchangeId,
+        failure: ExchangeFailure,
+        now: Instant,
+    ) {
+        let failure = match failure {
+            ExchangeFailure::NotSent => TransportFailure::NotSent,
+            ExchangeFailure::Broken => TransportFailure::Broken,
+        };
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        match exchange.receiving {
+            Receiving::Head => self.exchange_came_to_nothing(id, failure, now),
+            Receiving::Json(_) => self.post_failed(id, failure, now),
+            Receiving::Refusal(_) => self.refusal_complete(id, now),
+            Receiving::Events(_) => self.stream_over(id, true, now),
+            Receiving::Nothing => {}
+        }
+        // The driver has nothing more of it.
+        self.exchanges.remove(id);
+    }
+
+    pub(super) fn receive_end(&mut self, id: ExchangeId, now: Instant) {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        match exchange.receiving {
+            Receiving::Head => {
+                self.exchange_came_to_nothing(id, TransportFailure::Broken, now);
+            }
+            Receiving::Json(_) => self.body_complete(id, now),
+            Receiving::Refusal(_) => self.refusal_complete(id, now),
+            Receiving::Events(_) => self.stream_over(id, false, now),
+            Receiving::Nothing => {}
+        }
+        self.exchanges.remove(id);
+    }
+}
+
+/// Whether a status says that the server cannot now, rather than that it will not.
+pub(super) const fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..=599)
+}
+
+/// `Retry-After` in seconds; a date is passed over, as there is no calendar here.
+pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
+    let text = core::str::from_utf8(value).ok()?;
+    text.parse().ok().map(|seconds: u32| Duration::from_secs(seconds.into()))
+}
+
+impl TransportFailure {
+    /// The failure for a status that refuses, where the body says nothing.
+    pub(super) const fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
+        Self::Status { status, retry_after, error: None }
+    }
+}

@@ -1,0 +1,207 @@
+//! The session of a legacy server: its name, its end, the one that follows.
+
+use core::fmt;
+
+use bytestring::ByteString;
+
+use crate::http::ExchangeId;
+use crate::peer::{CloseReason, Failure, TransportFailure};
+use crate::{Era, Instant, Revision};
+
+use super::exchanges::{Exchange, Purpose, Receiving};
+use super::listening::Listening;
+use super::message::{Asks, Message, VERSION};
+use super::options::LostSession;
+use super::transmit::{Field, SESSION_ID};
+use super::{Client, Gate, Way};
+
+/// What is known of the session, over all that there were.
+#[derive(Debug, Default)]
+pub(super) struct LegacySession {
+    pub(super) key: Option<SessionKey>,
+    /// Counts the sessions.
+    pub(super) number: u32,
+    /// Sessions since one was of use.
+    pub(super) renewals: u32,
+}
+
+/// The name of a session, as the server gave it.
+///
+/// Whoever knows it can act in the session, so it is left out of debug output.
+#[derive(Clone)]
+pub(super) struct SessionKey(ByteString);
+
+impl SessionKey {
+    /// `None`: a server must not name a session so.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-003]
+    pub(super) fn parse(text: &[u8], length_max: usize) -> Option<Self> {
+        let visible = text.iter().all(|byte| (0x21..=0x7E).contains(byte));
+        if text.is_empty() || text.len() > length_max || !visible {
+            return None;
+        }
+        core::str::from_utf8(text).ok().map(|text| Self(text.into()))
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    // MCP 2025-11-25 basic/transports#session-management [SESS-005]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionKey(..)")
+    }
+}
+
+impl Client {
+    /// Adds the fields that place a request in its session; the number of the session, if it is
+    /// named.
+    pub(super) fn place_in_session(
+        &self,
+        message: Option<&Message>,
+        posts: bool,
+        fields: &mut alloc::vec::Vec<Field>,
+    ) -> Option<u32> {
+        let revision = self.peer.session_revision();
+        let modern = message.is_some_and(|message| message.revision.is_some())
+            || revision.is_some_and(|revision| revision.era() == Era::Modern);
+        // The stream of the handshake is resumed within the session that its head has named.
+        let shakes_hands = posts
+            && message.and_then(Message::request).is_some_and(|(_, asks)| asks == Asks::Initialize);
+        // MCP 2026-07-28 changelog#major-changes [SESS-016]
+        // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]: the URL alone says where a
+        // message belongs.
+        if modern || shakes_hands || !matches!(self.way, Way::Streamable) {
+            return None;
+        }
+        // MCP 2025-11-25 basic/transports#protocol-version-header [HDR-001] [HDR-002]
+        if let Some(revision) = revision.filter(|revision| *revision >= Revision::V2025_06_18) {
+            fields.push((VERSION.into(), ByteString::from_static(revision.as_str())));
+        }
+        // MCP 2025-11-25 basic/transports#session-management [SESS-004]
+        let key = self.legacy.key.as_ref()?;
+        fields.push((SESSION_ID.into(), key.0.clone()));
+        Some(self.legacy.number)
+    }
+
+    /// The server does not know the session any more that the exchange named, and so refused it.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+    pub(super) fn session_ended(&mut self, id: ExchangeId, now: Instant) {
+        let Some(exchange) = self.detach(id, now) else { return };
+        let current = exchange.session == Some(self.legacy.number) && self.legacy.key.is_some();
+        if current && !self.renew_session(now) {
+            return;
+        }
+        self.move_to_new_session(exchange, now);
+    }
+
+    /// Gives the session up and shakes hands for another one. `false`: that was tried often enough.
+    fn renew_session(&mut self, now: Instant) -> bool {
+        self.legacy.key = None;
+        if self.legacy.renewals >= self.options.limits.renewals_max {
+            self.peer.close_because(CloseReason::Transport(TransportFailure::SessionLost));
+            return false;
+        }
+        self.legacy.renewals += 1;
+        self.legacy.number += 1;
+        self.gate = Gate::Opening;
+        self.forget_listening();
+        // Answers and cancellations are of the session that is gone.
+        self.queue.drop_answers();
+        for pause in core::mem::take(&mut self.exchanges.pauses) {
+            if let Some(message) = pause.message {
+                self.lose(message, now);
+            }
+        }
+        // Exchanges whose head is awaited are let be: if they are refused too, they did not run.
+        let streams = self.exchanges.all(|exchange| {
+            matches!(exchange.receiving, Receiving::Events(_))
+                || (exchange.purpose == Purpose::Resume && exchange.message.is_some())
+        });
+        for id in streams {
+            if let Some(message) = self.abort(id).and_then(|exchange| exchange.message) {
+                self.lose(message, now);
+            }
+        }
+        self.peer.reopen(now);
+        true
+    }
+
+    /// What the server refused because of the session is sent in the next one: it never ran.
+    fn move_to_new_session(&mut self, exchange: Exchange, now: Instant) {
+        let Some(mut message) = exchange.message else { return };
+        if exchange.purpose != Purpose::Post {
+            return self.lose(message, now);
+        }
+        match message.request() {
+            Some((id, _)) if self.peer.is_pending(id) => {
+                if message.resends >= self.options.limits.resends_max {
+                    let failure = Failure::Transport(TransportFailure::SessionLost);
+                    return self.peer.fail_call(id, failure, now);
+                }
+                message.resends += 1;
+                self.queue.push_first(message);
+            }
+            Some(_) => {}
+            None => self.undelivered(&message, TransportFailure::SessionLost),
+        }
+    }
+
+    /// A request was under way in the session that is gone; whether it ran is unknown.
+    pub(super) fn lose(&mut self, mut message: Message, now: Instant) {
+        let Some((id, _)) = message.request().filter(|(id, _)| self.peer.is_pending(*id)) else {
+            return;
+        };
+        // What the machine asks on its own account may run twice.
+        let repeats = self.options.lost_session == LostSession::RepeatCalls
+            || !self.peer.is_of_application(id);
+        if repeats && message.resends < self.options.limits.resends_max {
+            message.resends += 1;
+            self.queue.push_back(message);
+        } else {
+            let failure = Failure::Transport(TransportFailure::SessionLost);
+            self.peer.fail_call(id, failure, now);
+        }
+    }
+
+    /// The connection is open at `revision`, for the first time or in a new session.
+    pub(super) fn session_opened(&mut self, revision: Revision) {
+        self.gate = match revision.era() {
+            Era::Modern => Gate::Open,
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: exchanges overtake each
+            // other, so what comes after the notification waits until the server has it.
+            Era::Legacy => Gate::Acknowledging,
+        };
+    }
+
+    /// The server has `notifications/initialized`, or will never have it.
+    pub(super) fn acknowledged(&mut self, now: Instant) {
+        if self.gate != Gate::Acknowledging {
+            return;
+        }
+        self.gate = Gate::Open;
+        let revision = self.peer.session_revision();
+        let listens = revision.is_some_and(|revision| revision >= Revision::V2025_03_26)
+            && matches!(self.way, Way::Streamable)
+            && self.options.listen
+            && self.listening != Listening::NotOffered;
+        if listens {
+            self.listen(now);
+            self.gate = Gate::Listening(now + self.options.limits.listening_wait);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    #[test]
+    fn a_session_key_is_visible_ascii_and_stays_out_of_debug_output() {
+        // Rule: [SESS-003] [SESS-005].
+        let key = SessionKey::parse(b"!secret~", 8).unwrap();
+        assert_eq!(&*key.0, "!secret~");
+        assert!(!format!("{key:?}").contains("secret"));
+        for text in [&b""[..], b"a b", b"a\tb", b"a\x7f", b"\xc3\xa9", b"a\r\nb", b"too long!"] {
+            assert!(SessionKey::parse(text, 8).is_none(), "{}", text.escape_ascii());
+        }
+    }
+}

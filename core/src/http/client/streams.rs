@@ -1,0 +1,306 @@
+//! Streams of events: what comes on them, where they end, and how those of calls go on.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::time::Duration;
+
+use crate::framing::{FrameError, SseDecoder, SseError, SseEvent};
+use crate::http::ExchangeId;
+use crate::http::media::Media;
+use crate::peer::{Failure, TransportFailure};
+use crate::shared::Shared;
+use crate::{Era, Instant, Revision};
+
+use super::exchanges::{Exchange, Pause, Purpose, Receiving, Stream};
+use super::message::{Asks, Message};
+use super::responses::{is_passing, seconds};
+use super::{Client, ResponseHeadIn};
+
+impl Client {
+    pub(super) fn receive_events(&mut self, id: ExchangeId, bytes: &[u8], now: Instant) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let taken = core::mem::replace(&mut exchange.receiving, Receiving::Nothing);
+        let Receiving::Events(mut decoder) = taken else { return };
+        let mut rest = bytes;
+        loop {
+            let length = decoder.feed(rest);
+            rest = &rest[length..];
+            while let Some(next) = decoder.next_event() {
+                match next {
+                    Ok(event) => self.receive_event(id, &event, now),
+                    Err(error) => self.event_unreadable(id, error, now),
+                }
+                if self.peer.is_closed() || !self.is_streaming(id) {
+                    return;
+                }
+            }
+            if rest.is_empty() || length == 0 {
+                break;
+            }
+        }
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        exchange.receiving = Receiving::Events(decoder);
+    }
+
+    /// Whether the exchange still has a stream to be read.
+    fn is_streaming(&self, id: ExchangeId) -> bool {
+        self.exchanges
+            .get(id)
+            .is_some_and(|exchange| exchange.stream.is_some() || exchange.purpose == Purpose::Old)
+    }
+
+    fn receive_event(&mut self, id: ExchangeId, event: &SseEvent<'_>, now: Instant) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        if let Some(stream) = &mut exchange.stream {
+            stream.heard = true;
+            stream.attempts.reset();
+            // Some servers replay the event itself that the client had last. It is the first one,
+            // and the only one with that id.
+            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]: what comes
+            // after that id.
+            if event.id.is_some() && core::mem::take(&mut stream.resumed) {
+                let had = stream.last_id.as_deref();
+                if event.id == had {
+                    return;
+                }
+            }
+        }
+        if exchange.purpose == Purpose::Old && event.event != "message" {
+            return self.old_event(id, event.event, event.data, now);
+        }
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005] [SSE-010]
+        // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
+        if event.data.is_empty() || event.event != "message" {
+            return;
+        }
+        if exchange.purpose == Purpose::Old && matches!(self.way, super::Way::Seeking(_)) {
+            return self.old_event(id, event.event, event.data, now);
+        }
+        self.deliver(id, event.data, now);
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-004]: the server ends
+        // the stream after the response.
+        let request = self.exchanges.get(id).and_then(Exchange::request_id);
+        if request.is_some_and(|request| !self.peer.is_pending(request)) {
+            self.let_linger(id, now);
+        }
+    }
+
+    /// An event that cannot be read may have been the answer.
+    fn event_unreadable(&mut self, id: ExchangeId, error: SseError, now: Instant) {
+        let limit = match error {
+            SseError::TooLong { limit } => limit,
+            _ => crate::framing::SSE_FIELD_LENGTH_MAX,
+        };
+        let _reported = self.peer.handle_frame_error(FrameError::TooLong { limit }).map(|event| {
+            if let Some(event) = event {
+                self.tell(event);
+            }
+        });
+        let of_call = self.exchanges.get(id).is_some_and(|exchange| exchange.message.is_some());
+        if of_call {
+            self.too_long(id, limit, now);
+        }
+    }
+
+    /// A stream is over, at its end or before.
+    pub(super) fn stream_over(&mut self, id: ExchangeId, broken: bool, now: Instant) {
+        if self.exchanges.get(id).is_some_and(|exchange| exchange.purpose == Purpose::Old) {
+            return self.old_stream_over(id, broken, now);
+        }
+        let Some(mut exchange) = self.exchanges.remove(id) else { return };
+        let Receiving::Events(decoder) = &exchange.receiving else { return };
+        if let Some(stream) = &mut exchange.stream {
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]
+            stream.retry = decoder.retry().or(stream.retry);
+            if let Some(id) = decoder.last_event_id() {
+                stream.last_id = Some(id).filter(|id| goes_into_a_field(id)).map(String::from);
+            }
+        }
+        match exchange.purpose {
+            Purpose::Listen => self.listening_over(exchange.stream, broken, now),
+            _ => self.call_stream_over(exchange, broken, now),
+        }
+    }
+
+    fn call_stream_over(&mut self, mut exchange: Exchange, broken: bool, now: Instant) {
+        let Some(message) = &exchange.message else { return };
+        let Some((request, asks)) = message.request() else { return };
+        if !self.peer.is_pending(request) {
+            return;
+        }
+        let failure = if broken { TransportFailure::Broken } else { TransportFailure::StreamEnded };
+        if message.revision.is_some() {
+            // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008]
+            // [HCLI-012]: nothing resumes a modern stream.
+            let Exchange { message: Some(mut message), stream: Some(stream), .. } = exchange else {
+                return;
+            };
+            if asks == Asks::Listen && (stream.heard || stream.reopened) {
+                message.attempts = Some(stream.attempts);
+            }
+            return self.message_failed(message, failure, now);
+        }
+        let named = exchange.session.is_some_and(|number| number != self.legacy.number);
+        if named {
+            let Some(message) = exchange.message else { return };
+            return self.lose(message, now);
+        }
+        let Some(stream) = &mut exchange.stream else { return };
+        if !self.resumes() || stream.last_id.is_none() {
+            return self.peer.fail_call(request, Failure::Transport(failure), now);
+        }
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-009]: the
+        // server is there and wants to be asked again; how long is up to the call's deadline.
+        if !broken {
+            stream.attempts.reset();
+        }
+        self.resume_later(exchange, None, now);
+    }
+
+    /// Whether the revision of the session has streams that can be resumed; before there is one it
+    /// may.
+    fn resumes(&self) -> bool {
+        self.peer.session_revision().is_none_or(|revision| {
+            revision.era() == Era::Legacy && revision >= Revision::V2025_03_26
+        })
+    }
+
+    /// Resumes the stream of a call after a while, if that was not tried often enough.
+    pub(super) fn resume_later(
+        &mut self,
+        exchange: Exchange,
+        retry_after: Option<Duration>,
+        now: Instant,
+    ) {
+        let Exchange { message: Some(message), stream: Some(mut stream), .. } = exchange else {
+            return;
+        };
+        if message.request().is_none_or(|(id, _)| !self.peer.is_pending(id)) {
+            return;
+        }
+        match self.pause_before(&mut stream, retry_after, now) {
+            Some(due) => {
+                self.exchanges.pauses.push(Pause { due, message: Some(message), stream });
+            }
+            None => {
+                let attempts = self.options.backoff.attempts_max;
+                let failure = TransportFailure::StreamLost { attempts };
+                self.message_failed(message, failure, now);
+            }
+        }
+    }
+
+    pub(super) fn pause_before(
+        &self,
+        stream: &mut Stream,
+        retry_after: Option<Duration>,
+        now: Instant,
+    ) -> Option<Instant> {
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-008]
+        let delay = stream.attempts.next_delay(stream.retry.max(retry_after))?;
+        Some(now + delay.max(self.options.limits.reconnect_pause_min))
+    }
+
+    /// Does what waits for its time with the streams.
+    pub(super) fn resume_due(&mut self, now: Instant) {
+        while let Some(at) = self.exchanges.pauses.iter().position(|pause| pause.due <= now) {
+            let Pause { message, stream, .. } = self.exchanges.pauses.remove(at);
+            let Some(mut message) = message else {
+                self.listen_with(stream, now);
+                continue;
+            };
+            let Some((request, _)) = message.request() else { continue };
+            if message.revision.is_some() {
+                if self.peer.listen_again(request, now) {
+                    message = Message::read(self.peer.take_post());
+                    message.attempts = Some(stream.attempts);
+                    self.queue.push_back(message);
+                }
+                continue;
+            }
+            let url = Shared::clone(&self.url);
+            let new = Exchange::new(Purpose::Resume, url);
+            self.send(Exchange { message: Some(message), stream: Some(stream), ..new }, now);
+        }
+    }
+
+    /// The server answered to the resumption of a call's stream.
+    pub(super) fn resume_answered(
+        &mut self,
+        id: ExchangeId,
+        head: &ResponseHeadIn<'_>,
+        now: Instant,
+    ) {
+        let status = head.status.0;
+        let events = head.content_type.map(Media::of) == Some(Media::EventStream);
+        if head.status.is_success() && events {
+            return self.stream_resumed(id, now);
+        }
+        let Some(exchange) = self.detach(id, now) else { return };
+        if is_passing(status) {
+            return self.resume_later(exchange, head.retry_after.and_then(seconds), now);
+        }
+        let failure = match status {
+            401 | 403 => self.unauthorized(head),
+            _ => TransportFailure::NotResumed { status },
+        };
+        self.stream_failed(exchange, failure, now);
+    }
+
+    pub(super) fn stream_resumed(&mut self, id: ExchangeId, now: Instant) {
+        let decoder = self.decoder();
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        exchange.receiving = Receiving::Events(decoder);
+        if let Some(stream) = &mut exchange.stream {
+            stream.resumed = stream.last_id.is_some();
+            (stream.heard, stream.since) = (false, now);
+        }
+    }
+
+    pub(super) fn stream_failed(
+        &mut self,
+        exchange: Exchange,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        if let Some(message) = exchange.message {
+            self.message_failed(message, failure, now);
+        }
+    }
+
+    /// A listen stream of a modern server is opened again after a while.
+    pub(super) fn listen_again_later(
+        &mut self,
+        mut message: Message,
+        failure: TransportFailure,
+        now: Instant,
+    ) {
+        let Some((request, _)) = message.request() else { return };
+        let Some(attempts) = message.attempts.take() else { return };
+        // A server that refuses for good is not asked again.
+        let passing = match &failure {
+            TransportFailure::Status { status, .. } => is_passing(*status),
+            TransportFailure::NotSent
+            | TransportFailure::Broken
+            | TransportFailure::StreamEnded => true,
+            _ => false,
+        };
+        if !passing || !self.peer.is_pending(request) {
+            return self.peer.fail_call(request, Failure::Transport(failure), now);
+        }
+        let stream = Box::new(Stream::new(attempts, now));
+        let exchange = Exchange::new(Purpose::Post, Shared::clone(&self.url));
+        let exchange = Exchange { message: Some(message), stream: Some(stream), ..exchange };
+        self.resume_later(exchange, None, now);
+    }
+
+    pub(super) fn decoder(&self) -> Box<SseDecoder<'static>> {
+        Box::new(SseDecoder::growing(self.options.limits.event_bytes_max))
+    }
+}
+
+/// Whether an event id can stand in a header as it is; one that cannot resumes nothing.
+fn goes_into_a_field(id: &str) -> bool {
+    let printable = id.bytes().all(|byte| byte >= b' ' && byte != 0x7F);
+    !id.is_empty() && printable && id.trim_matches(' ') == id
+}

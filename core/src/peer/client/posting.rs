@@ -1,0 +1,233 @@
+//! The client's side of a binding that gives each message a way of its own.
+
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
+use crate::peer::calls::Purpose;
+use crate::peer::connection::Flow;
+use crate::peer::event::{Cancelled, InputHandle, RequestHandle, Subject, Violation};
+use crate::peer::event::{CloseReason, Event, Failure, InputSource, MethodName, OpeningFailure};
+use crate::peer::outbox::{Outbox, Post};
+use crate::peer::outgoing::{CallOptions, MetaParts};
+use crate::protocol::{Capabilities, Capability, Method};
+use crate::{Instant, Revision};
+
+use super::{Client, ClientOptions};
+
+impl Client {
+    /// A client whose messages are taken one by one.
+    pub(crate) fn of_posts(options: ClientOptions, seed: u64, now: Instant) -> Self {
+        Self::with_outbox(options, Outbox::of_posts(), seed, now)
+    }
+
+    pub(crate) const fn parse_limits(&self) -> ParseLimits {
+        self.connection.parse_limits()
+    }
+
+    /// See [`Limits::transmit_bytes_max`](crate::peer::Limits::transmit_bytes_max).
+    pub(crate) const fn transmit_bytes_max(&self) -> usize {
+        self.connection.limits.transmit_bytes_max
+    }
+
+    /// Takes a frame that was parsed within [`parse_limits`](Self::parse_limits).
+    pub(crate) fn handle_parsed<'f>(
+        &mut self,
+        frame: Result<Frame<'f>, Malformed>,
+        now: Instant,
+    ) -> Flow<'f> {
+        self.connection.check_open()?;
+        let flow = match frame {
+            Ok(Frame::Single(message)) => self.receive(message, now),
+            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
+            Err(malformed) => self.receive_malformed(&malformed, now),
+        };
+        if flow.is_err() {
+            self.settle_end();
+        }
+        flow
+    }
+
+    /// The next message of this side and its channel, until it is taken.
+    pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {
+        self.connection.outbox.next_post()
+    }
+
+    pub(crate) fn skip_post(&mut self) {
+        self.connection.outbox.skip_post();
+    }
+
+    pub(crate) fn take_post(&mut self) -> Vec<u8> {
+        self.connection.outbox.take_post()
+    }
+
+    /// Tells the application something that only the binding knows.
+    pub(crate) fn report(&mut self, event: Event<'static>) {
+        self.connection.events.push_back(event);
+    }
+
+    /// The server said something where it does not belong.
+    pub(crate) fn report_out_of_place(&mut self, what: &'static str) {
+        let reaction = self.connection.policy.forbidden;
+        match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
+            Ok(event) => self.connection.events.extend(event),
+            Err(_) => self.settle_end(),
+        }
+    }
+
+    pub(crate) fn session_revision(&self) -> Option<Revision> {
+        self.session.as_ref().map(super::Session::revision)
+    }
+
+    /// Whether the request with this id still waits for its answer.
+    pub(crate) fn is_pending(&self, id: i64) -> bool {
+        self.connection.calls.by_id(id).is_some()
+    }
+
+    /// Whether the pending request with this id is the application's, so that it alone knows
+    /// whether it may run twice.
+    pub(crate) fn is_of_application(&self, id: i64) -> bool {
+        let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
+        call.is_some_and(|call| call.purpose == Purpose::Application)
+    }
+
+    /// Ends the pending request with this id for a reason that only the binding knows. Nothing is
+    /// said to the server.
+    pub(crate) fn fail_call(&mut self, id: i64, failure: Failure<'static>, now: Instant) {
+        let Some(key) = self.connection.calls.by_id(id) else { return };
+        let Some(call) = self.connection.calls.remove(key) else { return };
+        // Should the answer come all the same, on the way of another request, it is late.
+        self.connection.calls.bury(call.id, &self.connection.limits, now);
+        match call.purpose {
+            Purpose::Opening => self.fail_opening(match failure {
+                Failure::Transport(failure) => OpeningFailure::Transport(failure),
+                Failure::InvalidAnswer(why) => OpeningFailure::InvalidAnswer(why),
+                Failure::Refused(error) => OpeningFailure::Refused(error),
+                _ => OpeningFailure::TimedOut,
+            }),
+            Purpose::KeepAlive => {
+                self.connection.keep_alive_expired(&call, now);
+                if self.connection.closed.is_some() {
+                    self.settle_end();
+                }
+            }
+            Purpose::SubscribeResource { subscription, index } => {
+                self.resource_subscribed(subscription, index, false);
+            }
+            Purpose::Application | Purpose::Listen => self.connection.end_call(key, failure),
+            Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting => {}
+        }
+    }
+
+    /// Ends the connection.
+    pub(crate) fn close_because(&mut self, reason: CloseReason) {
+        self.end(reason);
+    }
+
+    /// The server's response to the probe is none of a modern server.
+    pub(crate) fn probe_unsupported(&mut self, id: i64, now: Instant) {
+        if self.take_opening(id, now) {
+            self.fall_back(now);
+        }
+    }
+
+    /// The server is a modern one, but does not say which revisions it speaks and what it has.
+    ///
+    /// It is taken at this client's latest modern revision, and nothing is held back for want of a
+    /// capability: what it lacks it refuses by itself.
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014] [VER-028]: a client is
+    // free to call any method without `server/discover`.
+    pub(crate) fn assume_modern(&mut self, id: i64, now: Instant) {
+        if !self.take_opening(id, now) {
+            return;
+        }
+        let all = Capability::ALL.into_iter();
+        let server = all.fold(Capabilities::NONE, |set, capability| set.with(capability, true));
+        if let Some(event) = self.open_unasked(server, now) {
+            self.connection.events.push_back(event);
+        }
+    }
+
+    /// The handshake was refused, with an error or with `failure`, and no other way is left.
+    pub(crate) fn handshake_refused(
+        &mut self,
+        id: i64,
+        error: Option<ErrorObject<'static>>,
+        failure: OpeningFailure,
+        now: Instant,
+    ) {
+        if !self.take_opening(id, now) {
+            return;
+        }
+        match error {
+            Some(error) => {
+                let outcome = Err(error);
+                if let Ok(Some(event)) = self.opening_answered(outcome, now) {
+                    self.connection.events.push_back(event);
+                }
+            }
+            None => self.handshake_failed(failure, now),
+        }
+    }
+
+    /// The session is gone on the server's side: shakes hands again. Calls may be made meanwhile;
+    /// the binding holds them back.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+    pub(crate) fn reopen(&mut self, now: Instant) {
+        // What the server asked in the session that is gone wants no answer any more.
+        while let Some(key) = self.connection.requests.find_from(0, |_| true) {
+            let Some(request) = self.connection.requests.remove(key) else { break };
+            let asks_host = matches!(
+                request.method,
+                Some(Method::SamplingCreateMessage | Method::ElicitationCreate | Method::RootsList)
+            );
+            let subject = if asks_host {
+                Subject::Input(InputHandle(InputSource::Request(key)))
+            } else {
+                Subject::Request(RequestHandle::of(key))
+            };
+            let event = Event::Cancelled(Cancelled { subject, reason: None });
+            self.connection.events.push_back(event);
+        }
+        self.initialize_again(now);
+    }
+
+    /// Sends the request of a listen stream again, with a new id, if there is still such a stream.
+    // MCP 2026-07-28 changelog#major-changes [HCLI-012]
+    pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
+        let Some(key) = self.connection.calls.by_id(id) else { return false };
+        let parts = MetaParts { fixed: &self.request_meta, ..MetaParts::default() };
+        let nothing_more = |out: &mut Vec<u8>| {
+            out.push(b'{');
+            Ok(())
+        };
+        let listens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Listen);
+        listens && self.connection.repeat_call(key, parts, nothing_more, now).is_ok()
+    }
+
+    /// Asks for a page of the tools, for the binding's own use. Whether that was possible.
+    // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
+    pub(crate) fn refresh_tools(&mut self, cursor: Option<&str>, now: Instant) -> bool {
+        let params = |out: &mut Vec<u8>| {
+            out.push(b'{');
+            if let Some(cursor) = cursor {
+                out.extend_from_slice(br#""cursor":"#);
+                write_string(out, cursor);
+            }
+            out.push(b'}');
+            Ok(())
+        };
+        let method = MethodName::Known(Method::ToolsList);
+        self.start(&method, Purpose::Chore, &params, &CallOptions::default(), now).is_ok()
+    }
+
+    /// Takes the opening request out of the table; whether it was there.
+    fn take_opening(&mut self, id: i64, now: Instant) -> bool {
+        let Some(key) = self.connection.calls.by_id(id) else { return false };
+        let opens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Opening);
+        if opens {
+            self.connection.calls.remove(key);
+            self.connection.calls.bury(id, &self.connection.limits, now);
+        }
+        opens
+    }
+}

@@ -1,0 +1,170 @@
+//! A client that uses everything a server offers, for whoever tests a server over HTTP: the client
+//! under test of the official conformance suite.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_sansio::handler::{Client, ClientError};
+use mcp_sansio::http::{ClientOptions, Location};
+use mcp_sansio::{Revision, Revisions};
+use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_examples::canned::{self, Seen};
+use mcp_sansio_tokio::{Connector, connect_with};
+use serde_json::{Value, json};
+
+const USAGE: &str = "\
+everything-client URL
+
+Lists and uses everything that the server at URL offers, and exits with 0 if all went well. The
+official conformance suite says by its environment what else to do: MCP_CONFORMANCE_SCENARIO,
+MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT.
+";
+
+/// How long all of it may take. The suite gives up after 30 s.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a program says when it fails.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// What the environment asks for.
+#[derive(Debug)]
+struct Task {
+    scenario: String,
+    revisions: Revisions,
+    context: Value,
+}
+
+fn parse(mut arguments: Arguments) -> Result<String, Stop> {
+    let mut url = None;
+    while let Some(argument) = arguments.shift()? {
+        match argument {
+            Argument::Word(word) if url.is_none() => url = Some(word),
+            Argument::Word(word) => return Err(Stop::Wrong(format!("what is `{word}` for?"))),
+            Argument::Flag(flag) => return Err(Stop::unknown(&flag)),
+            Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+        }
+    }
+    url.ok_or_else(|| Stop::wrong("say which server: its URL"))
+}
+
+fn task() -> Outcome<Task> {
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let revisions = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_str() {
+        "" => Revisions::ALL,
+        named => Revisions::only(Revision::parse(named).ok_or("there is no such revision")?),
+    };
+    let context = match variable("MCP_CONFORMANCE_CONTEXT").as_str() {
+        "" => Value::Null,
+        text => serde_json::from_str(text)?,
+    };
+    Ok(Task { scenario: variable("MCP_CONFORMANCE_SCENARIO"), revisions, context })
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let url = match Arguments::of_process().and_then(parse) {
+        Ok(url) => url,
+        Err(stop) => return stop.report("everything-client", USAGE),
+    };
+    let outcome = tokio::time::timeout(PATIENCE, run(&url)).await;
+    let outcome = outcome.unwrap_or_else(|_| Err("it takes too long".into()));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(std::io::stderr(), "everything-client: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(url: &str) -> Outcome {
+    let task = task()?;
+    let seen = Arc::new(Seen::default());
+    let host = canned::host("everything-client", &seen).revisions(task.revisions);
+    // The stream for what comes unasked would be in the way where reconnections are timed.
+    let listens = task.scenario != "sse-retry";
+    let options = ClientOptions::new(Location::parse(url)?).listen(listens);
+    let client = connect_with(options, &Connector::new()?, &host).await?;
+    let outcome = play(&client, &task).await;
+    client.close().await;
+    outcome
+}
+
+/// Does what the scenario wants, which in most cases is what one does with a server anyway.
+async fn play(client: &Client, task: &Task) -> Outcome {
+    match task.scenario.as_str() {
+        "elicitation-sep1034-client-defaults" => {
+            // The questions come on the stream for what comes unasked, which the server may take a
+            // moment to open.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            use_tools(client, task).await
+        }
+        "http-custom-headers" => {
+            client.all_tools().await?;
+            for call in task.context["toolCalls"].as_array().into_iter().flatten() {
+                let name = call["name"].as_str().ok_or("a call without a name")?;
+                client.call_tool(name, &call["arguments"]).await?;
+            }
+            Ok(())
+        }
+        "http-invalid-tool-headers" => {
+            client.all_tools().await?;
+            client.call_tool("valid_tool", &json!({ "region": "us-west1" })).await?;
+            Ok(())
+        }
+        "json-schema-2020-12-preservation" => {
+            let tools = client.all_tools().await?;
+            let tool = tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool");
+            let schema = &tool.ok_or("the tool is missing")?.input_schema;
+            let schema: Value = serde_json::from_str(schema.as_str())?;
+            client.call_tool("json_schema_echo", &json!({ "schema": schema })).await?;
+            Ok(())
+        }
+        "initialize" | "json-schema-ref-no-deref" => {
+            client.all_tools().await?;
+            Ok(())
+        }
+        "http-standard-headers" | "" => {
+            use_tools(client, task).await?;
+            use_resources(client).await?;
+            use_prompts(client).await
+        }
+        _ => use_tools(client, task).await,
+    }
+}
+
+/// Calls every tool with arguments that fit its schema.
+async fn use_tools(client: &Client, _task: &Task) -> Outcome {
+    for tool in client.all_tools().await? {
+        let schema = serde_json::from_str(tool.input_schema.as_str())?;
+        client.call_tool(&tool.name, &canned::arguments(&schema)).await?;
+    }
+    Ok(())
+}
+
+async fn use_resources(client: &Client) -> Outcome {
+    for resource in offered(client.all_resources().await)? {
+        client.read_resource(&resource.uri).await?;
+    }
+    Ok(())
+}
+
+async fn use_prompts(client: &Client) -> Outcome {
+    for prompt in offered(client.all_prompts().await)? {
+        let arguments = prompt.arguments.iter().flatten();
+        let arguments = arguments.map(|argument| (argument.name.clone(), "made up".into()));
+        client.get_prompt(&prompt.name, arguments.collect::<Vec<_>>()).await?;
+    }
+    Ok(())
+}
+
+/// A list, which is empty where the server has none of the kind.
+fn offered<T>(listed: Result<Vec<T>, ClientError>) -> Result<Vec<T>, ClientError> {
+    match listed {
+        Err(ClientError::NotSent(_)) => Ok(Vec::new()),
+        other => other,
+    }
+}
