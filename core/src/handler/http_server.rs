@@ -1,24 +1,17 @@
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use alloc::sync::Arc;
-use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll, Waker};
-
-use spin::Mutex;
+use core::task::Context;
 
 use crate::Instant;
-use crate::catalog::{Catalog, CatalogError};
+use crate::catalog::CatalogError;
 use crate::http::server::{Admission, Transmit, UnservableTool};
 use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
-use super::context::{Command, Outlet, Received};
-use super::dispatch::{Dispatch, keep};
-use super::kind::{Kind, Shared, Step};
+use super::context::{Command, Outlet};
+use super::http_work::{Attended, Finished, Running, Work};
+use super::kind::{Kind, Shared};
 use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
@@ -46,21 +39,6 @@ pub struct HttpServer<K: Kind = Shared> {
     pub(super) wishes: BTreeSet<RequestHandle>,
 }
 
-/// A handler that goes on.
-#[derive(Debug)]
-pub(super) struct Attended {
-    ticket: Arc<Ticket>,
-    /// What a task is made of; only where there are tasks.
-    pub(super) request: Option<Request<'static>>,
-}
-
-impl Attended {
-    /// Tells the handler that nobody waits for it any more.
-    pub(super) fn give_up(&self) {
-        self.ticket.cancel();
-    }
-}
-
 /// What an event asks for.
 enum Dispatched<'f, K: Kind> {
     /// A handler has to work on a request.
@@ -78,64 +56,6 @@ pub enum HttpServerError {
     /// A tool has annotations that clients would have to refuse.
     #[error(transparent)]
     Tool(#[from] UnservableTool),
-}
-
-/// A request and the handler that it goes to: to be run outside of any lock.
-#[derive(Debug)]
-pub struct Work<'f, K: Kind = Shared> {
-    request: Request<'f>,
-    handlers: Arc<Handlers<K>>,
-    catalog: Arc<Catalog>,
-    outlet: Outlet,
-    principal: Option<Principal>,
-    tasks: bool,
-}
-
-/// What running a [`Work`] comes to.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "moved once, to where it is written")]
-pub enum Ran<'f, K: Kind = Shared> {
-    /// The answer, for [`HttpServer::finish`].
-    Done(Finished<'f>),
-    /// The handler goes on: give it to [`HttpServer::attend`], then poll it.
-    Running(Running<K>),
-}
-
-/// What a handler came to.
-#[derive(Debug)]
-pub struct Finished<'f> {
-    request: Request<'f>,
-    outcome: Outcome,
-}
-
-/// A handler that goes on. It is done with `None` when nobody waits for it any more.
-///
-/// To drop it is to give up without an answer; the request then waits until its client gives up.
-pub struct Running<K: Kind = Shared> {
-    /// `None` once it is done.
-    task: Option<K::Task>,
-    request: Option<Request<'static>>,
-    tool: Option<String>,
-    handlers: Arc<Handlers<K>>,
-    catalog: Arc<Catalog>,
-    ticket: Arc<Ticket>,
-}
-
-/// Tells a handler that nobody waits for it any more.
-#[derive(Debug, Default)]
-struct Ticket {
-    cancelled: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Ticket {
-    fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-        let waker = self.waker.lock().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
 }
 
 impl<K: Kind> HttpServer<K> {
@@ -448,92 +368,3 @@ impl<K: Kind> Drop for Observed<'_, K> {
 
 /// What a client is told of a handler that panicked: nothing of what is inside.
 const HANDLER_FAILED: &str = "the handler did not finish";
-
-impl<'f, K: Kind> Work<'f, K> {
-    /// The request, to name it to [`HttpServer::fail`].
-    #[must_use]
-    pub const fn handle(&self) -> RequestHandle {
-        self.request.handle
-    }
-
-    /// Calls the handler. A plain one does its work in here.
-    #[must_use]
-    pub fn run(self) -> Ran<'f, K> {
-        let Self { request, handlers, catalog, outlet, principal, tasks } = self;
-        let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
-        let (function, variables) = match dispatch.find(&request) {
-            Ok(found) => found,
-            Err(outcome) => return Ran::Done(Finished { request, outcome: *outcome }),
-        };
-        let tool = dispatch.described_tool(&request);
-        let received = Received {
-            outlet: Some(&outlet),
-            variables,
-            spawner: handlers.spawner.as_ref(),
-            principal: principal.as_ref(),
-            tasks,
-            ..Received::new(&request)
-        };
-        match function(received) {
-            Step::Done(outcome) => {
-                let outcome = checked(&handlers, &catalog, tool.as_deref(), outcome);
-                Ran::Done(Finished { request, outcome })
-            }
-            Step::Running(task) => Ran::Running(Running {
-                task: Some(task),
-                request: Some(keep(request, tasks)),
-                tool,
-                handlers,
-                catalog,
-                ticket: Arc::default(),
-            }),
-        }
-    }
-}
-
-impl<K: Kind> fmt::Debug for Running<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("request", &self.request).finish_non_exhaustive()
-    }
-}
-
-impl<K: Kind> Future for Running<K> {
-    type Output = Option<Finished<'static>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let running = &mut *self;
-        let Some(task) = &mut running.task else { return Poll::Ready(None) };
-        {
-            let mut waker = running.ticket.waker.lock();
-            if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-                *waker = Some(cx.waker().clone());
-            }
-        }
-        // After the waker is there: whoever cancels from here on wakes it.
-        if running.ticket.cancelled.load(Ordering::Acquire) {
-            running.task = None;
-            return Poll::Ready(None);
-        }
-        match Pin::new(task).poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(outcome) => {
-                running.task = None;
-                let Running { handlers, catalog, tool, .. } = &*running;
-                let outcome = checked(handlers, catalog, tool.as_deref(), outcome);
-                Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
-            }
-        }
-    }
-}
-
-fn checked<K: Kind>(
-    handlers: &Handlers<K>,
-    catalog: &Catalog,
-    tool: Option<&str>,
-    outcome: Outcome,
-) -> Outcome {
-    match tool {
-        Some(tool) => Dispatch { handlers, catalog }.check_output(tool, outcome),
-        None => outcome,
-    }
-}

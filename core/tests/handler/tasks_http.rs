@@ -6,7 +6,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::handler::{Call, Elicit, HttpServer, NoArguments, Ran, Running, Server, Work};
-use mcp_sansio::http::{RequestHead, ServerOptions, Transmit};
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{RequestHead, ServerOptions};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
 use serde_json::{Value, json};

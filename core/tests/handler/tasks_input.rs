@@ -44,7 +44,9 @@ fn server(gate: &Gate) -> Server {
         .tool("again", "", |call: Call<NoArguments>| {
             call.run_as_task();
             match call.input::<Confirmation>("sure")? {
-                Some(answer) if answer.accepted() => Ok("at last"),
+                Some(answer) if answer.content.as_ref().is_some_and(|content| content.sure) => {
+                    Ok("at last")
+                }
                 _ => call.ask("sure", form()).into_result(),
             }
         })
