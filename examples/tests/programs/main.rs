@@ -6,3 +6,4 @@ mod handshakes;
 mod misbehaviour;
 mod process;
 mod samples;
+mod web_servers;

@@ -42,8 +42,8 @@ pub fn drive_http<E: HttpEndpoint>(
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
 pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
-    let location = Location::parse(url).map_err(ConnectError::from)?;
-    let connector = Connector::new().map_err(ConnectError::from)?;
+    let location = Location::parse(url).map_err(|error| Box::new(error.into()))?;
+    let connector = Connector::new().map_err(|error| Box::new(error.into()))?;
     connect_with(ClientOptions::new(location), &connector, host).await
 }
 
@@ -83,7 +83,7 @@ pub async fn connect_with(
             eras.forget(url.origin());
             let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
             let url = url.to_owned();
-            Err(ConnectError::of_opening(url, reason, trouble.last()).into())
+            Err(Box::new(ConnectError::of_opening(url, reason, trouble.last())).into())
         }
     }
 }
