@@ -18,8 +18,9 @@ pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, http::Client>;
 /// 1. [`poll_handlers`](Self::poll_handlers), so that handlers go on;
 /// 2. [`poll_transmit`](Self::poll_transmit) until there is nothing: begin the exchanges that are
 ///    to be sent, drop those that are to be aborted;
-/// 3. wait for the first of: news of any exchange under way, however long the others take,
-///    [`poll_timeout`](Self::poll_timeout), the waker of step 1;
+/// 3. wait for the first of: news of any exchange under way, however long the others take (but of
+///    no body while [`is_congested`](Self::is_congested)), [`poll_timeout`](Self::poll_timeout),
+///    the waker of step 1;
 /// 4. push what came, exchange by exchange in this order: [`handle_response`](Self::handle_response)
 ///    for the head of the response, [`handle_body`](Self::handle_body) for each piece of its body
 ///    as it comes, [`handle_body_end`](Self::handle_body_end); or
@@ -57,6 +58,10 @@ pub trait HttpEndpoint {
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
     fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Whether so much waits to be sent that no body should be read. Heads of responses should:
+    /// they make room.
+    fn is_congested(&self) -> bool;
 
     /// Whether the connection is over and nothing is left to do.
     fn is_drained(&self) -> bool;
@@ -108,6 +113,10 @@ impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.machine.poll_timeout()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.machine.is_congested()
     }
 
     fn is_drained(&self) -> bool {

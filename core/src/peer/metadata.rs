@@ -1,7 +1,7 @@
 use alloc::borrow::Cow;
 
 use crate::jsonrpc::{RawJson, RequestId};
-use crate::protocol::LoggingLevel;
+use crate::protocol::{LoggingLevel, Method};
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -20,8 +20,8 @@ pub(crate) struct Metadata<'a> {
     pub(crate) client_capabilities: Option<RawJson<'a>>,
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) subscription_id: Option<RequestId>,
-    /// `name` or `uri`: what the request is about.
-    pub(crate) subject: Option<Cow<'a, str>>,
+    pub(crate) name: Option<Cow<'a, str>>,
+    pub(crate) uri: Option<Cow<'a, str>>,
     pub(crate) input_responses: Option<RawJson<'a>>,
     pub(crate) request_state: Option<Cow<'a, str>>,
     /// What is wrong with a member that only a modern message has. To a legacy one such a member
@@ -39,7 +39,8 @@ impl<'a> Metadata<'a> {
         for member in params.walk() {
             match &*member.name() {
                 "_meta" => found.read_meta(&member.value)?,
-                "name" | "uri" => found.subject = text(&member.value),
+                "name" => found.name = text(&member.value),
+                "uri" => found.uri = text(&member.value),
                 "inputResponses" => {
                     // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                     if !answers_are_objects(&member.value) {
@@ -58,6 +59,14 @@ impl<'a> Metadata<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// What a request of `method` is about. The other member may be there too, and means nothing.
+    pub(crate) fn subject(&self, method: Method) -> Option<&str> {
+        match method {
+            Method::ToolsCall | Method::PromptsGet => self.name.as_deref(),
+            _ => self.uri.as_deref(),
+        }
     }
 
     fn read_meta(&mut self, meta: &RawJson<'a>) -> Result<(), &'static str> {
@@ -117,10 +126,18 @@ mod tests {
             "io.modelcontextprotocol/protocolVersion":"2026-07-28"},"requestState":"s\n"}"#,
         );
         let found = Metadata::read(&params).unwrap();
-        assert_eq!(found.subject.as_deref(), Some("echo"));
+        assert_eq!(found.subject(Method::ToolsCall), Some("echo"));
         assert_eq!(found.progress_token, Some(RequestId::try_from("t").unwrap()));
         assert_eq!(found.protocol_version.as_deref(), Some("2026-07-28"));
         assert_eq!(found.request_state.as_deref(), Some("s\n"));
+    }
+
+    #[test]
+    fn the_subject_is_the_member_that_the_method_has() {
+        let params = RawJson::trusted(r#"{"name":"a","uri":"b"}"#);
+        let found = Metadata::read(&params).unwrap();
+        assert_eq!(found.subject(Method::ToolsCall), Some("a"));
+        assert_eq!(found.subject(Method::ResourcesRead), Some("b"));
     }
 
     #[test]

@@ -190,6 +190,22 @@ impl Outbox {
         bytes
     }
 
+    /// Gives back the memory of a busier time, where nothing waits.
+    #[cfg(feature = "http")]
+    pub(crate) fn give_back_memory(&mut self) {
+        /// A few small messages.
+        const RETAINED: usize = 1024;
+        const POSTS: usize = 8;
+        if self.bulk.len() == 0 && self.bulk.bytes.capacity() > RETAINED {
+            self.bulk.bytes = Vec::new();
+        }
+        if let Some(posts) = self.posts.as_mut().filter(|posts| posts.is_empty())
+            && posts.capacity() > POSTS
+        {
+            *posts = VecDeque::new();
+        }
+    }
+
     /// The end of what the bulk lane holds now.
     pub(crate) const fn mark(&self) -> Mark {
         Mark(self.bulk_total)

@@ -4,6 +4,10 @@
 
 mod calls;
 mod connection;
+#[cfg(feature = "http")]
+mod http_client;
+#[cfg(feature = "http")]
+mod http_pair;
 mod pair;
 mod questions;
 mod scheduling;

@@ -13,6 +13,8 @@ use super::ready::{Ready, Signal};
 pub(super) struct Exchanges<X> {
     places: Vec<Place<X>>,
     ready: Arc<Ready>,
+    /// Places whose bodies are not read for now.
+    held: Vec<usize>,
 }
 
 struct Place<X> {
@@ -30,7 +32,7 @@ struct UnderWay<X> {
 
 impl<X: Exchange> Exchanges<X> {
     pub(super) fn new() -> Self {
-        Self { places: Vec::new(), ready: Arc::default() }
+        Self { places: Vec::new(), ready: Arc::default(), held: Vec::new() }
     }
 
     /// Says whom to wake when there is news of an exchange.
@@ -43,6 +45,10 @@ impl<X: Exchange> Exchanges<X> {
             let signal = Arc::new(Signal::new(self.places.len(), Arc::clone(&self.ready)));
             let waker = Waker::from(Arc::clone(&signal));
             self.places.push(Place { exchange: None, signal, waker });
+        }
+        // What was held there was of an exchange before.
+        if let Some(at) = self.held.iter().position(|place| *place == id.slot()) {
+            self.places[self.held.swap_remove(at)].signal.clear();
         }
         let place = &mut self.places[id.slot()];
         place.exchange = Some(UnderWay { id, exchange, has_head: false });
@@ -64,12 +70,26 @@ impl<X: Exchange> Exchanges<X> {
     }
 
     /// Looks at the exchange whose news has waited the longest, and hands one piece of it to
-    /// `endpoint`. `false`: none has news.
+    /// `endpoint`, except of a body while it is congested. `false`: none has news.
     pub(super) fn step(&mut self, endpoint: &mut impl HttpEndpoint, now: Instant) -> bool {
-        let Some(place) = self.ready.next() else { return false };
-        let Place { exchange, signal, waker } = &mut self.places[place];
+        let congested = endpoint.is_congested();
+        if !congested {
+            for place in self.held.drain(..) {
+                self.places[place].signal.put_back();
+            }
+        }
+        let Some(number) = self.ready.next() else { return false };
+        let Place { exchange, signal, waker } = &mut self.places[number];
+        let Some(under_way) = exchange else {
+            signal.clear();
+            return true;
+        };
+        if congested && under_way.has_head {
+            // Its signal stays set: it is in one of the two lists, and once.
+            self.held.push(number);
+            return true;
+        }
         signal.clear();
-        let Some(under_way) = exchange else { return true };
         match under_way.poll(&mut Context::from_waker(waker), endpoint, now) {
             Poll::Pending => {}
             // The others have their turn before there is more of this one.

@@ -69,6 +69,11 @@ impl Signal {
         }
     }
 
+    /// Sets it again after it was looked for and left alone.
+    pub(super) fn put_back(&self) {
+        self.ready.lock().places.push_back(self.place);
+    }
+
     /// Takes note of it: whatever comes from here on is news again.
     pub(super) fn clear(&self) {
         // An exchange, not a store: what was there before any earlier news is seen from here on.

@@ -217,7 +217,8 @@ impl Client {
         {
             fields.push(("last-event-id".into(), id.as_str().into()));
         }
-        let session = self.place_in_session(message, &mut fields);
+        let session =
+            self.place_in_session(message, exchange.purpose == Purpose::Post, &mut fields);
         Ok((fields, session))
     }
 

@@ -56,16 +56,19 @@ impl Client {
     pub(super) fn place_in_session(
         &self,
         message: Option<&Message>,
+        posts: bool,
         fields: &mut alloc::vec::Vec<Field>,
     ) -> Option<u32> {
         let revision = self.peer.session_revision();
         let modern = message.is_some_and(|message| message.revision.is_some())
             || revision.is_some_and(|revision| revision.era() == Era::Modern);
-        let asks = message.and_then(Message::request).map(|(_, asks)| asks);
+        // The stream of the handshake is resumed within the session that its head has named.
+        let shakes_hands = posts
+            && message.and_then(Message::request).is_some_and(|(_, asks)| asks == Asks::Initialize);
         // MCP 2026-07-28 changelog#major-changes [SESS-016]
         // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]: the URL alone says where a
         // message belongs.
-        if modern || asks == Some(Asks::Initialize) || !matches!(self.way, Way::Streamable) {
+        if modern || shakes_hands || !matches!(self.way, Way::Streamable) {
             return None;
         }
         // MCP 2025-11-25 basic/transports#protocol-version-header [HDR-001] [HDR-002]
@@ -110,7 +113,7 @@ impl Client {
         // Exchanges whose head is awaited are let be: if they are refused too, they did not run.
         let streams = self.exchanges.all(|exchange| {
             matches!(exchange.receiving, Receiving::Events(_))
-                || matches!(exchange.purpose, Purpose::Resume)
+                || (exchange.purpose == Purpose::Resume && exchange.message.is_some())
         });
         for id in streams {
             if let Some(message) = self.abort(id).and_then(|exchange| exchange.message) {

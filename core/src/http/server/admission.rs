@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use crate::Revisions;
 use crate::http::media::{Accepted, is_json};
 use crate::http::{Content, RequestHead, Response, ResponseHead, Status};
-use crate::jsonrpc::{ErrorObject, write_error};
+use crate::jsonrpc::{ErrorObject, Frame, Malformed, Message, RequestId, write_error};
 use crate::protocol::{Era, Revision};
 
 use super::Server;
+use super::posts::named_request;
 
 /// What is expected of the rest of a request that is let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +54,13 @@ impl Server {
     /// The response to a request whose body is longer than it may be.
     #[must_use]
     pub fn body_too_long(&self) -> Response {
-        refusal(Status::CONTENT_TOO_LARGE, "the body is longer than this server takes")
+        refusal(Status::CONTENT_TOO_LARGE, None, "the body is longer than this server takes")
     }
 
     /// The response to a request whose body does not come in time.
     #[must_use]
     pub fn body_too_slow(&self) -> Response {
-        refusal(Status::REQUEST_TIMEOUT, "the body did not come in time")
+        refusal(Status::REQUEST_TIMEOUT, None, "the body did not come in time")
     }
 
     /// What a request is for, if its head is in order.
@@ -67,37 +68,58 @@ impl Server {
         // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
         // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
         if let Err(fault) = self.options.hosts.check(head.host, head.origin) {
-            return Err(refusal(Status::FORBIDDEN, &alloc::format!("{fault}")));
+            return Err(refusal(Status::FORBIDDEN, None, &alloc::format!("{fault}")));
         }
         if let Some(field) = head.contradictory {
             let message = alloc::format!("the header field `{field}` came with different values");
-            return Err(refusal(Status::BAD_REQUEST, &message));
+            return Err(refusal(Status::BAD_REQUEST, None, &message));
         }
         let route = self.find_route(head)?;
-        if self.closing {
-            return Err(busy("the server is shutting down"));
-        }
         if self.exchanges.len() >= self.options.limits.exchanges_max {
-            return Err(busy("the server has too many requests to answer"));
+            return Err(busy(None, "the server has too many requests to answer"));
+        }
+        let new_stream = matches!(route, Route::Get | Route::EventStream);
+        if self.closing && new_stream && head.last_event_id.is_none() {
+            return Err(busy(None, CLOSING));
         }
         match route {
             Route::Post | Route::Message => self.check_message(head, route)?,
             Route::Get | Route::EventStream => {
                 // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
-                if !Accepted::of(head.accept.iter().copied()).event_stream {
+                // A client of 2024-11-05 may know nothing of `Accept`.
+                let silent = route == Route::EventStream && head.accept.is_empty();
+                if !silent && !Accepted::of(head.accept.iter().copied()).event_stream {
                     let message = "`Accept` must list text/event-stream";
-                    return Err(refusal(Status::NOT_ACCEPTABLE, message));
+                    return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
                 }
             }
             Route::Delete => {}
         }
-        if let Some(length) = head.content_length
-            && let Some(length) = core::str::from_utf8(length).ok().and_then(|l| l.parse().ok())
-            && self.options.limits.body_bytes_max < length
-        {
+        if head.content_length.is_some_and(|length| self.is_too_long(length)) {
             return Err(self.body_too_long());
         }
         Ok(route)
+    }
+
+    /// Whether `Content-Length` says more than is taken. What is no number is left to whoever reads
+    /// the body.
+    fn is_too_long(&self, length: &[u8]) -> bool {
+        let number = core::str::from_utf8(length)
+            .ok()
+            .filter(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()));
+        // A number beyond all reading is beyond all bounds.
+        number.is_some_and(|number| {
+            !number.parse().is_ok_and(|n: u64| n <= self.options.limits.body_bytes_max as u64)
+        })
+    }
+
+    /// Refuses new requests once the server is closing. What those under way need still comes in.
+    pub(super) fn check_not_closing(
+        &self,
+        frame: &Result<Frame<'_>, Malformed>,
+    ) -> Result<(), Response> {
+        let new = matches!(frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
+        if self.closing && new { Err(busy(named_request(frame), CLOSING)) } else { Ok(()) }
     }
 
     fn find_route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
@@ -109,7 +131,7 @@ impl Server {
             return only("POST", head, Route::Message);
         }
         if options.path.as_deref().is_some_and(|path| path != head.path) {
-            return Err(refusal(Status::NOT_FOUND, "nothing is served at this path"));
+            return Err(refusal(Status::NOT_FOUND, None, "nothing is served at this path"));
         }
         match head.method {
             "POST" => return Ok(Route::Post),
@@ -133,14 +155,14 @@ impl Server {
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-004]
         if !head.content_type.is_some_and(is_json) {
             let message = "`Content-Type` must be application/json";
-            return Err(refusal(Status::UNSUPPORTED_MEDIA_TYPE, message));
+            return Err(refusal(Status::UNSUPPORTED_MEDIA_TYPE, None, message));
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
         if route == Route::Post && !head.accept.is_empty() {
             let accepted = Accepted::of(head.accept.iter().copied());
             if !(accepted.json && accepted.event_stream) {
                 let message = "`Accept` must list application/json and text/event-stream";
-                return Err(refusal(Status::NOT_ACCEPTABLE, message));
+                return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
             }
         }
         Ok(())
@@ -157,22 +179,24 @@ fn only(method: &'static str, head: &RequestHead<'_>, route: Route) -> Result<Ro
 }
 
 fn not_allowed(allowed: &'static str) -> Response {
-    let mut response = refusal(Status::METHOD_NOT_ALLOWED, "the method is not served here");
+    let mut response = refusal(Status::METHOD_NOT_ALLOWED, None, "the method is not served here");
     response.head.allow = Some(allowed);
     response
 }
 
 /// A refusal that will pass.
-pub(super) fn busy(message: &str) -> Response {
-    let mut response = refusal(Status::SERVICE_UNAVAILABLE, message);
+pub(super) fn busy(request: Option<&RequestId>, message: &str) -> Response {
+    let mut response = refusal(Status::SERVICE_UNAVAILABLE, request, message);
     response.head.retry_after = Some(10);
     response
 }
 
-/// A response that refuses a request, with an error that names no request.
+/// A response that refuses what came, with an error to the request that is in it, if one is.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-005] [HSRV-011]
-pub(super) fn refusal(status: Status, message: &str) -> Response {
+pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str) -> Response {
     let mut body = Vec::new();
-    write_error(&mut body, None, &ErrorObject::invalid_request(message));
+    write_error(&mut body, request, &ErrorObject::invalid_request(message));
     Response { head: ResponseHead::new(status, Some(Content::Json)), body }
 }
+
+const CLOSING: &str = "the server is shutting down";

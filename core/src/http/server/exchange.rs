@@ -5,7 +5,8 @@ use crate::peer::slab::Key;
 /// One request and how far its response is.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// The connection whose stream the response carries; none where the response stands alone.
+    /// The connection whose stream the response carries, as its only reader; none where the
+    /// response stands alone.
     pub(super) connection: Option<Key>,
     pub(super) stream: u32,
     pub(super) state: State,
@@ -15,7 +16,14 @@ pub(super) struct Exchange {
     pub(super) queued: bool,
     /// The connection is to be closed as soon as the head and what there is have left.
     pub(super) closes: bool,
-    pub(super) opened_at: Option<Instant>,
+    /// The connection may be closed before the stream ends.
+    pub(super) polls: bool,
+    /// It carries a request that did not get its answer at once.
+    pub(super) asks: bool,
+    /// When the head left.
+    pub(super) opened_at: Instant,
+    /// When anything left.
+    pub(super) sent_at: Instant,
     /// A comment is due, to show life.
     pub(super) comment_due: bool,
 }
@@ -46,7 +54,10 @@ impl Exchange {
             session: None,
             queued: false,
             closes: false,
-            opened_at: None,
+            polls: false,
+            asks: false,
+            opened_at: Instant::ZERO,
+            sent_at: Instant::ZERO,
             comment_due: false,
         }
     }

@@ -36,7 +36,7 @@ impl Server {
         let Some(method) = Method::parse(method) else { return Ok(()) };
         let named =
             matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
-        let Some(subject) = metadata.subject.as_deref().filter(|_| named) else { return Ok(()) };
+        let Some(subject) = metadata.subject(method).filter(|_| named) else { return Ok(()) };
         // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-024]
         let Some(name) = head.mcp_name else { return Err(missing("Mcp-Name")) };
         let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;

@@ -1,5 +1,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt::Write as _;
 use core::time::Duration;
 
@@ -17,17 +18,18 @@ pub(super) struct Log {
     stale: usize,
     /// The place of the first byte that is kept.
     start: u64,
-    /// Where each kept event ends, and the sequence number of each that has an id.
+    /// Where each kept event ends, and how they are numbered.
     events: VecDeque<Logged>,
-    next_sequence: u32,
-    /// Events with an id that are not kept any more: the sequence number of the last one.
-    dropped: Option<u32>,
+    next_sequence: u64,
+    /// The sequence number after the last event that is not kept any more.
+    dropped: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Logged {
     end: u64,
-    sequence: Option<u32>,
+    /// The sequence number after it: one more than that of the event before, if it has an id.
+    next: u64,
 }
 
 /// The name of an event within a session: its stream, and its number there.
@@ -35,7 +37,7 @@ struct Logged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EventId {
     pub(super) stream: u32,
-    pub(super) sequence: u32,
+    pub(super) sequence: u64,
 }
 
 impl EventId {
@@ -44,11 +46,11 @@ impl EventId {
         let text = core::str::from_utf8(text).ok()?;
         let (stream, sequence) = text.split_once('-')?;
         // One spelling for one event: no signs, no leading zeros.
-        let number = |digits: &str| {
+        let number = |digits: &str| -> Option<u64> {
             let canonical = digits == "0" || !digits.starts_with(['0', '+']);
             if canonical { digits.parse().ok() } else { None }
         };
-        Some(Self { stream: number(stream)?, sequence: number(sequence)? })
+        Some(Self { stream: number(stream)?.try_into().ok()?, sequence: number(sequence)? })
     }
 }
 
@@ -79,8 +81,7 @@ impl Log {
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]
     pub(super) fn push_retry(&mut self, retry: Duration) {
         write_retry(&mut self.bytes, retry);
-        let end = self.end();
-        self.events.push_back(Logged { end, sequence: None });
+        self.note_event();
     }
 
     fn append(
@@ -90,19 +91,21 @@ impl Log {
         retry: Option<Duration>,
         data: &[u8],
     ) {
-        let mut id = heapless::String::<24>::new();
-        let sequence = stream.map(|stream| {
-            let sequence = self.next_sequence;
+        let mut id = heapless::String::<32>::new();
+        if let Some(stream) = stream {
+            let written = write!(id, "{stream}-{}", self.next_sequence);
+            debug_assert!(written.is_ok(), "both numbers and the dash have 31 digits at most");
             self.next_sequence += 1;
-            let written = write!(id, "{stream}-{sequence}");
-            debug_assert!(written.is_ok(), "two numbers of 32 bits and a dash have 21 characters");
-            sequence
-        });
-        let id = sequence.is_some().then_some(id.as_str());
+        }
+        let id = stream.is_some().then_some(id.as_str());
         let written = write_event(&mut self.bytes, kind, id, retry, data);
         debug_assert!(written.is_ok(), "the type and the id are of our own making");
-        let end = self.end();
-        self.events.push_back(Logged { end, sequence });
+        self.note_event();
+    }
+
+    fn note_event(&mut self) {
+        let (end, next) = (self.end(), self.next_sequence);
+        self.events.push_back(Logged { end, next });
     }
 
     /// The place after the last event.
@@ -127,28 +130,36 @@ impl Log {
         &rest[..rest.len().min(most)]
     }
 
+    /// The start of the event that `place` is in, or `place` itself between two.
+    pub(super) fn event_start(&self, place: u64) -> u64 {
+        let before = self.events.partition_point(|event| event.end <= place);
+        before.checked_sub(1).map_or(self.start, |last| self.events[last].end)
+    }
+
     /// Where a reader goes on that has seen the event `sequence` and none after it.
-    pub(super) fn after(&self, sequence: u32) -> Resume {
+    pub(super) fn after(&self, sequence: u64) -> Resume {
         if sequence >= self.next_sequence {
             return Resume::Unknown;
         }
-        if self.dropped.is_some_and(|dropped| sequence < dropped) {
-            return Resume::Dropped;
+        let following = sequence + 1;
+        match following.cmp(&self.dropped) {
+            Ordering::Less => return Resume::Dropped,
+            Ordering::Equal => return Resume::At(self.start),
+            Ordering::Greater => {}
         }
-        if self.dropped == Some(sequence) {
-            return Resume::At(self.start);
-        }
-        let found = self.events.iter().find(|event| event.sequence == Some(sequence));
-        found.map_or(Resume::Unknown, |event| Resume::At(event.end))
+        let at = self.events.partition_point(|event| event.next < following);
+        self.events.get(at).map_or(Resume::Unknown, |event| Resume::At(event.end))
     }
 
     /// Drops events that a reader at `place` has taken, the oldest first, until no more than
-    /// `events` and `bytes` are kept of them.
+    /// `events` and `bytes` are kept of them. Where any are to be kept, the last one stays whatever
+    /// its length: it may not have arrived.
     pub(super) fn trim(&mut self, place: u64, events: usize, bytes: usize) {
         let taken = self.events.partition_point(|event| event.end <= place);
         let taken_end = taken.checked_sub(1).map_or(self.start, |last| self.events[last].end);
+        let spared = usize::from(events > 0);
         let mut count = 0;
-        while count < taken {
+        while count + spared < taken {
             let start = count.checked_sub(1).map_or(self.start, |last| self.events[last].end);
             if taken - count <= events && taken_end - start <= bytes as u64 {
                 break;
@@ -170,7 +181,7 @@ impl Log {
         let mut end = self.start;
         for event in self.events.drain(..count) {
             end = event.end;
-            self.dropped = event.sequence.or(self.dropped);
+            self.dropped = event.next;
         }
         let length = usize::try_from(end - self.start).unwrap_or(usize::MAX);
         self.start = end;
@@ -236,6 +247,10 @@ mod tests {
         assert_eq!(text(&log, place), "id: 3-1\ndata: b\n\nid: 3-2\ndata: c\n\n");
         log.trim(log.end(), 8, 17);
         assert_eq!(log.len(), 17);
+        log.trim(log.end(), 8, 1);
+        assert_eq!(log.len(), 17, "the last one may not have arrived");
+        log.trim(log.end(), 0, 0);
+        assert_eq!((log.len(), log.after(2)), (0, Resume::At(51)));
     }
 
     #[test]
@@ -256,10 +271,31 @@ mod tests {
     }
 
     #[test]
+    fn the_start_of_an_event_is_found_from_within() {
+        let mut log = log(&["a", "b"]);
+        for (place, start) in [(0, 0), (16, 0), (17, 17), (33, 17), (34, 34)] {
+            assert_eq!(log.event_start(place), start, "{place}");
+        }
+        log.keep(1, 0);
+        assert_eq!(log.event_start(20), 17);
+    }
+
+    #[test]
     fn event_ids_have_one_spelling() {
         let id = EventId { stream: 3, sequence: 17 };
         assert_eq!(EventId::parse(b"3-17"), Some(id));
-        for bad in ["", "3", "3-", "-17", "03-17", "3-+17", "3-17-1", "4294967296-0", "3-\u{e9}"] {
+        for bad in [
+            "",
+            "3",
+            "3-",
+            "-17",
+            "03-17",
+            "3-+17",
+            "3-17-1",
+            "4294967296-0",
+            "3-\u{e9}",
+            "3-18446744073709551616",
+        ] {
             assert_eq!(EventId::parse(bad.as_bytes()), None, "{bad}");
         }
     }

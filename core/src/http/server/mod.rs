@@ -2,16 +2,21 @@
 
 mod admission;
 mod answers;
+#[cfg(feature = "_fuzz")]
+mod consistency;
 mod exchange;
 mod headers;
 mod log;
 mod options;
 mod placing;
 mod posts;
+mod retention;
 mod session;
 mod session_ids;
 mod sessions;
 mod stream;
+mod streams;
+mod timing;
 mod transmit;
 
 use alloc::boxed::Box;
@@ -37,9 +42,10 @@ pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
 
 use exchange::Exchange;
+use retention::Finished;
 use session::Session;
 use session_ids::SessionIds;
-use stream::Stream;
+use streams::Streams;
 
 /// A server on HTTP: all its sessions and exchanges, as a state machine.
 ///
@@ -82,17 +88,11 @@ pub struct Server {
     exchange_deadlines: Deadlines,
     /// Finished streams that are kept, in the order in which they are given up.
     finished: VecDeque<Finished>,
+    /// How many of them still are.
+    kept: usize,
     /// Bytes in the logs of all streams.
     logged: usize,
     closing: bool,
-}
-
-/// A finished stream that is kept for its reader.
-#[derive(Clone, Copy, Debug)]
-struct Finished {
-    until: Instant,
-    connection: Key,
-    stream: u32,
 }
 
 /// The protocol state of a legacy session, or of one modern request, with its streams.
@@ -101,15 +101,7 @@ struct Connection {
     machine: Box<peer::Server>,
     principal: Option<Principal>,
     session: Option<Session>,
-    /// In the order of their numbers.
-    streams: Vec<Stream>,
-}
-
-impl Connection {
-    fn stream(&mut self, number: u32) -> Option<&mut Stream> {
-        let at = self.streams.binary_search_by_key(&number, |stream| stream.number).ok()?;
-        Some(&mut self.streams[at])
-    }
+    streams: Streams,
 }
 
 /// Connections that wait for the next modern request. Enough for those that overlap in practice;
@@ -165,6 +157,7 @@ impl Server {
             connection_deadlines: Deadlines::default(),
             exchange_deadlines: Deadlines::default(),
             finished: VecDeque::new(),
+            kept: 0,
             logged: 0,
             closing: false,
         })
@@ -195,12 +188,19 @@ impl Server {
     }
 
     /// Takes no new request from here on: they are refused. Streams that stand open end, requests
-    /// under way get their answer. See [`is_drained`](Self::is_drained).
+    /// under way get their answer, and clients may say what these need: answers to questions,
+    /// cancellations. See [`is_drained`](Self::is_drained).
     pub fn close(&mut self, now: Instant) {
         self.closing = true;
         let keys: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
         for key in keys {
-            self.close_open_streams(key);
+            let busy = self.connections.get(key).is_some_and(|connection| {
+                connection.is_event_stream() && connection.machine.requests_in_flight() > 0
+            });
+            // What answers a client of HTTP+SSE comes on the stream that stands open.
+            if !busy {
+                self.close_open_streams(key);
+            }
             self.settle(key, now);
         }
     }
@@ -223,56 +223,43 @@ impl Server {
         self.events.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
-    /// May change with every call of another method.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        let finished = self.finished.front().map(|finished| finished.until);
-        let deadlines = [&self.connection_deadlines, &self.exchange_deadlines];
-        let first = deadlines.into_iter().filter_map(|deadlines| Some(deadlines.first()?.0));
-        first.chain(finished).min()
-    }
-
-    /// Does what is due at `now`. Extra calls do nothing.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((due, slot)) = self.connection_deadlines.first()
-            && due <= now
-        {
-            self.connection_deadlines.clear(slot);
-            if let Some(key) = self.connections.key_at(slot) {
-                self.connection_due(key, now);
-            }
-        }
-        while let Some((due, slot)) = self.exchange_deadlines.first()
-            && due <= now
-        {
-            self.exchange_deadlines.clear(slot);
-            if let Some(key) = self.exchanges.key_at(slot) {
-                self.exchange_due(key, now);
-            }
-        }
-        self.give_up_finished(now);
-    }
-
     // ------------------------------------------------------------------ shared by the parts
 
     /// Deals with whatever a connection's machine has made: messages, events, its next deadline.
     fn settle(&mut self, key: Key, now: Instant) {
         self.place(key, now);
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let mut closed = false;
+        let closed = self.collect_events(key);
+        let Some(connection) = self.connections.get(key) else { return };
+        if connection.session.is_none() {
+            // A modern request has no time of its own: it goes on until its answer or its end.
+            return;
+        }
+        if closed {
+            return self.end_session(key, now);
+        }
+        if self.closing
+            && connection.is_event_stream()
+            && connection.machine.requests_in_flight() == 0
+        {
+            self.close_open_streams(key);
+        }
+        self.arm_connection(key, now);
+    }
+
+    /// Takes over the events of a connection's machine; whether it has closed.
+    fn collect_events(&mut self, key: Key) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else { return false };
         while let Some(event) = connection.machine.poll_event() {
-            if let Event::Closed(reason) = &event {
-                closed |= *reason != CloseReason::EndOfInput;
-                continue;
-            }
+            // What is a connection here is none to the application: its end is no news.
+            let event = match event {
+                Event::Closed(CloseReason::Violation(violation)) => Event::Violation(violation),
+                Event::Closed(_) => continue,
+                event => event,
+            };
             self.events.push_back(stamped(event, key));
         }
-        if closed && connection.session.is_some() {
-            self.end_session(key, now);
-        } else {
-            self.arm_connection(key, now);
-        }
+        connection.machine.give_back_memory();
+        connection.machine.is_closed()
     }
 }
 

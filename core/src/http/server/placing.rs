@@ -1,5 +1,7 @@
 //! Which stream carries which message, and in which form.
 
+use alloc::vec::Vec;
+
 use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, Status};
 use crate::peer::outbox::{Channel, Part, Verdict};
@@ -10,9 +12,18 @@ use super::answers::status_of;
 use super::exchange::State;
 use super::options::Answers;
 use super::session::STANDALONE;
+use super::stream::Stream;
 use super::{Connection, SPARE_MAX, Server};
 
 impl Server {
+    pub(super) fn stream(&self, key: Key, number: u32) -> Option<&Stream> {
+        self.connections.get(key)?.streams.get(number)
+    }
+
+    pub(super) fn stream_mut(&mut self, key: Key, number: u32) -> Option<&mut Stream> {
+        self.connections.get_mut(key)?.streams.get_mut(number)
+    }
+
     /// Moves what a connection's machine wants to send to the streams that it belongs to.
     // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]: each message on one stream.
     pub(super) fn place(&mut self, key: Key, now: Instant) {
@@ -37,20 +48,24 @@ impl Server {
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-014] [HSRV-015] [HSRV-018]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
     fn place_message(&mut self, key: Key, number: u32, now: Instant) {
+        let unread_max = self.options.limits.unread_bytes_max as u64;
         let Some(Connection { machine, streams, .. }) = self.connections.get_mut(key) else {
             return;
         };
-        let at = streams.binary_search_by_key(&number, |stream| stream.number);
-        if let (Ok(at), Some((_, message))) = (at, machine.next_post()) {
-            let stream = &mut streams[at];
+        if let (Some(stream), Some((_, message))) = (streams.get_mut(number), machine.next_post()) {
+            // What was there before counts, so that no single message is too long to be sent.
+            let late = stream.reader.filter(|_| stream.unread() > unread_max);
             let before = stream.log.len();
-            if stream.reader.is_some() || number != STANDALONE {
-                stream.open();
-            }
+            stream.open();
             stream.push(message);
             self.logged += stream.log.len() - before;
             machine.skip_post();
-            self.announce_stream(key, number, now);
+            match late {
+                Some(reader) => self.cut_off(reader, now),
+                None => self.announce_stream(key, number),
+            }
+            self.hold_unread(key, number);
+            self.hold_total(key, number);
         } else {
             machine.skip_post();
         }
@@ -60,38 +75,47 @@ impl Server {
     fn place_answer(&mut self, key: Key, number: u32, verdict: Verdict, now: Instant) {
         let always_stream = self.options.answers == Answers::Stream;
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let era = connection.era();
         if connection.is_event_stream() {
             return self.place_message(key, number, now);
         }
-        let Ok(at) = connection.streams.binary_search_by_key(&number, |stream| stream.number)
-        else {
+        if let Some(session) = &mut connection.session {
+            session.last_used = now;
+        }
+        let Some(stream) = connection.streams.get(number) else {
             return connection.machine.skip_post();
         };
-        let stream = &connection.streams[at];
-        let reader = stream.reader;
         let plain = !stream.opened
             && (!always_stream || verdict != Verdict::Result || connection.session.is_none());
-        if let (true, Some(reader)) = (plain, reader) {
-            let body = connection.machine.take_post();
-            connection.streams.remove(at);
-            self.leave_session(key);
-            if let Some(exchange) = self.exchanges.get_mut(reader) {
-                let mut head = ResponseHead::new(status_of(verdict, era), Some(Content::Json));
+        match stream.reader {
+            Some(reader) if plain => {
+                let status = status_of(verdict, connection.era());
+                let body = connection.machine.take_post();
+                self.drop_stream(key, number);
+                let mut head = ResponseHead::new(status, Some(Content::Json));
                 // MCP 2025-11-25 basic/transports#session-management [SESS-001]
-                head.session = exchange.session.filter(|_| verdict == Verdict::Result);
-                exchange.connection = None;
-                exchange.state = State::Whole(Response { head, body });
-                self.exchange_deadlines.clear(reader.slot);
-                self.make_ready(reader);
+                let opening = self.exchanges.get(reader).and_then(|exchange| exchange.session);
+                head.session = opening.filter(|_| verdict == Verdict::Result);
+                self.complete(reader, Response { head, body });
             }
-        } else if reader.is_none() && !stream.can_resume() {
-            // The client has gone, and there is no way for it to ask again.
-            connection.machine.skip_post();
-            self.drop_stream(key, number);
-        } else {
-            self.place_message(key, number, now);
-            self.finish_stream(key, number, now);
+            None if !stream.can_resume() => {
+                // The client has gone, and there is no way for it to ask again.
+                connection.machine.skip_post();
+                self.drop_stream(key, number);
+            }
+            _ => {
+                self.place_message(key, number, now);
+                self.finish_stream(key, number, now);
+            }
+        }
+    }
+
+    /// The whole response of an exchange is there. It belongs to no stream any more.
+    fn complete(&mut self, key: Key, response: Response) {
+        self.exchange_deadlines.clear(key.slot);
+        if let Some(exchange) = self.exchanges.get_mut(key) {
+            exchange.connection = None;
+            exchange.state = State::Whole(response);
+            self.make_ready(key);
         }
     }
 
@@ -101,156 +125,64 @@ impl Server {
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {
             return;
         }
-        let Some(stream) = connection.stream(number) else { return };
+        let Some(stream) = connection.streams.get(number) else { return };
         match stream.reader {
             None if !stream.can_resume() => self.drop_stream(key, number),
             Some(reader) if !stream.opened => {
                 self.drop_stream(key, number);
-                if let Some(exchange) = self.exchanges.get_mut(reader) {
+                let Some(exchange) = self.exchanges.get_mut(reader) else { return };
+                if exchange.asks {
+                    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
+                    // [HSRV-012]: a request gets JSON or a stream; without an answer it is a stream
+                    // of nothing.
                     exchange.connection = None;
-                    let head = ResponseHead::new(Status::ACCEPTED, None);
-                    exchange.state = State::Whole(Response { head, body: alloc::vec::Vec::new() });
+                    exchange.state = State::Opening;
                     self.exchange_deadlines.clear(reader.slot);
                     self.make_ready(reader);
+                } else {
+                    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-006]
+                    let head = ResponseHead::new(Status::ACCEPTED, None);
+                    self.complete(reader, Response { head, body: Vec::new() });
                 }
             }
             _ => self.finish_stream(key, number, now),
         }
     }
 
-    /// There is something new on a stream: its reader is told, or the bounds are enforced.
-    fn announce_stream(&mut self, key: Key, number: u32, now: Instant) {
-        let unread_max = self.options.limits.unread_bytes_max as u64;
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Some(stream) = connection.stream(number) else { return };
-        let late = stream.unread() > unread_max;
-        match stream.reader {
-            Some(reader) if late => self.cut_off(reader, now),
-            Some(reader) => {
-                if let Some(exchange) = self.exchanges.get_mut(reader) {
-                    if matches!(exchange.state, State::Waiting) {
-                        exchange.state = State::Opening;
-                        self.arm_streaming(reader, now);
-                    }
-                    self.make_ready(reader);
-                }
-            }
-            None => {}
-        }
-        let limits = &self.options.limits;
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Some(stream) = connection.stream(number) else { return };
-        if stream.reader.is_some() {
+    /// There is something new on a stream: its reader is told.
+    fn announce_stream(&mut self, key: Key, number: u32) {
+        let Some(reader) = self.stream(key, number).and_then(|stream| stream.reader) else {
             return;
+        };
+        let Some(exchange) = self.exchanges.get_mut(reader) else { return };
+        if matches!(exchange.state, State::Waiting) {
+            exchange.state = State::Opening;
+            self.exchange_deadlines.clear(reader.slot);
         }
-        // Nobody reads: the oldest go, and whoever comes back for them is told.
-        let before = stream.log.len();
-        let bytes_max = limits.replay_bytes_max;
-        let events_max = limits.replay_events_max;
-        stream.log.keep(events_max, bytes_max);
-        stream.taken = stream.taken.max(stream.log.start());
-        self.logged -= before - stream.log.len();
+        self.make_ready(reader);
     }
 
     /// Nothing more will come on a stream.
-    pub(super) fn finish_stream(&mut self, key: Key, number: u32, now: Instant) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Some(stream) = connection.stream(number) else { return };
+    fn finish_stream(&mut self, key: Key, number: u32, now: Instant) {
+        let Some(stream) = self.stream_mut(key, number) else { return };
         stream.done = true;
-        match stream.reader {
-            Some(reader) => {
-                if let Some(exchange) = self.exchanges.get_mut(reader) {
-                    if matches!(exchange.state, State::Waiting) {
-                        exchange.state = State::Opening;
-                    }
-                    self.make_ready(reader);
-                }
-            }
-            None => self.keep_finished(key, number, now),
-        }
-    }
-
-    /// A stream without a reader that is done: it is kept for a while, if a client could ask for it.
-    pub(super) fn keep_finished(&mut self, key: Key, number: u32, now: Instant) {
-        let until = now + self.options.timeouts.replay;
-        let finished_max = self.options.limits.finished_streams_max;
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Some(stream) = connection.stream(number) else { return };
-        if !stream.can_resume() {
-            return self.drop_stream(key, number);
-        }
-        if stream.kept_until.replace(until).is_none() {
-            self.finished.push_back(super::Finished { until, connection: key, stream: number });
-            let mut surplus = None;
-            if let Some(session) = &mut connection.session {
-                session.finished += 1;
-                if session.finished > finished_max {
-                    let oldest =
-                        connection.streams.iter().find(|stream| stream.kept_until.is_some());
-                    surplus = oldest.map(|stream| stream.number);
-                }
-            }
-            if let Some(oldest) = surplus {
-                self.drop_stream(key, oldest);
-            }
-        }
-        while self.logged > self.options.limits.replay_bytes_total_max
-            && let Some(oldest) = self.finished.pop_front()
-        {
-            self.give_up(oldest, None);
-        }
-    }
-
-    /// Drops finished streams whose time has come.
-    pub(super) fn give_up_finished(&mut self, now: Instant) {
-        while let Some(oldest) = self.finished.front().copied()
-            && oldest.until <= now
-        {
-            self.finished.pop_front();
-            self.give_up(oldest, Some(now));
-        }
-    }
-
-    fn give_up(&mut self, finished: super::Finished, now: Option<Instant>) {
-        let super::Finished { connection: key, stream: number, .. } = finished;
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Some(stream) = connection.stream(number) else { return };
-        let Some(until) = stream.kept_until else { return };
-        if let Some(now) = now
-            && (stream.reader.is_some() || until > now)
-        {
-            // Somebody came back for it meanwhile.
-            let until = until.max(now + self.options.timeouts.replay);
-            stream.kept_until = Some(until);
-            self.finished.push_back(super::Finished { until, ..finished });
-        } else if stream.reader.is_none() {
-            self.drop_stream(key, number);
-        }
-    }
-
-    pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let Ok(at) = connection.streams.binary_search_by_key(&number, |stream| stream.number)
-        else {
-            return;
-        };
-        let stream = connection.streams.remove(at);
-        self.logged -= stream.log.len();
-        if let Some(session) = &mut connection.session {
-            session.finished -= usize::from(stream.kept_until.is_some());
-            session.open -= usize::from(stream.reader.is_some());
+        if stream.reader.is_some() {
+            self.announce_stream(key, number);
+        } else {
+            self.keep_finished(key, number, now);
         }
     }
 
     /// An exchange of a session is over.
-    pub(super) fn leave_session(&mut self, key: Key) {
+    pub(super) fn leave_session(&mut self, key: Key, now: Instant) {
         if let Some(session) = self.connections.get_mut(key).and_then(|c| c.session.as_mut()) {
             session.open -= 1;
+            session.last_used = now;
         }
     }
 
     /// A modern connection whose request is answered and sent is over.
-    pub(super) fn retire_connection(&mut self, key: Key) {
+    fn retire_connection(&mut self, key: Key) {
         let over = self.connections.get(key).is_some_and(|connection| {
             connection.session.is_none() && connection.streams.is_empty()
         });
@@ -258,11 +190,7 @@ impl Server {
             return;
         }
         self.connection_deadlines.clear(key.slot);
-        if let Some(connection) = self.connections.get_mut(key) {
-            while let Some(event) = connection.machine.poll_event() {
-                self.events.push_back(super::stamped(event, key));
-            }
-        }
+        self.collect_events(key);
         if let Some(connection) = self.connections.remove(key)
             && connection.machine.is_fresh()
             && self.spare.len() < SPARE_MAX
@@ -287,11 +215,23 @@ impl Connection {
         self.session.as_ref().is_some_and(|session| session.transport == EventStream)
     }
 
-    pub(super) const fn era(&self) -> Era {
+    const fn era(&self) -> Era {
         if self.session.is_some() { Era::Legacy } else { Era::Modern }
     }
 
+    /// Whether the server may close a connection and let the client come back.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005] [SSE-006]
     pub(super) fn polls(&self) -> bool {
-        self.machine.session_revision().is_some_and(|revision| revision >= Revision::V2025_11_25)
+        let revision = self.machine.session_revision();
+        revision.is_some_and(|revision| revision >= Revision::V2025_11_25)
+            && !self.is_event_stream()
+    }
+
+    /// Whether events have ids, so that the client can come back for what it missed.
+    // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-001]
+    pub(super) fn resumes(&self) -> bool {
+        let revision = self.machine.session_revision();
+        revision.is_some_and(|revision| revision >= Revision::V2025_03_26)
+            && !self.is_event_stream()
     }
 }

@@ -1,5 +1,7 @@
 //! Requests as they come in.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::http::{Content, ExchangeId, Principal, RequestHead, Response, ResponseHead, Status};
@@ -10,17 +12,20 @@ use crate::peer::metadata::Metadata;
 use crate::peer::outbox::{Channel, Verdict};
 use crate::peer::slab::Key;
 use crate::peer::{Event, Violation};
-use crate::protocol::{Era, Method, Revision};
+use crate::protocol::{Era, Method};
 use crate::{Instant, Revisions};
 
 use super::admission::{Route, named_revision, refusal};
 use super::answers::status_of;
 use super::exchange::{Exchange, State};
+use super::options::Answers;
 use super::session::{STANDALONE, Transport};
+use super::sessions::no_session;
 use super::stream::Stream;
+use super::streams::Streams;
 use super::{Connection, Server, stamped};
 
-/// The channel of the only request on a modern connection.
+/// The channel of the only request on a modern connection, and the number of its stream.
 const ONLY: u32 = 0;
 
 /// What comes of a request: its exchange, and an event at most.
@@ -67,6 +72,7 @@ impl Server {
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let frame = parse(body, self.blueprint.parse_limits());
+        self.check_not_closing(&frame)?;
         match &frame {
             Ok(Frame::Single(Message::Request(request))) => {
                 let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
@@ -78,15 +84,28 @@ impl Server {
                 }
             }
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-009] [HCLI-006]
-            Ok(Frame::Single(Message::Notification(_))) if self.is_modern(head, false) => {
-                return Ok((self.respond_whole(accepted()), None));
+            Ok(Frame::Single(Message::Notification(notification))) => {
+                let params = notification.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
+                let metadata = Metadata::read(params);
+                let named = metadata.is_ok_and(|metadata| metadata.protocol_version.is_some());
+                if self.is_modern(head, named) {
+                    return Ok((self.respond_whole(accepted()), None));
+                }
             }
+            // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
             Ok(Frame::Single(Message::Response(_))) if self.is_modern(head, false) => {
                 let message = "at this revision a client sends no responses";
-                return Err(refusal(Status::BAD_REQUEST, message));
+                return Err(refusal(Status::BAD_REQUEST, None, message));
             }
-            // A fresh connection says what is wrong with it.
-            Err(_) if head.session_id.is_none() => return Ok(self.modern(frame, principal, now)),
+            // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
+            Ok(Frame::Batch(_)) if self.is_modern(head, false) => {
+                let message = "at this revision a body is one message";
+                return Err(refusal(Status::BAD_REQUEST, None, message));
+            }
+            Err(malformed) if head.session_id.is_none() || self.is_modern(head, false) => {
+                let event = Event::Violation(Violation::Malformed(malformed.reason));
+                return Ok((self.respond_whole(refuse_malformed(malformed)), Some(event)));
+            }
             _ => {}
         }
         self.legacy(head, frame, principal, now)
@@ -94,7 +113,7 @@ impl Server {
 
     /// Whether a message is of the modern era.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-    // [VER-016]
+    // [VER-016] [HSRV-025]: whatever it says of sessions.
     fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
         if self.revisions.intersection(Revisions::MODERN).is_empty() {
             return false;
@@ -115,7 +134,7 @@ impl Server {
         request: &RequestMessage<'_>,
         metadata: Result<Metadata<'_>, &'static str>,
     ) -> Result<(), Response> {
-        let refuse = |error: &ErrorObject<'_>| refuse_request(Some(&request.id), error);
+        let refuse = |error: &ErrorObject<'_>| refuse_request(&request.id, error);
         let metadata = metadata.map_err(|what| refuse(&ErrorObject::invalid_params(what)))?;
         let lacking = if metadata.protocol_version.is_none() {
             Some("`_meta` lacks `io.modelcontextprotocol/protocolVersion`")
@@ -125,10 +144,28 @@ impl Server {
             metadata.modern_fault
         };
         if let Some(what) = lacking {
-            return Err(refuse(&ErrorObject::invalid_params(what)));
+            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+            // [VER-017]: a client of the legacy era is told what there is.
+            return Err(if Method::parse(&request.method) == Some(Method::Initialize) {
+                refuse(&self.no_session_here(what))
+            } else {
+                refuse(&ErrorObject::invalid_params(what))
+            });
         }
         let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
         self.check_headers(head, &request.method, params, &metadata).map_err(|error| refuse(&error))
+    }
+
+    /// What is said to an `initialize` without metadata where there are no sessions.
+    fn no_session_here(&self, what: &str) -> ErrorObject<'static> {
+        let mut supported = String::new();
+        for revision in self.revisions.iter().rev() {
+            let comma = if supported.is_empty() { "" } else { "," };
+            supported.push_str(&format!("{comma}\"{revision}\""));
+        }
+        let message = format!("no `initialize` here, this server speaks [{supported}]; {what}");
+        let data = format!(r#"{{"supported":[{supported}]}}"#);
+        ErrorObject::invalid_params(message).with_data(RawJson::trusted_shared(data.into()))
     }
 
     /// A modern request, which is a connection of its own.
@@ -138,24 +175,20 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Handled<'f> {
-        let machine = self.fresh_machine();
-        let mut stream = Stream::new(ONLY);
-        let (connection, exchange) = {
-            let connection = Connection {
-                machine,
-                principal: principal.cloned(),
-                session: None,
-                streams: Vec::new(),
-            };
-            let key = self.connections.insert(connection);
-            let exchange = self.exchanges.insert(Exchange::new(Some(key), ONLY, State::Waiting));
-            (key, exchange)
+        let connection = Connection {
+            machine: self.fresh_machine(),
+            principal: principal.cloned(),
+            session: None,
+            streams: Streams::of(Stream::new(ONLY)),
         };
-        stream.reader = Some(exchange);
+        let connection = self.connections.insert(connection);
+        let exchange = self.exchanges.insert(Exchange::new(Some(connection), ONLY, State::Waiting));
         let mut event = None;
-        if let Some(entry) = self.connections.get_mut(connection) {
-            entry.streams.push(stream);
-            event = entry.machine.handle_posted(frame, Channel(ONLY), now).ok().flatten();
+        if let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) {
+            if let Some(stream) = streams.get_mut(ONLY) {
+                stream.reader = Some(exchange);
+            }
+            event = machine.handle_posted(frame, Channel(ONLY), now).ok().flatten();
         }
         self.settle(connection, now);
         self.arm_waiting(exchange, now);
@@ -171,7 +204,8 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        check_legacy_version(head)?;
+        let request = named_request(&frame);
+        self.check_legacy_version(head, request)?;
         let initialize = matches!(
             &frame,
             Ok(Frame::Single(Message::Request(request)))
@@ -180,11 +214,7 @@ impl Server {
         if head.session_id.is_none() && initialize {
             return self.initialize(frame, principal, now);
         }
-        let id = match &frame {
-            Ok(Frame::Single(Message::Request(request))) => Some(&request.id),
-            _ => None,
-        };
-        let session = self.find_session(head, principal, id)?;
+        let session = self.find_session(head, principal, request)?;
         Ok(self.deliver(session, frame, now))
     }
 
@@ -195,7 +225,7 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let key = self.new_session(Transport::Streamable, principal, now)?;
+        let key = self.new_session(Transport::Streamable, principal, named_request(&frame), now)?;
         let (exchange, event) = self.deliver(key, frame, now);
         let opened = self
             .connections
@@ -217,39 +247,72 @@ impl Server {
         frame: Result<Frame<'f>, Malformed>,
         now: Instant,
     ) -> Handled<'f> {
-        let answered =
-            !matches!(frame, Ok(Frame::Single(Message::Notification(_) | Message::Response(_))));
-        let Some(connection) = self.connections.get_mut(key) else {
-            return (self.respond_whole(accepted()), None);
+        // What is answered here: requests, and what may have been meant as one.
+        let answered = match &frame {
+            Ok(Frame::Single(message)) => matches!(message, Message::Request(_)),
+            Ok(Frame::Batch(_)) => true,
+            Err(malformed) => malformed.answer().is_some(),
         };
-        let Some(session) = &mut connection.session else {
-            return (self.respond_whole(accepted()), None);
+        let Some(Connection { machine, session: Some(session), streams, .. }) =
+            self.connections.get_mut(key)
+        else {
+            return (self.respond_whole(no_session(named_request(&frame))), None);
         };
+        if session.next_stream == u32::MAX {
+            // No number is used twice, and there are no more.
+            let gone = no_session(named_request(&frame));
+            self.end_session(key, now);
+            return (self.respond_whole(gone), None);
+        }
         session.last_used = now;
-        let id = session.id;
         if !answered || session.transport == Transport::EventStream {
             return self.acknowledge(key, frame, now);
         }
+        // MCP 2025-11-25 basic/transports#session-management [SESS-001]
+        let opens = machine.session_revision().is_none().then_some(session.id);
         let number = session.next_stream;
-        session.next_stream = session.next_stream.wrapping_add(1).max(STANDALONE + 1);
+        session.next_stream += 1;
         session.open += 1;
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
-        let before = connection.machine.session_revision();
-        exchange.session = before.is_none().then_some(id);
+        exchange.session = opens;
         let exchange = self.exchanges.insert(exchange);
         let mut stream = Stream::new(number);
         stream.reader = Some(exchange);
-        connection.streams.push(stream);
-        let event = connection.machine.handle_posted(frame, Channel(number), now).ok().flatten();
-        let revision = connection.machine.session_revision();
-        if let Some(stream) = connection.stream(number) {
-            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-001]
-            stream.resumable = revision.is_some_and(|revision| revision >= Revision::V2025_03_26);
-            stream.primes = revision.is_some_and(|revision| revision >= Revision::V2025_11_25);
+        streams.insert(stream);
+        let event = self.hand_over(key, frame, number, now);
+        if let Some(entry) = self.exchanges.get_mut(exchange)
+            && let Some(connection) = self.connections.get_mut(key)
+        {
+            let (resumes, polls) = (connection.resumes(), connection.polls());
+            entry.polls = polls;
+            if let Some(stream) = connection.streams.get_mut(number) {
+                (stream.resumable, stream.primes) = (resumes, polls);
+            }
         }
         self.settle(key, now);
-        self.arm_waiting(exchange, now);
-        (ExchangeId(exchange), event.map(|event| stamped(event, key)))
+        let waits = self.exchanges.get_mut(exchange).filter(|e| matches!(e.state, State::Waiting));
+        if let Some(entry) = waits {
+            entry.asks = true;
+            if self.options.answers == Answers::Stream {
+                self.open_stream(exchange);
+            } else {
+                self.arm_waiting(exchange, now);
+            }
+        }
+        (ExchangeId(exchange), event)
+    }
+
+    /// Hands a frame to its machine; what it makes of it waits there.
+    fn hand_over<'f>(
+        &mut self,
+        key: Key,
+        frame: Result<Frame<'f>, Malformed>,
+        number: u32,
+        now: Instant,
+    ) -> Option<Event<'f>> {
+        let machine = &mut self.connections.get_mut(key)?.machine;
+        let event = machine.handle_posted(frame, Channel(number), now).ok().flatten()?;
+        Some(stamped(event, key))
     }
 
     /// Hands a frame to its session that gets nothing but an acknowledgement here.
@@ -260,51 +323,75 @@ impl Server {
         frame: Result<Frame<'f>, Malformed>,
         now: Instant,
     ) -> Handled<'f> {
-        let malformed = frame.is_err();
-        let Some(connection) = self.connections.get_mut(key) else {
-            return (self.respond_whole(accepted()), None);
-        };
-        let channel = Channel(STANDALONE);
-        let flow = connection.machine.handle_posted(frame, channel, now);
-        if let Some(session) = &mut connection.session {
-            session.confirmed |= connection.machine.is_initialized();
-        }
+        let malformed = frame.as_ref().err().map(refuse_malformed);
+        let is_request = matches!(&frame, Ok(Frame::Single(Message::Request(_))));
+        let event = self.hand_over(key, frame, STANDALONE, now);
         self.settle(key, now);
-        let response = match &flow {
-            _ if malformed => refusal(Status::BAD_REQUEST, "the body is not a message"),
-            Err(closed) => refusal(Status::BAD_REQUEST, &alloc::format!("{closed}")),
-            // A late or a second answer does no harm.
-            Ok(Some(Event::Violation(Violation::UnknownResponse(_)))) => accepted(),
-            Ok(Some(Event::Violation(violation))) => {
-                refusal(Status::BAD_REQUEST, &alloc::format!("{violation}"))
+        let response = match (&event, malformed) {
+            (_, Some(refused)) => refused,
+            // A late or a second answer does no harm, and a request is answered elsewhere.
+            (Some(Event::Violation(Violation::UnknownResponse(_))), None) => accepted(),
+            (Some(Event::Violation(violation)), None) if !is_request => {
+                refusal(Status::BAD_REQUEST, None, &format!("{violation}"))
             }
-            Ok(_) => accepted(),
+            _ if !self.connections.get(key).is_some_and(|it| !it.machine.is_closed()) => {
+                refusal(Status::BAD_REQUEST, None, "the session ended because of this message")
+            }
+            _ => accepted(),
         };
-        let event = flow.ok().flatten().map(|event| stamped(event, key));
         (self.respond_whole(response), event)
+    }
+
+    /// Refuses a version that no legacy message can name.
+    // MCP 2025-11-25 basic/transports#protocol-version-header [HSRV-029] [HSRV-030]: without one it
+    // is that of the session.
+    pub(super) fn check_legacy_version(
+        &self,
+        head: &RequestHead<'_>,
+        request: Option<&RequestId>,
+    ) -> Result<(), Response> {
+        let legacy = self.revisions.intersection(Revisions::LEGACY);
+        let served = || named_revision(head).is_some_and(|revision| legacy.contains(revision));
+        if head.protocol_version.is_some() && !served() {
+            let message = "`MCP-Protocol-Version` names no version that this server speaks";
+            return Err(refusal(Status::BAD_REQUEST, request, message));
+        }
+        Ok(())
     }
 }
 
-/// Refuses a version that no legacy message can name.
-// MCP 2025-11-25 basic/transports#protocol-version-header [HSRV-029] [HSRV-030]
-pub(super) fn check_legacy_version(head: &RequestHead<'_>) -> Result<(), Response> {
-    let legacy = |revision: Revision| revision.era() == Era::Legacy;
-    if head.protocol_version.is_some() && !named_revision(head).is_some_and(legacy) {
-        let message = "`MCP-Protocol-Version` names no version that this server speaks";
-        return Err(refusal(Status::BAD_REQUEST, message));
+/// The id to which an error about a frame is said.
+pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Option<&'m RequestId> {
+    match frame {
+        Ok(Frame::Single(Message::Request(request))) => Some(&request.id),
+        Err(malformed) if malformed.answer().is_some() => malformed.id.as_ref(),
+        _ => None,
     }
-    Ok(())
 }
 
 /// The response to a message that needs no answer.
-pub(super) fn accepted() -> Response {
+fn accepted() -> Response {
     Response { head: ResponseHead::new(Status::ACCEPTED, None), body: Vec::new() }
 }
 
-/// A response that refuses one request of the modern era.
-fn refuse_request(id: Option<&RequestId>, error: &ErrorObject<'_>) -> Response {
+/// The response to what is no message.
+// MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-010] [HSRV-011]
+fn refuse_malformed(malformed: &Malformed) -> Response {
     let mut body = Vec::new();
-    write_error(&mut body, id, error);
+    match malformed.answer() {
+        Some(error) => write_error(&mut body, malformed.id.as_ref(), &error),
+        None => {
+            let error = ErrorObject::new(malformed.code(), format!("{malformed}"));
+            write_error(&mut body, None, &error);
+        }
+    }
+    Response { head: ResponseHead::new(Status::BAD_REQUEST, Some(Content::Json)), body }
+}
+
+/// A response that refuses one request of the modern era.
+fn refuse_request(id: &RequestId, error: &ErrorObject<'_>) -> Response {
+    let mut body = Vec::new();
+    write_error(&mut body, Some(id), error);
     let status = status_of(Verdict::Refused(error.code), Era::Modern);
     Response { head: ResponseHead::new(status, Some(Content::Json)), body }
 }

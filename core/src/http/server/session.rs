@@ -1,3 +1,5 @@
+use alloc::collections::BTreeSet;
+
 use crate::Instant;
 use crate::http::SessionId;
 
@@ -10,11 +12,10 @@ pub(super) struct Session {
     pub(super) next_stream: u32,
     /// Exchanges that are open in it.
     pub(super) open: usize,
-    /// Finished streams that are kept.
-    pub(super) finished: usize,
+    /// Finished streams that are kept, by number.
+    pub(super) finished: BTreeSet<u32>,
+    /// When it was last seen to be in use.
     pub(super) last_used: Instant,
-    /// The client has confirmed that it is initialized.
-    pub(super) confirmed: bool,
 }
 
 /// How the messages of a session travel.

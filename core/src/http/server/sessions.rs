@@ -1,23 +1,22 @@
 //! Legacy sessions: how they begin, are found, and end.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::Instant;
-use crate::http::{
-    Content, ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status,
-};
-use crate::jsonrpc::{ErrorObject, RequestId, parse, write_error};
+use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
+use crate::jsonrpc::{RequestId, parse};
 use crate::peer;
 use crate::peer::slab::Key;
-use crate::protocol::Revision;
 
 use super::admission::{busy, refusal};
 use super::exchange::{Exchange, State};
 use super::log::{EventId, Resume};
-use super::posts::check_legacy_version;
+use super::posts::named_request;
 use super::session::{STANDALONE, Session, Transport};
 use super::stream::Stream;
+use super::streams::Streams;
 use super::{Connection, Server};
 
 impl Server {
@@ -36,10 +35,11 @@ impl Server {
         &mut self,
         transport: Transport,
         principal: Option<&Principal>,
+        request: Option<&RequestId>,
         now: Instant,
     ) -> Result<Key, Response> {
         if self.sessions.len() >= self.options.limits.sessions_max {
-            return Err(busy("the server has too many sessions"));
+            return Err(busy(request, "the server has too many sessions"));
         }
         let id = self.session_ids.draw();
         let machine = self.fresh_machine();
@@ -48,12 +48,11 @@ impl Server {
             transport,
             next_stream: STANDALONE + 1,
             open: 0,
-            finished: 0,
+            finished: BTreeSet::new(),
             last_used: now,
-            confirmed: false,
         };
         let principal = principal.cloned();
-        let streams = [Stream::new(STANDALONE)].into();
+        let streams = Streams::of(Stream::new(STANDALONE));
         let session = Some(session);
         let key = self.connections.insert(Connection { machine, principal, session, streams });
         self.sessions.insert(id, key);
@@ -64,10 +63,9 @@ impl Server {
     /// The session is open, at a revision that is known now: its unasked messages get ids.
     pub(super) fn prime_standalone(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        let revision = connection.machine.session_revision();
-        if let Some(stream) = connection.stream(STANDALONE) {
-            stream.resumable = revision.is_some_and(|revision| revision >= Revision::V2025_03_26);
-            stream.primes = revision.is_some_and(|revision| revision >= Revision::V2025_11_25);
+        let (resumes, polls) = (connection.resumes(), connection.polls());
+        if let Some(stream) = connection.streams.get_mut(STANDALONE) {
+            (stream.resumable, stream.primes) = (resumes, polls);
         }
     }
 
@@ -81,19 +79,13 @@ impl Server {
         principal: Option<&Principal>,
         request: Option<&RequestId>,
     ) -> Result<Key, Response> {
-        let refuse = |status, message: &str| {
-            let mut body = Vec::new();
-            write_error(&mut body, request, &ErrorObject::invalid_request(message));
-            Response { head: ResponseHead::new(status, Some(Content::Json)), body }
-        };
         let Some(id) = head.session_id else {
             let message = "`Mcp-Session-Id` is missing: send `initialize` first";
-            return Err(refuse(Status::BAD_REQUEST, message));
+            return Err(refusal(Status::BAD_REQUEST, request, message));
         };
-        let gone = || refuse(Status::NOT_FOUND, "there is no such session: send `initialize`");
         SessionId::parse(id)
             .and_then(|id| self.session_of(id, principal, Transport::Streamable))
-            .ok_or_else(gone)
+            .ok_or_else(|| no_session(request))
     }
 
     fn session_of(
@@ -116,49 +108,52 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        check_legacy_version(head)?;
+        self.check_legacy_version(head, None)?;
         let key = self.find_session(head, principal, None)?;
-        let Some(connection) = self.connections.get_mut(key) else {
-            return Err(refusal(Status::NOT_FOUND, "there is no such session"));
-        };
+        let Some(connection) = self.connections.get_mut(key) else { return Err(no_session(None)) };
         let place = match head.last_event_id {
             None => None,
             Some(text) => Some(resume(connection, text)?),
         };
         let number = place.map_or(STANDALONE, |(number, _)| number);
-        let Some(stream) = connection.stream(number) else {
-            return Err(refusal(Status::GONE, GONE));
+        let polls = connection.polls();
+        let Some(stream) = connection.streams.get_mut(number) else {
+            return Err(refusal(Status::GONE, None, GONE));
         };
-        // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]
-        if let Some((_, place)) = place {
-            stream.taken = place;
-        }
-        let before = stream.reader.take();
+        let before = stream.detach();
         let (already_open, length) = (stream.opened, stream.log.len());
         stream.open();
-        if place.is_none() && already_open && stream.primes {
+        match place {
+            // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-006]
+            Some((_, place)) => stream.resume_at(place),
             // A new reader, who has no id yet to come back with.
-            stream.log.push_priming(number, None);
+            None if already_open => stream.prime(),
+            None => {}
         }
         self.logged += stream.log.len() - length;
         // One that was there has lost its connection without our knowing; the new one takes over.
         // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]
         if let Some(before) = before {
-            self.end_exchange(before);
+            self.end_exchange(before, None, now);
         }
-        let exchange = self.exchanges.insert(Exchange::new(Some(key), number, State::Opening));
-        if let Some(connection) = self.connections.get_mut(key) {
-            if let Some(stream) = connection.stream(number) {
-                stream.reader = Some(exchange);
-            }
-            if let Some(session) = &mut connection.session {
-                session.open += 1;
-                session.last_used = now;
-            }
-        }
+        let mut exchange = Exchange::new(Some(key), number, State::Opening);
+        exchange.polls = polls;
+        let exchange = self.exchanges.insert(exchange);
+        self.join_session(key, number, exchange, now);
         self.make_ready(exchange);
-        self.arm_streaming(exchange, now);
         Ok(ExchangeId(exchange))
+    }
+
+    /// An exchange becomes the reader of a stream.
+    fn join_session(&mut self, key: Key, number: u32, exchange: Key, now: Instant) {
+        let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
+            return;
+        };
+        if let (Some(session), Some(stream)) = (session, streams.get_mut(number)) {
+            stream.reader = Some(exchange);
+            session.open += 1;
+            session.last_used = now;
+        }
     }
 
     /// Ends a session at its client's wish.
@@ -169,7 +164,7 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
-        check_legacy_version(head)?;
+        self.check_legacy_version(head, None)?;
         let key = self.find_session(head, principal, None)?;
         self.end_session(key, now);
         let head = ResponseHead::new(Status::NO_CONTENT, None);
@@ -181,16 +176,13 @@ impl Server {
     pub(super) fn end_session(&mut self, key: Key, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.machine.abandon(now);
-        while let Some(event) = connection.machine.poll_event() {
-            if !matches!(event, peer::Event::Closed(_)) {
-                self.events.push_back(super::stamped(event, key));
-            }
-        }
         let readers: Vec<Key> =
             connection.streams.iter().filter_map(|stream| stream.reader).collect();
+        self.collect_events(key);
         self.forget_session(key);
         for reader in readers {
-            self.end_exchange(reader);
+            // MCP 2025-11-25 basic/transports#session-management [SESS-008]
+            self.end_exchange(reader, Some(no_session(None)), now);
         }
     }
 
@@ -200,6 +192,7 @@ impl Server {
         self.connection_deadlines.clear(key.slot);
         if let Some(session) = connection.session {
             self.sessions.remove(&session.id);
+            self.kept -= session.finished.len();
         }
         self.logged -= connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
     }
@@ -214,24 +207,21 @@ impl Server {
         now: Instant,
     ) -> Result<ExchangeId, Response> {
         let path = self.options.message_path.clone().unwrap_or_default();
-        let key = self.new_session(Transport::EventStream, principal, now)?;
+        let key = self.new_session(Transport::EventStream, principal, None, now)?;
         let exchange = self.exchanges.insert(Exchange::new(Some(key), STANDALONE, State::Opening));
-        if let Some(connection) = self.connections.get_mut(key) {
-            let id = connection.session.as_ref().map(|session| session.id);
-            if let Some(session) = &mut connection.session {
-                session.open += 1;
-            }
-            if let (Some(stream), Some(id)) = (connection.stream(STANDALONE), id) {
-                let endpoint = alloc::format!("{path}?sessionId={}", id.as_str());
-                stream.log.push(Some("endpoint"), None, endpoint.as_bytes());
-                stream.reader = Some(exchange);
-                stream.opened = true;
-                stream.kind = Some("message");
-                self.logged += stream.log.len();
-            }
+        self.join_session(key, STANDALONE, exchange, now);
+        if let Some(Connection { session: Some(session), streams, .. }) =
+            self.connections.get_mut(key)
+            && let Some(stream) = streams.get_mut(STANDALONE)
+        {
+            let endpoint = alloc::format!("{path}?sessionId={}", session.id.as_str());
+            stream.open();
+            stream.log.push(Some("endpoint"), None, endpoint.as_bytes());
+            // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
+            stream.kind = Some("message");
+            self.logged += stream.log.len();
         }
         self.make_ready(exchange);
-        self.arm_streaming(exchange, now);
         Ok(ExchangeId(exchange))
     }
 
@@ -243,31 +233,41 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<(ExchangeId, Option<peer::Event<'f>>), Response> {
-        let id = head.query.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
-        let key = id
-            .and_then(|id| SessionId::parse(id.as_bytes()))
-            .and_then(|id| self.session_of(id, principal, Transport::EventStream))
-            .ok_or_else(|| refusal(Status::NOT_FOUND, "there is no such session"))?;
         let frame = parse(body, self.blueprint.parse_limits());
+        let request = named_request(&frame);
+        let id = head.query.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
+        let Some(id) = id else {
+            let message = "`sessionId` is missing: post to the address in the `endpoint` event";
+            return Err(refusal(Status::BAD_REQUEST, request, message));
+        };
+        let key = SessionId::parse(id.as_bytes())
+            .and_then(|id| self.session_of(id, principal, Transport::EventStream))
+            .ok_or_else(|| no_session(request))?;
+        self.check_not_closing(&frame)?;
         Ok(self.deliver(key, frame, now))
     }
+}
+
+pub(super) fn no_session(request: Option<&RequestId>) -> Response {
+    refusal(Status::NOT_FOUND, request, "there is no such session: send `initialize`")
 }
 
 const GONE: &str = "what came after this event is not kept any more";
 
 /// The stream that an event belongs to, and the place after it.
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-007]
-fn resume(connection: &mut Connection, text: &[u8]) -> Result<(u32, u64), Response> {
-    let never = || refusal(Status::BAD_REQUEST, "`Last-Event-ID` names no event of this session");
+fn resume(connection: &Connection, text: &[u8]) -> Result<(u32, u64), Response> {
+    let never =
+        || refusal(Status::BAD_REQUEST, None, "`Last-Event-ID` names no event of this session");
     let id = EventId::parse(text).ok_or_else(never)?;
     let next_stream = connection.session.as_ref().map_or(0, |session| session.next_stream);
-    let Some(stream) = connection.stream(id.stream) else {
+    let Some(stream) = connection.streams.get(id.stream) else {
         let was = id.stream < next_stream;
-        return Err(if was { refusal(Status::GONE, GONE) } else { never() });
+        return Err(if was { refusal(Status::GONE, None, GONE) } else { never() });
     };
-    match stream.log.after(id.sequence) {
+    match stream.after(id.sequence) {
         Resume::At(place) => Ok((id.stream, place)),
-        Resume::Dropped => Err(refusal(Status::GONE, GONE)),
+        Resume::Dropped => Err(refusal(Status::GONE, None, GONE)),
         Resume::Unknown => Err(never()),
     }
 }

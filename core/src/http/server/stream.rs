@@ -3,7 +3,7 @@ use core::time::Duration;
 use crate::Instant;
 use crate::peer::slab::Key;
 
-use super::log::Log;
+use super::log::{Log, Resume};
 
 /// One stream of messages to a client: what answers a request, or what comes unasked.
 ///
@@ -14,8 +14,10 @@ pub(super) struct Stream {
     pub(super) log: Log,
     /// The exchange that carries the stream now.
     pub(super) reader: Option<Key>,
-    /// The place in the log up to which readers have taken it.
-    pub(super) taken: u64,
+    /// The place in the log up to which the reader has taken it.
+    taken: u64,
+    /// The place up to which any reader has ever taken it: ids after it were never sent.
+    issued: u64,
     /// Whether events have ids, so that a reader can come back.
     pub(super) resumable: bool,
     /// Whether a reader begins with an event that only gives it an id.
@@ -37,6 +39,7 @@ impl Stream {
             log: Log::default(),
             reader: None,
             taken: 0,
+            issued: 0,
             resumable: false,
             primes: false,
             kind: None,
@@ -60,9 +63,14 @@ impl Stream {
     pub(super) fn open(&mut self) {
         if !self.opened {
             self.opened = true;
-            if self.primes {
-                self.log.push_priming(self.number, None);
-            }
+            self.prime();
+        }
+    }
+
+    /// Gives a reader an id to come back with, where nothing else is about to.
+    pub(super) fn prime(&mut self) {
+        if self.primes && self.unread() == 0 {
+            self.log.push_priming(self.number, None);
         }
     }
 
@@ -71,9 +79,49 @@ impl Stream {
         self.log.push_retry(retry);
     }
 
-    /// Bytes that no reader has taken.
+    /// Bytes that the reader has not taken.
     pub(super) fn unread(&self) -> u64 {
         self.log.end() - self.taken
+    }
+
+    /// Hands the reader what comes next, at most `most` bytes.
+    pub(super) fn take(&mut self, most: usize) -> &[u8] {
+        let chunk = self.log.read(self.taken, most);
+        self.taken += chunk.len() as u64;
+        self.issued = self.issued.max(self.taken);
+        chunk
+    }
+
+    /// Lets the reader go. What it has of an event that it took in part is lost to it.
+    pub(super) fn detach(&mut self) -> Option<Key> {
+        self.taken = self.log.event_start(self.taken);
+        self.reader.take()
+    }
+
+    /// Where a reader goes on that saw the event `sequence` last. An event that was never sent
+    /// cannot have been seen.
+    pub(super) fn after(&self, sequence: u64) -> Resume {
+        match self.log.after(sequence) {
+            Resume::At(place) if place > self.issued => Resume::Unknown,
+            found => found,
+        }
+    }
+
+    /// Goes back, or forth, to a place that [`after`](Self::after) found.
+    pub(super) const fn resume_at(&mut self, place: u64) {
+        self.taken = place;
+    }
+
+    /// Drops what the reader has taken but for the last `events` and `bytes`.
+    pub(super) fn trim(&mut self, events: usize, bytes: usize) {
+        self.log.trim(self.taken, events, bytes);
+    }
+
+    /// Drops the oldest, taken or not, until no more than `events` and `bytes` are left.
+    pub(super) fn keep(&mut self, events: usize, bytes: usize) {
+        self.log.keep(events, bytes);
+        self.taken = self.taken.max(self.log.start());
+        self.issued = self.issued.max(self.log.start());
     }
 
     /// Whether a client could come back for it.

@@ -3,13 +3,13 @@
 use core::time::Duration;
 
 use crate::Instant;
-use crate::http::{Content, ExchangeId, ResponseHead, Status};
+use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
 use crate::peer::slab::Key;
 
 use super::exchange::{State, Transmit};
 use super::session::STANDALONE;
-use super::{Server, ServerOptions};
+use super::{Connection, Server};
 
 /// The most that is handed out at once, in bytes: one write's worth.
 const CHUNK: usize = 64 * 1024;
@@ -39,6 +39,7 @@ impl Server {
         match entry.state {
             State::Waiting => return None,
             State::Whole(_) => {
+                self.exchange_deadlines.clear(key.slot);
                 let State::Whole(response) = self.exchanges.remove(key)?.state else {
                     return None;
                 };
@@ -46,24 +47,26 @@ impl Server {
             }
             State::Opening => {
                 entry.state = if entry.closes { State::Closing } else { State::Streaming };
-                entry.opened_at = Some(now);
+                (entry.opened_at, entry.sent_at) = (now, now);
                 let mut head = ResponseHead::new(Status::OK, Some(Content::EventStream));
                 head.session = entry.session;
+                self.arm_streaming(key, now);
                 return Some(Transmit::Open(head));
             }
             State::Aborted => {
-                self.end_exchange_now(key);
+                self.exchange_deadlines.clear(key.slot);
+                self.exchanges.remove(key);
                 return Some(Transmit::Abort);
             }
             State::Streaming | State::Closing => {}
         }
         if self.trim_and_look(key) {
             let entry = self.exchanges.get_mut(key)?;
-            let connection = self.connections.get_mut(entry.connection?)?;
-            let stream = connection.stream(entry.stream)?;
-            let chunk = stream.log.read(stream.taken, CHUNK);
-            stream.taken += chunk.len() as u64;
-            return Some(Transmit::Chunk(chunk));
+            entry.comment_due = false;
+            entry.sent_at = now;
+            let stream = self.connections.get_mut(entry.connection?)?;
+            let stream = stream.streams.get_mut(entry.stream)?;
+            return Some(Transmit::Chunk(stream.take(CHUNK)));
         }
         if self.is_complete(key) {
             self.finish_exchange(key, now);
@@ -76,29 +79,26 @@ impl Server {
     /// Drops what the reader has taken, as far as it is not kept; whether there is more for it.
     fn trim_and_look(&mut self, key: Key) -> bool {
         let limits = &self.options.limits;
+        let scarce = self.logged > limits.replay_bytes_total_max;
+        let kept =
+            if scarce { (0, 0) } else { (limits.replay_events_max, limits.replay_bytes_max) };
         let Some(entry) = self.exchanges.get(key) else { return false };
-        let Some(connection) = entry.connection.and_then(|key| self.connections.get_mut(key))
-        else {
-            return false;
-        };
-        let Some(stream) = connection.stream(entry.stream) else { return false };
+        let stream = entry
+            .connection
+            .and_then(|key| self.connections.get_mut(key))
+            .and_then(|connection| connection.streams.get_mut(entry.stream));
+        let Some(stream) = stream else { return false };
         let before = stream.log.len();
-        if stream.resumable {
-            stream.log.trim(stream.taken, limits.replay_events_max, limits.replay_bytes_max);
-        } else {
-            stream.log.trim(stream.taken, 0, 0);
-        }
+        let (events, bytes) = if stream.resumable { kept } else { (0, 0) };
+        stream.trim(events, bytes);
         self.logged -= before - stream.log.len();
         stream.unread() > 0
     }
 
     /// Whether nothing more will come on an exchange.
-    fn is_complete(&mut self, key: Key) -> bool {
+    fn is_complete(&self, key: Key) -> bool {
         let Some(entry) = self.exchanges.get(key) else { return false };
-        let stream = entry
-            .connection
-            .and_then(|connection| self.connections.get_mut(connection))
-            .and_then(|connection| connection.stream(entry.stream));
+        let stream = entry.connection.and_then(|connection| self.stream(connection, entry.stream));
         matches!(entry.state, State::Closing) || stream.is_none_or(|stream| stream.done)
     }
 
@@ -106,70 +106,59 @@ impl Server {
     fn finish_exchange(&mut self, key: Key, now: Instant) {
         self.exchange_deadlines.clear(key.slot);
         let Some(entry) = self.exchanges.remove(key) else { return };
-        let Some(connection_key) = entry.connection else { return };
-        let Some(connection) = self.connections.get_mut(connection_key) else { return };
-        let Some(stream) = connection.stream(entry.stream) else { return };
-        stream.reader = None;
-        let done = stream.done;
-        self.leave_session(connection_key);
-        if done {
-            self.keep_finished(connection_key, entry.stream, now);
-        }
-        self.retire_connection(connection_key);
+        let Some(connection) = entry.connection else { return };
+        let Some(stream) = self.stream_mut(connection, entry.stream) else { return };
+        stream.detach();
+        self.detached(connection, entry.stream, now);
     }
 
     /// The client has gone: nobody takes the response of an exchange any more.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
-        let Some(connection) = self.end_exchange_now(exchange.0) else { return };
-        self.detached(connection, now);
+        let key = exchange.0;
+        self.exchange_deadlines.clear(key.slot);
+        let Some(entry) = self.exchanges.remove(key) else { return };
+        let Some(connection) = entry.connection else { return };
+        let Some(stream) = self.stream_mut(connection, entry.stream) else { return };
+        stream.detach();
+        self.detached(connection, entry.stream, now);
     }
 
     /// A stream has lost its reader.
-    fn detached(&mut self, (key, number): (Key, u32), now: Instant) {
+    fn detached(&mut self, key: Key, number: u32, now: Instant) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.session.is_none() {
-            // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
+            // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-015] [CANC-017]
             connection.machine.handle_channel_closed(Channel(number), now);
             self.drop_stream(key, number);
             self.settle(key, now);
         } else if connection.is_event_stream() {
             // There is no other way to the client.
+            self.leave_session(key, now);
             self.end_session(key, now);
         } else {
-            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: not a
-            // cancellation.
-            self.leave_session(key);
-            let done = self.connections.get_mut(key).and_then(|c| Some(c.stream(number)?.done));
-            if done == Some(true) {
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011] [CANC-012]:
+            // not a cancellation.
+            self.leave_session(key, now);
+            if self.stream(key, number).is_some_and(|stream| stream.done) {
                 self.keep_finished(key, number, now);
+            } else {
+                self.hold_unread(key, number);
             }
         }
     }
 
-    /// Takes an exchange away; the stream that it carried.
-    fn end_exchange_now(&mut self, key: Key) -> Option<(Key, u32)> {
+    /// Ends the response of an exchange whose stream has another reader, or is gone: with
+    /// `instead`, where nothing of it has left.
+    pub(super) fn end_exchange(&mut self, key: Key, instead: Option<Response>, now: Instant) {
+        let Some(entry) = self.exchanges.get_mut(key) else { return };
         self.exchange_deadlines.clear(key.slot);
-        let entry = self.exchanges.remove(key)?;
-        let connection = self.connections.get_mut(entry.connection?)?;
-        let stream = connection.stream(entry.stream)?;
-        // Another one may have taken over.
-        (stream.reader == Some(key)).then(|| {
-            stream.reader = None;
-            (entry.connection.unwrap_or(Key::NONE), entry.stream)
-        })
-    }
-
-    /// Ends the response of an exchange that carries nothing any more.
-    pub(super) fn end_exchange(&mut self, key: Key) {
-        let connection = self.exchanges.get_mut(key).and_then(|entry| {
-            entry.state = match entry.state {
-                State::Waiting | State::Opening => State::Opening,
-                _ => State::Closing,
-            };
-            entry.connection.take()
-        });
-        if let Some(connection) = connection {
-            self.leave_session(connection);
+        entry.state = match (&entry.state, instead) {
+            (State::Waiting | State::Opening, Some(response)) => State::Whole(response),
+            (State::Waiting | State::Opening, None) => State::Opening,
+            _ => State::Closing,
+        };
+        if let Some(connection) = entry.connection.take() {
+            self.leave_session(connection, now);
         }
         self.make_ready(key);
     }
@@ -178,49 +167,62 @@ impl Server {
     pub(super) fn cut_off(&mut self, key: Key, now: Instant) {
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         entry.state = State::Aborted;
+        self.exchange_deadlines.clear(key.slot);
         let (connection, number) = (entry.connection.take(), entry.stream);
         self.make_ready(key);
         let Some(connection) = connection else { return };
-        if let Some(stream) = self.connections.get_mut(connection).and_then(|c| c.stream(number)) {
-            stream.reader = None;
-            self.detached((connection, number), now);
+        if let Some(stream) = self.stream_mut(connection, number) {
+            stream.detach();
+            self.detached(connection, number, now);
         }
     }
 
     /// Closes the connection of a stream that can be resumed, and says when to come back.
     pub(super) fn close_reader(&mut self, key: Key, number: u32, retry: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if !connection.polls() || connection.is_event_stream() {
+        if !connection.polls() {
             return;
         }
-        let Some(stream) = connection.stream(number) else { return };
-        let Some(reader) = stream.reader.filter(|_| stream.resumable) else { return };
+        let Some(stream) = connection.streams.get_mut(number) else { return };
+        let Some(reader) = stream.reader.filter(|_| stream.resumable && !stream.done) else {
+            return;
+        };
+        let Some(entry) = self.exchanges.get_mut(reader) else { return };
+        match entry.state {
+            State::Waiting | State::Opening if !entry.closes => {
+                entry.state = State::Opening;
+                entry.closes = true;
+            }
+            State::Streaming => entry.state = State::Closing,
+            _ => return,
+        }
         let before = stream.log.len();
         stream.open();
         stream.push_retry(retry);
         self.logged += stream.log.len() - before;
-        if let Some(entry) = self.exchanges.get_mut(reader) {
-            match entry.state {
-                State::Waiting | State::Opening => {
-                    entry.state = State::Opening;
-                    entry.closes = true;
-                }
-                _ => entry.state = State::Closing,
-            }
-        }
+        self.exchange_deadlines.clear(reader.slot);
         self.make_ready(reader);
     }
 
     /// Ends the streams of a connection that stand open for what may come.
     pub(super) fn close_open_streams(&mut self, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.session.is_none() {
-            return connection.machine.finish_listening();
+        let Some(Connection { machine, session, streams, .. }) = self.connections.get_mut(key)
+        else {
+            return;
+        };
+        if session.is_none() {
+            return machine.finish_listening();
         }
-        let Some(stream) = connection.stream(STANDALONE) else { return };
-        let reader = stream.reader.take();
-        if let Some(reader) = reader {
-            self.end_exchange(reader);
+        let Some(stream) = streams.get_mut(STANDALONE) else { return };
+        if let Some(reader) = stream.reader
+            && let Some(entry) = self.exchanges.get_mut(reader)
+        {
+            match entry.state {
+                State::Waiting | State::Opening => entry.closes = true,
+                _ => entry.state = State::Closing,
+            }
+            self.exchange_deadlines.clear(reader.slot);
+            self.make_ready(reader);
         }
     }
 
@@ -229,94 +231,6 @@ impl Server {
             && !core::mem::replace(&mut entry.queued, true)
         {
             self.ready.push_back(ExchangeId(key));
-        }
-    }
-
-    // ------------------------------------------------------------------ time
-
-    /// A request waits for its answer: after a while its response opens all the same.
-    pub(super) fn arm_waiting(&mut self, key: Key, now: Instant) {
-        let waiting = self.exchanges.get(key).is_some_and(|e| matches!(e.state, State::Waiting));
-        if let Some(pause) = self.options.timeouts.open_stream.filter(|_| waiting) {
-            self.exchange_deadlines.set(key.slot, now + pause);
-        }
-    }
-
-    /// A stream is open: after a while of silence it shows life.
-    pub(super) fn arm_streaming(&mut self, key: Key, now: Instant) {
-        let ServerOptions { timeouts, .. } = &self.options;
-        let pauses = [timeouts.keep_alive, timeouts.poll_after];
-        if let Some(pause) = pauses.into_iter().flatten().min() {
-            self.exchange_deadlines.set(key.slot, now + pause);
-        }
-    }
-
-    pub(super) fn exchange_due(&mut self, key: Key, now: Instant) {
-        let Some(entry) = self.exchanges.get_mut(key) else { return };
-        let (connection_key, number) = (entry.connection, entry.stream);
-        let Some(connection_key) = connection_key else { return };
-        match entry.state {
-            State::Waiting => {
-                entry.state = State::Opening;
-                let Some(connection) = self.connections.get_mut(connection_key) else { return };
-                let Some(stream) = connection.stream(number) else { return };
-                let before = stream.log.len();
-                stream.open();
-                self.logged += stream.log.len() - before;
-                self.make_ready(key);
-                self.arm_streaming(key, now);
-            }
-            State::Streaming => {
-                let opened = entry.opened_at.unwrap_or(now);
-                let poll = self.options.timeouts.poll_after.is_some_and(|d| opened + d <= now);
-                if poll {
-                    self.close_reader(connection_key, number, self.options.timeouts.retry);
-                }
-                let Some(entry) = self.exchanges.get_mut(key) else { return };
-                entry.comment_due = true;
-                self.make_ready(key);
-                self.arm_streaming(key, now);
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn connection_due(&mut self, key: Key, now: Instant) {
-        let timeouts = &self.options.timeouts;
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if let Some(session) = &mut connection.session {
-            let busy = session.open > 0 || connection.machine.requests_in_flight() > 0;
-            let idle = if session.confirmed {
-                timeouts.session_idle
-            } else {
-                timeouts.session_unconfirmed
-            };
-            if busy {
-                session.last_used = now;
-            } else if session.last_used + idle <= now {
-                return self.end_session(key, now);
-            }
-        }
-        connection.machine.handle_timeout(now);
-        self.settle(key, now);
-    }
-
-    /// Sets the next deadline of a connection.
-    pub(super) fn arm_connection(&mut self, key: Key, now: Instant) {
-        let timeouts = &self.options.timeouts;
-        let Some(connection) = self.connections.get(key) else { return };
-        let idle = connection.session.as_ref().map(|session| {
-            let idle = if session.confirmed {
-                timeouts.session_idle
-            } else {
-                timeouts.session_unconfirmed
-            };
-            (session.last_used + idle).max(now + Duration::from_millis(1))
-        });
-        let due = [connection.machine.poll_timeout(), idle].into_iter().flatten().min();
-        match due {
-            Some(due) => self.connection_deadlines.set(key.slot, due),
-            None => self.connection_deadlines.clear(key.slot),
         }
     }
 }

@@ -191,21 +191,17 @@ impl Client {
         self.initialize_again(now);
     }
 
-    /// Sends the request of a listen stream again, with a new id; the new id, if there is still
-    /// such a stream.
+    /// Sends the request of a listen stream again, with a new id, if there is still such a stream.
     // MCP 2026-07-28 changelog#major-changes [HCLI-012]
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
         let parts = MetaParts { fixed: &self.request_meta, ..MetaParts::default() };
-        let nothing = |_: &mut Vec<u8>| Ok(());
+        let nothing_more = |out: &mut Vec<u8>| {
+            out.push(b'{');
+            Ok(())
+        };
         let listens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Listen);
-        listens && self.connection.repeat_call(key, parts, nothing, now).is_ok()
-    }
-
-    /// Whether the pending request with this id is an open listen stream.
-    pub(crate) fn is_listening(&self, id: i64) -> bool {
-        let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
-        call.is_some_and(|call| call.purpose == Purpose::Listen)
+        listens && self.connection.repeat_call(key, parts, nothing_more, now).is_ok()
     }
 
     /// Asks for a page of the tools, for the binding's own use. Whether that was possible.

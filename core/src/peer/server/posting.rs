@@ -36,6 +36,7 @@ impl Server {
     /// The client has closed the way of a request, which in the modern era gives it up.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     pub(crate) fn handle_channel_closed(&mut self, channel: Channel, now: Instant) {
+        // One request, or none: each modern request has a machine of its own.
         let found = self.connection.requests.find_from(0, |entry| entry.reply.channel == channel);
         if let Some(key) = found {
             let event = self.give_up_request(key, None, now);
@@ -74,11 +75,23 @@ impl Server {
 
     /// The client has gone for good: its requests are given up and its calls end.
     pub(crate) fn abandon(&mut self, now: Instant) {
-        while let Some(key) = self.connection.requests.find_from(0, |_| true) {
+        let mut slot = 0;
+        while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
+            slot = key.slot + 1;
             let event = self.give_up_request(key, None, now);
             self.connection.events.extend(event);
         }
         self.close();
+    }
+
+    /// Gives back the memory of a busier time, as many connections may stand idle.
+    pub(crate) fn give_back_memory(&mut self) {
+        const EVENTS: usize = 4;
+        let events = &mut self.connection.events;
+        if events.is_empty() && events.capacity() > EVENTS {
+            *events = alloc::collections::VecDeque::new();
+        }
+        self.connection.outbox.give_back_memory();
     }
 
     /// Whether the client has confirmed the session.

@@ -293,7 +293,7 @@ impl Server {
             Method::SubscriptionsListen => self.listen(incoming),
             _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
-                let subject = incoming.metadata.subject.as_deref();
+                let subject = incoming.metadata.subject(method);
                 let checked =
                     self.catalog.check(method, subject, &incoming.params, incoming.revision);
                 match checked {

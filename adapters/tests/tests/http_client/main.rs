@@ -1,0 +1,26 @@
+//! The client over HTTP on tokio against a server that is written by hand, on real sockets.
+
+mod calls;
+mod failures;
+mod scripts;
+mod server;
+mod sessions;
+
+use std::future::Future;
+use std::time::Duration;
+
+use mcp_sansio_tokio::handler::ClientError;
+use mcp_sansio_tokio::protocol::CallToolResult;
+
+/// Far more than any test needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn within<T>(test: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, test).await.expect("it came to an end")
+}
+
+/// The text that a tool answered with.
+fn text(result: &Result<CallToolResult, ClientError>) -> &str {
+    let result = result.as_ref().unwrap_or_else(|error| panic!("{error}"));
+    result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()
+}

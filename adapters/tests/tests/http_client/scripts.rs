@@ -1,0 +1,72 @@
+//! What servers commonly say.
+
+use mcp_sansio_tokio::{Host, Revision, Revisions};
+
+use crate::server::{Asked, Do, answer, respond};
+
+pub(crate) fn host() -> Host {
+    Host::new("host", "1")
+}
+
+/// A host that does not look for a modern server first.
+pub(crate) fn legacy_host() -> Host {
+    host().revisions(Revisions::only(Revision::V2025_11_25))
+}
+
+/// A modern server, as far as `rest` does not deal with a request.
+pub(crate) fn modern(asked: &Asked, rest: impl Fn(&Asked) -> Vec<Do>) -> Vec<Do> {
+    if !asked.is("server/discover") {
+        return rest(asked);
+    }
+    answer(
+        asked,
+        "",
+        r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#,
+    )
+}
+
+/// A legacy server with sessions, as far as `rest` does not deal with a request. It has no
+/// listening stream.
+pub(crate) fn legacy(asked: &Asked, session: &str, rest: impl Fn(&Asked) -> Vec<Do>) -> Vec<Do> {
+    if asked.is("server/discover") {
+        respond(400, "content-type: text/plain\r\n", "Bad Request: no session")
+    } else if asked.is("initialize") {
+        answer(
+            asked,
+            &format!("Mcp-Session-Id: {session}\r\n"),
+            r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#,
+        )
+    } else if asked.is("notifications/initialized") {
+        respond(202, "", "")
+    } else if asked.method == "GET" && asked.field("last-event-id").is_none() {
+        respond(405, "", "")
+    } else if asked.method == "DELETE" {
+        respond(200, "", "")
+    } else {
+        rest(asked)
+    }
+}
+
+/// The result of a tool.
+pub(crate) fn said(text: &str) -> String {
+    format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":"{text}"}}]}}"#)
+}
+
+/// An event with the answer to a request.
+pub(crate) fn answer_event(asked_id: &str, text: &str) -> String {
+    let result = said(text);
+    format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{asked_id},\"result\":{result}}}\n\n")
+}
+
+/// The token by which the request asked for progress.
+pub(crate) fn progress_token(asked: &Asked) -> String {
+    let (_, rest) = asked.body.split_once("\"progressToken\":").expect("it wants progress");
+    rest[..rest.find([',', '}']).unwrap_or(rest.len())].to_owned()
+}
+
+pub(crate) fn progress_event(token: &str, progress: u32) -> String {
+    format!(
+        "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\
+         \"params\":{{\"progressToken\":{token},\"progress\":{progress}}}}}\n\n"
+    )
+}

@@ -1,0 +1,186 @@
+//! A server of HTTP/1.1 that says what the test tells it to, byte by byte.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) fields: BTreeMap<String, String>,
+    pub(crate) body: String,
+}
+
+impl Asked {
+    /// Whether it is a POST of this message.
+    pub(crate) fn is(&self, rpc_method: &str) -> bool {
+        self.body.contains(&format!("\"method\":\"{rpc_method}\""))
+    }
+
+    /// The id of the message.
+    pub(crate) fn id(&self) -> &str {
+        let (_, rest) = self.body.split_once("\"id\":").expect("it has an id");
+        &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())]
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(String::as_str)
+    }
+
+    /// Method and session, and what was asked for; for whole conversations.
+    pub(crate) fn line(&self) -> String {
+        let message = self.body.split_once("\"method\":\"").map(|(_, rest)| rest);
+        let message = message.and_then(|rest| rest.split('"').next()).unwrap_or_default();
+        let session = self.field("mcp-session-id").unwrap_or("-");
+        format!("{} {session} {message}", self.method).trim_end().to_owned()
+    }
+}
+
+/// What the server does about a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Do {
+    Write(String),
+    /// Wait until the test, or another request, says so.
+    Wait(Arc<Notify>),
+    /// Wait until the client closes the connection, and say so.
+    Held(Arc<Notify>),
+    Close,
+}
+
+/// A response with a body of known length.
+pub(crate) fn respond(status: u16, fields: &str, body: &str) -> Vec<Do> {
+    let length = body.len();
+    vec![Do::Write(format!(
+        "HTTP/1.1 {status} -\r\ncontent-length: {length}\r\n{fields}\r\n{body}"
+    ))]
+}
+
+/// A JSON answer to a request of JSON-RPC.
+pub(crate) fn answer(asked: &Asked, fields: &str, result: &str) -> Vec<Do> {
+    let id = asked.id();
+    let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+    respond(200, &format!("content-type: application/json\r\n{fields}"), &body)
+}
+
+/// The head of a stream of events.
+pub(crate) fn stream() -> Do {
+    Do::Write(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            .into(),
+    )
+}
+
+/// Some of the stream, in chunks of at most `length` bytes.
+pub(crate) fn chunks(text: &str, length: usize) -> Vec<Do> {
+    let pieces = text.as_bytes().chunks(length);
+    let pieces = pieces.map(|piece| std::str::from_utf8(piece).expect("the texts are ASCII"));
+    pieces.map(|piece| Do::Write(format!("{:x}\r\n{piece}\r\n", piece.len()))).collect()
+}
+
+/// The end of the stream as it is announced.
+pub(crate) fn end() -> Do {
+    Do::Write("0\r\n\r\n".into())
+}
+
+/// A server under way; it ends with the runtime.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    /// Starts one that deals with each request as `script` says, which is also told how many came
+    /// before.
+    pub(crate) async fn start(
+        script: impl Fn(&Asked, usize) -> Vec<Do> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (asked, script) = (Arc::default(), Arc::new(script));
+        let server = Self { address, asked: Arc::clone(&asked) };
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let (asked, script) = (Arc::clone(&asked), Arc::clone(&script));
+                tokio::spawn(async move { converse(socket, &asked, &*script).await });
+            }
+        });
+        server
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// The requests so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.asked().iter().map(Asked::line).collect()
+    }
+}
+
+async fn converse(
+    mut socket: TcpStream,
+    log: &Mutex<Vec<Asked>>,
+    script: &(impl Fn(&Asked, usize) -> Vec<Do> + ?Sized),
+) -> Option<()> {
+    loop {
+        let asked = read_request(&mut socket).await?;
+        let before = {
+            let mut log = log.lock().unwrap();
+            log.push(asked.clone());
+            log.len() - 1
+        };
+        for what in script(&asked, before) {
+            match what {
+                Do::Write(text) => {
+                    socket.write_all(text.as_bytes()).await.ok()?;
+                    // Each piece is a segment of its own as far as that can be had.
+                    tokio::task::yield_now().await;
+                }
+                Do::Wait(notify) => notify.notified().await,
+                Do::Held(notify) => {
+                    while socket.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
+                    notify.notify_one();
+                    return None;
+                }
+                Do::Close => return None,
+            }
+        }
+    }
+}
+
+async fn read_request(socket: &mut TcpStream) -> Option<Asked> {
+    let mut bytes = Vec::new();
+    let head = loop {
+        if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end;
+        }
+        if socket.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    };
+    let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
+    let mut lines = text.lines();
+    let method = lines.next()?.split(' ').next()?.to_owned();
+    let fields: BTreeMap<_, _> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let length = fields.get("content-length").map_or(0, |length| length.parse().unwrap());
+    while bytes.len() < head + 4 + length {
+        if socket.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let body = String::from_utf8(bytes[head + 4..].to_vec()).unwrap();
+    Some(Asked { method, fields, body })
+}

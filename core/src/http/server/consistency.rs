@@ -1,0 +1,60 @@
+//! What holds between any two calls, for tests.
+
+use super::exchange::State;
+use super::session::Transport;
+use super::{Connection, Server};
+
+impl Server {
+    /// Panics unless all that is counted twice is counted the same.
+    #[doc(hidden)]
+    pub fn assert_consistent(&self) {
+        let connections = || self.connections.iter().map(|(_, connection)| connection);
+        let streams = || connections().flat_map(|connection| connection.streams.iter());
+        let logged: usize = streams().map(|stream| stream.log.len()).sum();
+        assert_eq!(self.logged, logged, "bytes in the logs");
+        let kept = streams().filter(|stream| stream.kept_until.is_some()).count();
+        assert_eq!(self.kept, kept, "finished streams");
+        assert!(self.finished.len() <= 2 * kept + 65, "entries of finished streams");
+        let sessions = connections().filter(|connection| connection.session.is_some()).count();
+        assert_eq!(self.sessions.len(), sessions, "sessions");
+        for (key, connection) in self.connections.iter() {
+            let Connection { session, streams, .. } = connection;
+            let read = streams.iter().filter(|stream| stream.reader.is_some()).count();
+            match session {
+                None => assert_eq!((read, streams.iter().count()), (1, 1), "a modern request"),
+                Some(session) => {
+                    assert_eq!(self.sessions.get(&session.id), Some(&key));
+                    assert_eq!(session.open, read, "open exchanges of a session");
+                    let kept = streams.iter().filter(|stream| stream.kept_until.is_some());
+                    assert!(kept.map(|stream| stream.number).eq(session.finished.iter().copied()));
+                    assert!(streams.iter().all(|stream| stream.number < session.next_stream));
+                    let whole = session.transport == Transport::EventStream;
+                    assert!(!whole || read == 1, "a session of HTTP+SSE is its stream");
+                }
+            }
+            for stream in streams.iter() {
+                let reads = stream.reader.is_none_or(|reader| {
+                    let exchange = self.exchanges.get(reader).expect("the reader is there");
+                    exchange.connection == Some(key) && exchange.stream == stream.number
+                });
+                assert!(reads, "stream {} and its reader", stream.number);
+                assert!(stream.kept_until.is_none() || stream.done, "kept before it is done");
+            }
+        }
+        for (key, exchange) in self.exchanges.iter() {
+            let carried = exchange.connection.is_none_or(|connection| {
+                let stream = self.stream(connection, exchange.stream).expect("a stream");
+                stream.reader == Some(key)
+            });
+            assert!(carried, "an exchange and its stream");
+            let told = exchange.queued || !matches!(exchange.state, State::Whole(_));
+            assert!(told || exchange.connection.is_none(), "a response that waits");
+        }
+    }
+
+    /// Bytes in the logs of all streams, and finished streams that are kept.
+    #[doc(hidden)]
+    pub fn retained(&self) -> (usize, usize) {
+        (self.logged, self.kept)
+    }
+}

@@ -1,0 +1,144 @@
+//! What is kept for readers that lost their connection, and for how long.
+
+use crate::Instant;
+use crate::peer::slab::Key;
+
+use super::timing::LEAST;
+use super::{Connection, Server};
+
+/// A finished stream that is kept for its reader.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Finished {
+    pub(super) until: Instant,
+    connection: Key,
+    stream: u32,
+}
+
+impl Server {
+    /// A stream without a reader that is done: it is kept for a while, if a client could ask for
+    /// it.
+    pub(super) fn keep_finished(&mut self, key: Key, number: u32, now: Instant) {
+        let until = now + self.options.timeouts.replay.max(LEAST);
+        let finished_max = self.options.limits.finished_streams_max;
+        let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
+            return;
+        };
+        let Some(stream) = streams.get_mut(number) else { return };
+        let Some(session) = session.as_mut().filter(|_| stream.can_resume()) else {
+            return self.drop_stream(key, number);
+        };
+        if stream.kept_until.replace(until).is_none() {
+            session.finished.insert(number);
+            let surplus = session.finished.len() > finished_max;
+            let oldest = session.finished.first().copied().filter(|_| surplus);
+            self.kept += 1;
+            self.finished.push_back(Finished { until, connection: key, stream: number });
+            if let Some(oldest) = oldest {
+                self.forget_finished(key, oldest);
+            }
+            self.compact_finished();
+        }
+        self.hold_total(key, number);
+    }
+
+    /// Takes out entries of streams that are gone, once they are the most: constant work for each.
+    fn compact_finished(&mut self) {
+        const SLACK: usize = 64;
+        let Self { finished, connections, kept, .. } = self;
+        if finished.len() > 2 * *kept + SLACK {
+            finished.retain(|entry| {
+                let connection = connections.get(entry.connection);
+                let stream = connection.and_then(|it| it.streams.get(entry.stream));
+                stream.is_some_and(|stream| stream.kept_until.is_some())
+            });
+        }
+    }
+
+    /// Drops finished streams whose time has come.
+    pub(super) fn give_up_finished(&mut self, now: Instant) {
+        while let Some(oldest) = self.finished.front().copied()
+            && oldest.until <= now
+        {
+            self.finished.pop_front();
+            let stream = self.stream(oldest.connection, oldest.stream);
+            match stream.and_then(|stream| stream.kept_until) {
+                // It was read once more meanwhile.
+                Some(until) if until > now => {
+                    self.finished.push_back(Finished { until, ..oldest });
+                }
+                Some(_) => self.forget_finished(oldest.connection, oldest.stream),
+                None => {}
+            }
+        }
+    }
+
+    /// A finished stream is not kept any more: it goes, now or when its reader does.
+    fn forget_finished(&mut self, key: Key, number: u32) {
+        let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
+            return;
+        };
+        let Some(stream) = streams.get_mut(number) else { return };
+        if stream.reader.is_none() {
+            return self.drop_stream(key, number);
+        }
+        if stream.kept_until.take().is_some() {
+            self.kept -= 1;
+            if let Some(session) = session {
+                session.finished.remove(&number);
+            }
+        }
+    }
+
+    pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
+        let Some(Connection { session, streams, .. }) = self.connections.get_mut(key) else {
+            return;
+        };
+        let Some(stream) = streams.remove(number) else { return };
+        self.logged -= stream.log.len();
+        self.kept -= usize::from(stream.kept_until.is_some());
+        if let Some(session) = session {
+            session.finished.remove(&number);
+            session.open -= usize::from(stream.reader.is_some());
+        }
+    }
+
+    /// Holds a stream that nobody reads to its bounds: the oldest events go, and whoever comes back
+    /// for them is told.
+    pub(super) fn hold_unread(&mut self, key: Key, number: u32) {
+        let limits = &self.options.limits;
+        let (events, bytes) = (limits.replay_events_max, limits.replay_bytes_max);
+        let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))
+        else {
+            return;
+        };
+        if stream.reader.is_none() {
+            let before = stream.log.len();
+            stream.keep(events, bytes);
+            self.logged -= before - stream.log.len();
+        }
+    }
+
+    /// Holds all streams together to their bound, after one of them grew: finished ones go first,
+    /// the oldest before the others, then what this one keeps for later.
+    pub(super) fn hold_total(&mut self, key: Key, number: u32) {
+        let most = self.options.limits.replay_bytes_total_max;
+        while self.logged > most
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            self.forget_finished(oldest.connection, oldest.stream);
+        }
+        if self.logged <= most {
+            return;
+        }
+        let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))
+        else {
+            return;
+        };
+        let before = stream.log.len();
+        stream.trim(0, 0);
+        if stream.reader.is_none() {
+            stream.keep(1, 0);
+        }
+        self.logged -= before - stream.log.len();
+    }
+}

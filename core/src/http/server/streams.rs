@@ -1,0 +1,50 @@
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+
+use super::stream::Stream;
+
+/// The streams of a connection, by their numbers.
+///
+/// The first one, which every connection has, is at hand; the others cost nothing while there are
+/// none.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    first: Option<Stream>,
+    others: BTreeMap<u32, Box<Stream>>,
+}
+
+impl Streams {
+    pub(super) fn of(first: Stream) -> Self {
+        debug_assert_eq!(first.number, 0, "the number of the first stream");
+        Self { first: Some(first), others: BTreeMap::new() }
+    }
+
+    pub(super) fn insert(&mut self, stream: Stream) {
+        self.others.insert(stream.number, Box::new(stream));
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&Stream> {
+        if number == 0 { self.first.as_ref() } else { self.others.get(&number).map(|it| &**it) }
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Stream> {
+        if number == 0 {
+            self.first.as_mut()
+        } else {
+            self.others.get_mut(&number).map(|it| &mut **it)
+        }
+    }
+
+    pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
+        if number == 0 { self.first.take() } else { self.others.remove(&number).map(|it| *it) }
+    }
+
+    /// In the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.first.iter().chain(self.others.values().map(|it| &**it))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.is_empty()
+    }
+}

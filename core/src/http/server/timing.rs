@@ -1,0 +1,144 @@
+//! What happens when nothing else does.
+
+use core::time::Duration;
+
+use crate::Instant;
+use crate::peer::slab::Key;
+
+use super::exchange::State;
+use super::{Server, ServerTimeouts};
+
+/// The shortest pause between two deadlines of the same thing, so that no driver can spin.
+pub(super) const LEAST: Duration = Duration::from_millis(1);
+
+impl Server {
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    /// May change with every call of another method.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let finished = self.finished.front().map(|finished| finished.until);
+        let deadlines = [&self.connection_deadlines, &self.exchange_deadlines];
+        let first = deadlines.into_iter().filter_map(|deadlines| Some(deadlines.first()?.0));
+        first.chain(finished).min()
+    }
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((due, slot)) = self.connection_deadlines.first()
+            && due <= now
+        {
+            self.connection_deadlines.clear(slot);
+            if let Some(key) = self.connections.key_at(slot) {
+                self.connection_due(key, now);
+            }
+        }
+        while let Some((due, slot)) = self.exchange_deadlines.first()
+            && due <= now
+        {
+            self.exchange_deadlines.clear(slot);
+            if let Some(key) = self.exchanges.key_at(slot) {
+                self.exchange_due(key, now);
+            }
+        }
+        self.give_up_finished(now);
+    }
+
+    /// A request waits for its answer: after a while its response opens all the same.
+    pub(super) fn arm_waiting(&mut self, key: Key, now: Instant) {
+        let waiting = self.exchanges.get(key).is_some_and(|e| matches!(e.state, State::Waiting));
+        if let Some(pause) = self.options.timeouts.open_stream.filter(|_| waiting) {
+            self.exchange_deadlines.set(key.slot, now + pause);
+        }
+    }
+
+    /// A stream is open: after a while of silence it shows life, and after a longer while its
+    /// connection may be closed.
+    pub(super) fn arm_streaming(&mut self, key: Key, now: Instant) {
+        let ServerTimeouts { keep_alive, poll_after, .. } = &self.options.timeouts;
+        let Some(entry) = self.exchanges.get(key) else { return };
+        let comment = keep_alive.map(|pause| entry.sent_at + pause);
+        let close = poll_after.filter(|_| entry.polls).map(|pause| entry.opened_at + pause);
+        match [comment, close].into_iter().flatten().min() {
+            Some(due) => self.exchange_deadlines.set(key.slot, due.max(now + LEAST)),
+            None => self.exchange_deadlines.clear(key.slot),
+        }
+    }
+
+    fn exchange_due(&mut self, key: Key, now: Instant) {
+        let ServerTimeouts { keep_alive, poll_after, retry, .. } = self.options.timeouts;
+        let Some(entry) = self.exchanges.get_mut(key) else { return };
+        let Some(connection) = entry.connection else { return };
+        match entry.state {
+            State::Waiting => self.open_stream(key),
+            State::Streaming => {
+                // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [SSE-014]
+                if keep_alive.is_some_and(|pause| entry.sent_at + pause <= now) {
+                    entry.sent_at = now;
+                    entry.comment_due = true;
+                }
+                let stream = entry.stream;
+                // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
+                if entry.polls && poll_after.is_some_and(|pause| entry.opened_at + pause <= now) {
+                    self.close_reader(connection, stream, retry);
+                }
+                self.make_ready(key);
+                self.arm_streaming(key, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Opens the response of a request that still waits as a stream of events.
+    pub(super) fn open_stream(&mut self, key: Key) {
+        let Some(entry) = self.exchanges.get_mut(key) else { return };
+        let (Some(connection), State::Waiting) = (entry.connection, &entry.state) else { return };
+        entry.state = State::Opening;
+        let number = entry.stream;
+        self.exchange_deadlines.clear(key.slot);
+        if let Some(stream) = self.stream_mut(connection, number) {
+            let before = stream.log.len();
+            stream.open();
+            let grown = stream.log.len() - before;
+            self.logged += grown;
+        }
+        self.make_ready(key);
+    }
+
+    /// How long a session may be without use.
+    fn patience(&self, key: Key) -> Option<(Instant, Duration)> {
+        let timeouts = &self.options.timeouts;
+        let connection = self.connections.get(key)?;
+        let session = connection.session.as_ref()?;
+        // Closing the door on those who never come in keeps it open for others.
+        let idle = if connection.machine.is_initialized() {
+            timeouts.session_idle
+        } else {
+            timeouts.session_unconfirmed
+        };
+        Some((session.last_used, idle))
+    }
+
+    fn connection_due(&mut self, key: Key, now: Instant) {
+        let patience = self.patience(key);
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if let (Some(session), Some((last_used, idle))) = (&mut connection.session, patience) {
+            if session.open > 0 || connection.machine.requests_in_flight() > 0 {
+                session.last_used = now;
+            } else if last_used + idle <= now {
+                return self.end_session(key, now);
+            }
+        }
+        connection.machine.handle_timeout(now);
+        self.settle(key, now);
+    }
+
+    /// Sets the next deadline of a connection.
+    pub(super) fn arm_connection(&mut self, key: Key, now: Instant) {
+        let idle = self.patience(key).map(|(last_used, idle)| (last_used + idle).max(now + LEAST));
+        let Some(connection) = self.connections.get(key) else { return };
+        match [connection.machine.poll_timeout(), idle].into_iter().flatten().min() {
+            Some(due) => self.connection_deadlines.set(key.slot, due),
+            None => self.connection_deadlines.clear(key.slot),
+        }
+    }
+}

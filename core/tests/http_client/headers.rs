@@ -1,0 +1,213 @@
+use mcp_sansio::Revision;
+use mcp_sansio::protocol::Method;
+
+use crate::net::{EVENTS, JSON, Net, OK, error, event, result};
+
+fn fields(net: &Net, n: usize) -> Vec<(String, String)> {
+    let fields = net.request(n).fields();
+    let mirrored = fields.filter(|(name, _)| name.starts_with("mcp-"));
+    mirrored.map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+fn expect_fields(net: &Net, n: usize, expected: &[(&str, &str)]) {
+    let expected: Vec<_> =
+        expected.iter().map(|(name, value)| (String::from(*name), String::from(*value))).collect();
+    assert_eq!(fields(net, n), expected);
+}
+
+#[test]
+fn method_and_name_are_said_twice() {
+    // Rule: [HDR-003] [HDR-005] [HDR-006] [HDR-007] [HCLI-013].
+    let mut net = Net::modern();
+    for (method, params, name) in [
+        (Method::ToolsCall, r#"{"name":"a b","arguments":{"name":"x"}}"#, Some("a b")),
+        (Method::PromptsGet, r#"{"name":"caf\u00e9"}"#, Some("=?base64?Y2Fmw6k=?=")),
+        (Method::ResourcesRead, r#"{"uri":"file:///a%20b?c=d"}"#, Some("file:///a%20b?c=d")),
+        (Method::ToolsList, "{}", None),
+        (Method::PromptsList, r#"{"name":"x"}"#, None),
+    ] {
+        net.call(method, params);
+        net.sent();
+        let mut expected =
+            vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method.as_str())];
+        expected.extend(name.map(|name| ("mcp-name", name)));
+        let n = net.last();
+        expect_fields(&net, n, &expected);
+    }
+}
+
+const TOOLS: &str = r#"{"resultType":"complete", "tools" : [ {"name":"plain","inputSchema":{"type":"object"}},
+ {"name":"bad","inputSchema":{"properties":{"x":{"type":"number","x-mcp-header":"X"}}}} , {"name":"echo","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"object","properties":{"b":{"type":"boolean","x-mcp-header":"Flag"}}},"i":{"type":"integer","x-mcp-header":"Count"}}},"z":1e3}],"ttlMs":0}"#;
+
+fn listed() -> Net {
+    let mut net = Net::modern();
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.json(2, &result(2, TOOLS));
+    net
+}
+
+#[test]
+fn a_tool_with_impossible_headers_is_left_out_of_the_list() {
+    // Rule: [HDR-016] [HDR-017].
+    let mut net = listed();
+    let told = net.told();
+    let (first, rest) = told.split_once('\n').unwrap();
+    assert!(first.starts_with("violation: the tool `bad` is left out of the list"), "{first}");
+    let from = TOOLS.find(r#"{"name":"bad""#).unwrap();
+    let to = TOOLS.find(r#"{"name":"echo""#).unwrap();
+    let expected = [&TOOLS[..from], &TOOLS[to..]].concat();
+    assert_eq!(rest, format!("call 1: {expected}\n"));
+}
+
+#[test]
+fn a_list_on_a_stream_is_the_same() {
+    // Rule: [HDR-016].
+    let mut net = Net::modern();
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &event(&result(2, &TOOLS.replace('\n', " "))));
+    assert!(net.told().contains("violation: the tool `bad`"));
+}
+
+#[test]
+fn a_legacy_list_is_left_alone() {
+    // Rule: [HDR-018].
+    let mut net = Net::legacy(Revision::V2025_11_25);
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.json(4, &result(2, TOOLS));
+    assert_eq!(net.told(), format!("call 1: {TOOLS}\n"));
+    net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"eu"}}"#);
+    net.sent();
+    assert_eq!(net.field(5, "mcp-param-region"), None);
+}
+
+#[test]
+fn arguments_are_mirrored_as_the_list_says() {
+    // Rule: [HDR-008] [HDR-019] [HDR-020] [HDR-021].
+    let mut net = listed();
+    for (arguments, expected) in [
+        (
+            r#"{"region":"eu west","n":{"b":true},"i":42}"#,
+            &[("region", "eu west"), ("flag", "true"), ("count", "42")][..],
+        ),
+        (r#"{"region":"\u4e16","other":1}"#, &[("region", "=?base64?5LiW?=")]),
+        (r#"{"region":null,"b":false,"n":{}}"#, &[]),
+        (r#"{"region":""}"#, &[("region", "")]),
+    ] {
+        net.call(Method::ToolsCall, &format!(r#"{{"name":"echo","arguments":{arguments}}}"#));
+        net.sent();
+        let n = net.last();
+        let mirrored = fields(&net, n).into_iter().filter_map(|(name, value)| {
+            name.strip_prefix("mcp-param-").map(|name| (String::from(name), value.clone()))
+        });
+        let mut mirrored: Vec<_> = mirrored.collect();
+        let mut expected: Vec<_> =
+            expected.iter().map(|(a, b)| (String::from(*a), String::from(*b))).collect();
+        mirrored.sort();
+        expected.sort();
+        assert_eq!(mirrored, expected, "{arguments}");
+    }
+}
+
+#[test]
+fn an_integer_that_no_header_says_for_sure_is_not_sent() {
+    // Rule: [HDR-014].
+    let mut net = listed();
+    net.told();
+    net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"i":9007199254740992}}"#);
+    assert_eq!(net.sent(), "");
+    let told = net.told();
+    assert!(told.starts_with("call 2 failed: Unmirrorable"), "{told}");
+}
+
+#[test]
+fn a_call_refused_for_its_headers_is_repeated_with_the_right_ones() {
+    // Rule: [HDR-032].
+    let mut net = Net::modern();
+    for (status, id) in [(400, "2"), (400, "null")] {
+        net = Net::modern();
+        net.call(Method::ToolsCall, r#"{"name":"echo","arguments":{"region":"eu"}}"#);
+        net.sent();
+        assert_eq!(net.field(2, "mcp-param-region"), None);
+        net.answer(2, status, JSON, &error(id, -32020, ""));
+        assert_eq!(net.sent(), "#3 POST tools/list\n");
+        // The tool is on the second page.
+        net.json(3, &result(3, r#"{"resultType":"complete","tools":[],"nextCursor":"c"}"#));
+        assert_eq!(net.sent(), "#4 POST tools/list\n");
+        assert!(net.full(4).contains(r#""cursor":"c""#));
+        net.json(4, &result(4, TOOLS));
+        assert_eq!(net.sent(), "#5 POST tools/call\n");
+        assert_eq!(net.field(5, "mcp-param-region").as_deref(), Some("eu"));
+        assert!(net.told().starts_with("violation: the tool `bad`"));
+    }
+    // Once is enough.
+    net.answer(5, 400, JSON, &error("2", -32020, ""));
+    assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
+    net.expect_silence();
+}
+
+#[test]
+fn a_refusal_for_headers_stands_where_the_list_does_not_help() {
+    // Rule: [HDR-032].
+    type Script = fn(&mut Net);
+    let scripts: [Script; 4] = [
+        |net| net.answer(3, 500, &[], ""),
+        |net| net.json(3, &error("3", -32603, "")),
+        |net| net.json(3, &result(3, r#"{"resultType":"complete","tools":[{"name":"other"}]}"#)),
+        |net| net.broken(3),
+    ];
+    for script in scripts {
+        let mut net = Net::modern();
+        net.call_echo();
+        net.sent();
+        net.answer(2, 400, JSON, &error("2", -32020, ""));
+        net.sent();
+        script(&mut net);
+        assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
+        net.expect_silence();
+    }
+    // A server that leads in a circle is followed once around.
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.answer(2, 400, JSON, &error("2", -32020, ""));
+    for (exchange, id) in [(3, 3), (4, 4)] {
+        net.sent();
+        net.json(exchange, &result(id, r#"{"tools":[],"nextCursor":"c"}"#));
+    }
+    assert_eq!(net.told(), "call 1 failed: refused, -32020\n");
+    net.expect_silence();
+}
+
+#[test]
+fn a_call_given_up_while_its_headers_are_looked_up_is_not_repeated() {
+    // Rule: [HDR-032].
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &event(&error("2", -32020, "")));
+    net.cancel(1);
+    net.sent();
+    net.json(3, &result(3, TOOLS));
+    assert!(net.told().starts_with("call 1 failed: Cancelled\n"));
+    assert_eq!(net.sent(), "");
+}
+
+#[test]
+fn a_correct_call_is_answered_after_the_correction() {
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &event(&error("2", -32020, "")));
+    net.end(2);
+    assert_eq!(net.sent(), "#3 POST tools/list\n");
+    net.json(3, &result(3, r#"{"tools":[{"name":"echo"}]}"#));
+    assert_eq!(net.sent(), "#4 POST tools/call\n");
+    net.json(4, &result(2, OK));
+    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+}

@@ -1,0 +1,153 @@
+use std::time::Duration;
+
+use mcp_sansio::http::ExchangeFailure;
+use mcp_sansio::{Revision, Revisions};
+
+use crate::net::{
+    EVENTS, Net, RESUMING, event, event_with_id, http_options, notification, peer_options,
+};
+
+const LATEST: Revision = Revision::V2025_11_25;
+
+/// A legacy client whose listening stream, exchange 3, is asked for and not answered.
+fn asking() -> Net {
+    let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
+    net.sent();
+    net.initialize(1, 1, LATEST, Some("s1"));
+    net.sent();
+    net.answer(2, 202, &[], "");
+    assert_eq!(net.sent(), "#3 GET version=2025-11-25 session=s1\n");
+    net.told();
+    net
+}
+
+#[test]
+fn a_server_without_the_stream_is_not_asked_again() {
+    // Rule: [HCLI-009].
+    for status in [400, 404, 405, 501, 200] {
+        let mut net = asking();
+        net.call_echo();
+        assert_eq!(net.sent(), "");
+        if status == 501 {
+            // A passing failure by its class; the stream is tried again, and calls go on.
+            net.answer(3, status, &[], "");
+            assert!(net.sent().starts_with("#4 POST tools/call"));
+            continue;
+        }
+        net.answer(3, status, &[("content-type", "text/html")], "");
+        assert_eq!(net.told(), "", "{status}");
+        assert!(net.sent().starts_with("#4 POST tools/call"));
+        // Not in the next session either.
+        net.answer(4, 404, &[], "");
+        assert_eq!(net.sent(), "#5 POST initialize\n");
+        net.initialize(5, 3, LATEST, Some("s2"));
+        net.sent();
+        net.answer(6, 202, &[], "");
+        assert_eq!(net.sent(), "#7 POST tools/call version=2025-11-25 session=s2\n");
+    }
+}
+
+#[test]
+fn calls_do_not_wait_for_the_stream_for_long() {
+    let mut net = asking();
+    net.call_echo();
+    net.advance(Duration::from_millis(499));
+    assert_eq!(net.sent(), "");
+    net.advance(Duration::from_millis(1));
+    assert!(net.sent().starts_with("#4 POST tools/call"));
+}
+
+#[test]
+fn a_client_that_does_not_listen_opens_no_stream() {
+    // Rule: [HCLI-007].
+    let http = http_options().listen(false);
+    let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http);
+    net.sent();
+    net.initialize(1, 1, LATEST, Some("s1"));
+    net.sent();
+    net.answer(2, 202, &[], "");
+    net.call_echo();
+    assert_eq!(net.sent(), "#3 POST tools/call version=2025-11-25 session=s1\n");
+}
+
+#[test]
+fn what_comes_unasked_is_told_and_answered() {
+    // Rule: [HCLI-011] [HCLI-015].
+    for revision in RESUMING {
+        let mut net = Net::legacy(revision);
+        net.body(3, &event(&notification("info")));
+        assert!(net.told().starts_with("notifications/message"));
+        net.body(3, &event(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#));
+        assert!(net.sent().starts_with("#4 POST result {}"));
+    }
+}
+
+#[test]
+fn the_stream_is_opened_again_after_its_last_event() {
+    // Rule: [RESUME-004] [SSE-007] [SSE-008] [HCLI-010].
+    for broken in [true, false] {
+        let mut net = Net::legacy(LATEST);
+        net.body(3, &event_with_id("l1", &notification("info")));
+        net.body(3, "retry: 2000\n\n");
+        net.told();
+        if broken {
+            net.broken(3)
+        } else {
+            net.end(3)
+        }
+        let (waited, sent) = net.wait_for_request();
+        assert!(waited >= Duration::from_secs(2));
+        assert_eq!(sent, "#4 GET version=2025-11-25 session=s1 after=l1\n");
+        net.answer_head(4, 200, EVENTS);
+        net.body(4, &event_with_id("l1", &notification("info")));
+        net.body(4, &event_with_id("l2", &notification("debug")));
+        assert_eq!(net.told().lines().count(), 1);
+    }
+    // Without ids it starts anew.
+    let mut net = Net::legacy(LATEST);
+    net.end(3);
+    assert_eq!(net.wait_for_request().1, "#4 GET version=2025-11-25 session=s1\n");
+}
+
+#[test]
+fn a_stream_that_is_lost_for_good_is_told() {
+    let mut net = Net::legacy(LATEST);
+    net.broken(3);
+    for exchange in 4..12 {
+        net.wait_for_request();
+        net.failed(exchange, ExchangeFailure::NotSent);
+    }
+    assert!(net.told().starts_with("violation: nothing that the server says unasked"));
+    net.advance(Duration::from_secs(3600));
+    net.expect_silence();
+    net.call_echo();
+    assert!(net.sent().starts_with("#12 POST tools/call"));
+    // Refused where it stood before.
+    let mut net = Net::legacy(LATEST);
+    net.broken(3);
+    net.wait_for_request();
+    net.answer(4, 405, &[], "");
+    assert!(net.told().starts_with("violation: nothing that the server says unasked"));
+}
+
+#[test]
+fn a_stream_that_is_idle_for_long_may_be_closed_any_number_of_times() {
+    let mut net = Net::legacy(LATEST);
+    for exchange in 3..30 {
+        net.advance(Duration::from_secs(40));
+        net.end(exchange);
+        net.wait_for_request();
+        net.answer_head(exchange + 1, 200, EVENTS);
+    }
+    assert_eq!(net.told(), "");
+}
+
+#[test]
+fn a_stream_whose_session_is_gone_begins_another_one() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    net.broken(3);
+    net.wait_for_request();
+    net.answer(4, 404, &[], "");
+    assert_eq!(net.sent(), "#4 abort\n#5 POST initialize\n");
+}

@@ -1,0 +1,16 @@
+//! The HTTP client against a server that is a script, on a virtual clock.
+#![cfg(feature = "http")]
+
+mod net;
+
+mod closing;
+mod cuts;
+mod headers;
+mod listening;
+mod modern;
+mod old_transport;
+mod opening;
+mod posting;
+mod resuming;
+mod robustness;
+mod sessions;

@@ -1,0 +1,270 @@
+use std::time::Duration;
+
+use mcp_sansio::http::ExchangeFailure;
+use mcp_sansio::peer::CallOptions;
+use mcp_sansio::protocol::{ClientCapabilities, Method, SubscriptionFilter};
+
+use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};
+
+#[test]
+fn an_answer_is_a_body_or_a_stream() {
+    // Rule: [HCLI-003] [SSE-012] [SSE-013] [SSE-015].
+    let mut net = Net::modern();
+    net.call_echo();
+    net.call_with(Method::ToolsCall, r#"{"name":"slow"}"#, &CallOptions::default().progress());
+    assert_eq!(net.sent(), "#2 POST tools/call\n#3 POST tools/call\n");
+    net.answer_head(3, 200, EVENTS);
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#;
+    net.body(3, &format!("\u{feff}:keep alive\r\n\r\nevent: message\rdata: {progress}\r\r"));
+    net.json(2, &result(2, OK));
+    net.body(3, &event(&result(3, OK)));
+    net.end(3);
+    assert_eq!(net.told(), format!("progress of call 2: 1\ncall 1: {OK}\ncall 2: {OK}\n"));
+    net.expect_silence();
+}
+
+#[test]
+fn an_error_comes_with_any_status() {
+    // Rule: [HCLI-003].
+    for (status, code) in
+        [(200, -32602), (400, -32602), (404, -32601), (400, -32021), (500, -32603)]
+    {
+        for id in ["2", "null"] {
+            let mut net = Net::modern();
+            net.call_echo();
+            net.sent();
+            net.answer(2, status, JSON, &error(id, code, ""));
+            assert_eq!(net.told(), format!("call 1 failed: refused, {code}\n"), "{status} {id}");
+            net.expect_silence();
+        }
+    }
+    for (status, body) in [(404, ""), (400, "<html>"), (500, "{}"), (418, &*error("9", -1, ""))] {
+        let mut net = Net::modern();
+        net.call_echo();
+        net.sent();
+        net.answer(2, status, JSON, body);
+        assert_eq!(net.told(), format!("call 1 failed: status {status}\n"));
+    }
+}
+
+#[test]
+fn a_refused_authorization_fails_the_call_with_the_challenge() {
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.answer(2, 401, &[("WWW-Authenticate", "Bearer scope=\"a\"")], "");
+    let told = net.told();
+    assert!(told.contains("Unauthorized { status: 401, challenge: Some(\"Bearer scope"), "{told}");
+}
+
+#[test]
+fn cancelling_closes_the_exchange() {
+    // Rule: [CANC-017] [HCLI-014].
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.answer_head(2, 200, EVENTS);
+    net.cancel(1);
+    assert_eq!(net.sent(), "#2 abort\n");
+    assert_eq!(net.told(), "call 1 failed: Cancelled\n");
+    // What the driver had in hand is passed over.
+    net.body(2, &event(&result(2, OK)));
+    net.end(2);
+    net.expect_silence();
+    // What never left needs no abort.
+    net.call_echo();
+    net.cancel(2);
+    assert_eq!(net.sent(), "");
+}
+
+#[test]
+fn a_timeout_closes_the_exchange() {
+    // Rule: [CANC-017] [TIME-003].
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    net.advance(Duration::from_secs(60));
+    assert_eq!(net.sent(), "#2 abort\n");
+    assert_eq!(net.told(), "call 1 failed: TimedOut { hard: false }\n");
+}
+
+#[test]
+fn a_lost_stream_is_a_lost_call() {
+    // Rule: [HCLI-012] [RESUME-008].
+    for (end, expected) in [(true, "StreamEnded"), (false, "Broken")] {
+        let mut net = Net::modern();
+        net.call_echo();
+        net.sent();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, "id: 7\nretry: 10\ndata:\n\n");
+        if end {
+            net.end(2)
+        } else {
+            net.broken(2)
+        }
+        assert_eq!(net.told(), format!("call 1 failed: {expected}\n"));
+        net.advance(Duration::from_secs(120));
+        net.expect_silence();
+    }
+    for (failure, expected) in
+        [(ExchangeFailure::NotSent, "NotSent"), (ExchangeFailure::Broken, "Broken")]
+    {
+        let mut net = Net::modern();
+        net.call_echo();
+        net.sent();
+        net.failed(2, failure);
+        assert_eq!(net.told(), format!("call 1 failed: {expected}\n"));
+        net.expect_silence();
+    }
+}
+
+#[test]
+fn a_session_id_means_nothing() {
+    // Rule: [SESS-016].
+    let mut net = Net::modern();
+    net.call_echo();
+    net.sent();
+    let fields = [JSON[0], ("mcp-session-id", "x")];
+    net.answer(2, 200, &fields, &result(2, OK));
+    net.call_echo();
+    assert_eq!(net.sent(), "#3 POST tools/call\n");
+    net.answer(3, 404, &[], "");
+    net.told();
+    net.client.close(net.now);
+    assert_eq!(net.sent(), "");
+    assert!(net.client.is_drained());
+}
+
+#[test]
+fn requests_of_the_server_and_answers_to_others_are_out_of_place() {
+    // Rule: [HCLI-006] [RPC-030].
+    let mut net = Net::modern();
+    net.call_echo();
+    net.call_echo();
+    net.sent();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &event(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+    net.body(2, &event(&result(3, OK)));
+    let told = net.told();
+    assert_eq!(told.lines().filter(|line| line.starts_with("violation")).count(), 2, "{told}");
+    net.body(2, &event(&result(2, OK)));
+    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+    assert_eq!(net.sent(), "");
+}
+
+#[test]
+fn a_round_of_input_is_a_request_of_its_own() {
+    // Rule: [MRTR-010] [MRTR-014] [HCLI-001].
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.roots = Some(Default::default());
+    let mut net = Net::modern_with(peer_options().capabilities(capabilities), http_options());
+    net.call_echo();
+    net.sent();
+    let asks = r#"{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}},"requestState":"s"}"#;
+    net.json(2, &result(2, asks));
+    assert_eq!(net.told(), "asked: roots/list {}\n");
+    let input = net.inputs[0].handle;
+    let roots = mcp_sansio::jsonrpc::RawJson::parse(r#"{"roots":[]}"#).unwrap();
+    net.client.answer_input_with(input, &roots, net.now).unwrap();
+    assert_eq!(net.sent(), "#3 POST tools/call\n");
+    let full = net.full(3);
+    assert!(full.contains(r#""id":3"#) && full.contains(r#""requestState":"s""#), "{full}");
+    assert_eq!(net.field(3, "mcp-name").as_deref(), Some("echo"));
+    net.json(3, &result(3, OK));
+    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+}
+
+fn acknowledged(id: i64) -> String {
+    event(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}},"notifications":{{"toolsListChanged":true}}}}}}"#
+    ))
+}
+
+fn subscribed() -> Net {
+    let mut net = Net::modern();
+    let mut filter = SubscriptionFilter::new();
+    filter.tools_list_changed = Some(true);
+    let handle = net.client.subscribe(&filter, net.now).unwrap();
+    net.adopt(handle);
+    assert_eq!(net.sent(), "#2 POST subscriptions/listen\n");
+    net
+}
+
+#[test]
+fn a_broken_listen_stream_is_opened_again_with_a_new_id() {
+    // Rule: [HCLI-012] [SUBS-003] [SUBS-008].
+    let mut net = subscribed();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &acknowledged(2));
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}"#;
+    net.body(2, &event(changed));
+    assert!(net.told().starts_with("subscribed: call 1\nnotifications/tools/list_changed"));
+    net.broken(2);
+    net.expect_silence();
+    let (waited, sent) = net.wait_for_request();
+    assert_eq!(sent, "#3 POST subscriptions/listen\n");
+    assert!(waited >= Duration::from_millis(500) && waited <= Duration::from_secs(1));
+    assert!(net.full(3).contains(r#""id":3"#));
+    // The server is away for a while.
+    net.failed(3, ExchangeFailure::NotSent);
+    assert_eq!(net.wait_for_request().1, "#4 POST subscriptions/listen\n");
+    net.answer(4, 503, &[], "");
+    assert_eq!(net.wait_for_request().1, "#5 POST subscriptions/listen\n");
+    net.answer_head(5, 200, EVENTS);
+    net.body(5, &acknowledged(5));
+    assert_eq!(net.told(), "subscribed: call 1\n");
+    // A graceful end is the end.
+    net.body(5, &event(&result(5, r#"{"resultType":"complete"}"#)));
+    net.end(5);
+    assert_eq!(net.told(), "call 1: {\"resultType\":\"complete\"}\n");
+    net.advance(Duration::from_secs(3600));
+    net.expect_silence();
+}
+
+#[test]
+fn a_listen_stream_that_does_not_come_back_is_lost() {
+    let mut net = subscribed();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &acknowledged(2));
+    net.told();
+    net.end(2);
+    for exchange in 3..11 {
+        assert_eq!(net.wait_for_request().1, format!("#{exchange} POST subscriptions/listen\n"));
+        if exchange % 2 == 0 {
+            net.failed(exchange, ExchangeFailure::NotSent);
+        } else {
+            net.answer_head(exchange, 200, EVENTS);
+            net.end(exchange);
+        }
+    }
+    assert_eq!(net.told(), "call 1 failed: StreamLost { attempts: 8 }\n");
+    net.advance(Duration::from_secs(3600));
+    net.expect_silence();
+    // One that never stood is not tried again, nor one that is refused for good.
+    let mut net = subscribed();
+    net.answer_head(2, 200, EVENTS);
+    net.end(2);
+    assert_eq!(net.told(), "call 1 failed: StreamEnded\n");
+    let mut net = subscribed();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &acknowledged(2));
+    net.end(2);
+    net.told();
+    net.wait_for_request();
+    net.answer(3, 400, &[], "");
+    assert_eq!(net.told(), "call 1 failed: status 400\n");
+}
+
+#[test]
+fn a_subscription_that_is_ended_while_it_waits_is_not_opened_again() {
+    // Rule: [SUBS-010].
+    let mut net = subscribed();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, &acknowledged(2));
+    net.told();
+    net.broken(2);
+    net.cancel(1);
+    assert_eq!(net.told(), "call 1 failed: Cancelled\n");
+    net.advance(Duration::from_secs(60));
+    net.expect_silence();
+}

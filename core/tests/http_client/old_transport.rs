@@ -1,0 +1,203 @@
+use std::time::Duration;
+
+use mcp_sansio::http::ExchangeFailure;
+use mcp_sansio::{Revision, Revisions};
+
+use crate::net::{
+    EVENTS, JSON, Net, bare_error, error, event, http_options, initialized, peer_options, result,
+};
+
+fn legacy() -> Net {
+    let mut net = Net::new(peer_options().revisions(Revisions::LEGACY), http_options());
+    assert_eq!(net.sent(), "#1 POST initialize\n");
+    net
+}
+
+/// A client that has refused its handshake and asks for the old stream on exchange 2.
+fn seeking() -> Net {
+    let mut net = legacy();
+    net.answer(1, 405, &[], "");
+    assert_eq!(net.sent(), "#2 GET\n");
+    assert_eq!(net.field(2, "accept").as_deref(), Some("text/event-stream"));
+    net
+}
+
+#[test]
+fn a_refused_handshake_leads_to_the_old_transport() {
+    // Rule: [LSSE-002] [LSSE-003] [LSSE-004] [LSSE-007] [LSSE-008] [LSSE-009] [LSSE-010].
+    for status in [400, 404, 405, 406, 422] {
+        let mut net = legacy();
+        net.answer(1, status, JSON, &bare_error(-32000));
+        assert_eq!(net.sent(), "#2 GET\n", "{status}");
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, "event: endpoint\ndata: /messages?session=7\n\n");
+        let to = "https://example.com/messages?session=7";
+        assert_eq!(net.sent(), format!("#3 POST to {to} initialize\n"));
+        net.answer(3, 202, &[], "Accepted");
+        let answer = result(1, &initialized(Revision::V2024_11_05));
+        net.body(2, &format!("event: message\ndata: {answer}\n\n"));
+        assert_eq!(net.told(), "opened at 2024-11-05\n");
+        assert_eq!(net.sent(), format!("#4 POST to {to} notifications/initialized\n"));
+        net.answer(4, 202, &[], "");
+        net.call_echo();
+        assert_eq!(net.sent(), format!("#5 POST to {to} tools/call\n"));
+        // The stream may be faster than the response.
+        net.body(2, &event(&result(2, "{}")));
+        assert_eq!(net.told(), "call 1: {}\n");
+        net.answer(5, 200, JSON, "{}");
+        net.body(2, &event(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#));
+        assert_eq!(net.sent(), format!("#6 POST to {to} result {{}}\n"));
+        net.client.close(net.now);
+        let sent = net.sent();
+        assert!(!sent.contains("DELETE") && sent.contains("#2 abort"), "{sent}");
+        assert!(net.client.is_drained());
+    }
+}
+
+#[test]
+fn a_modern_error_does_not_lead_there() {
+    // Rule: [LSSE-009] [VER-017].
+    for (status, body) in [
+        (400, error("1", -32022, "")),
+        (400, error("null", -32020, "")),
+        (404, error("1", -32601, "")),
+        (400, error("1", -32602, r#","data":{"supported":["2026-07-28"]}"#)),
+    ] {
+        let mut net = legacy();
+        net.answer(1, status, JSON, &body);
+        assert!(net.told().starts_with("closed: could not open the connection"), "{body}");
+        net.expect_silence();
+    }
+}
+
+#[test]
+fn what_says_nothing_of_the_transport_does_not_lead_there() {
+    for status in [401, 403, 408, 429, 500, 503] {
+        let mut net = legacy();
+        net.answer(1, status, &[], "");
+        assert!(net.told().starts_with("closed: could not open the connection"), "{status}");
+        assert!(!net.sent().contains("GET"));
+    }
+    let mut net = legacy();
+    net.failed(1, ExchangeFailure::NotSent);
+    assert!(net.told().contains("could not be reached"));
+    let http = http_options().old_transport(false);
+    let mut net = Net::new(peer_options().revisions(Revisions::LEGACY), http);
+    net.sent();
+    net.answer(1, 405, &[], "");
+    assert!(net.told().contains("HTTP status 405"));
+    net.expect_silence();
+}
+
+#[test]
+fn a_server_of_neither_transport_is_told_by_what_it_said_first() {
+    // Rule: [LSSE-010].
+    type Script = fn(&mut Net);
+    let scripts: [Script; 7] = [
+        |net| net.answer(2, 405, &[], ""),
+        |net| net.answer(2, 200, JSON, "{}"),
+        |net| net.failed(2, ExchangeFailure::Broken),
+        |net| {
+            net.answer_head(2, 200, EVENTS);
+            net.body(2, "event: hello\ndata: x\n\n");
+        },
+        |net| {
+            net.answer_head(2, 200, EVENTS);
+            net.body(2, &event("{}"));
+        },
+        |net| {
+            net.answer_head(2, 200, EVENTS);
+            net.end(2);
+        },
+        |net| {
+            net.answer_head(2, 200, EVENTS);
+            net.body(2, "event: endpoint\ndata: http://[\n\n");
+        },
+    ];
+    for (script, at) in scripts.into_iter().zip(0..) {
+        let mut net = seeking();
+        script(&mut net);
+        let told = net.told();
+        assert!(told.contains("HTTP status 405") && told.starts_with("closed"), "{at}: {told}");
+        let sent = net.sent();
+        assert!(matches!(&*sent, "" | "#2 abort\n"), "{at}: {sent}");
+        assert!(net.client.is_drained());
+    }
+}
+
+#[test]
+fn an_endpoint_of_another_origin_is_refused() {
+    // Rule: [LSSE-003].
+    for endpoint in [
+        "https://evil.example/messages",
+        "http://example.com/messages",
+        "//evil.example/x",
+        "https://example.com:8443/messages",
+    ] {
+        let mut net = seeking();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, &format!("event: endpoint\ndata: {endpoint}\n\n"));
+        let told = net.told();
+        assert!(told.contains("redirects to") && told.contains("not followed"), "{told}");
+        assert_eq!(net.sent(), "#2 abort\n");
+    }
+    let mut net = seeking();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, "event: endpoint\ndata: https://EXAMPLE.com:443/m?a=b\n\n");
+    assert_eq!(net.sent(), "#3 POST to https://example.com/m?a=b initialize\n");
+}
+
+#[test]
+fn the_end_of_the_stream_is_the_end_of_the_connection() {
+    for (end, expected) in
+        [(true, "the other side closed the connection"), (false, "the exchange broke")]
+    {
+        let mut net = seeking();
+        net.answer_head(2, 200, EVENTS);
+        net.body(2, "event: endpoint\ndata: /m\n\n");
+        net.sent();
+        net.body(2, &event(&result(1, &initialized(Revision::V2024_11_05))));
+        net.sent();
+        net.answer(4, 202, &[], "");
+        net.call_echo();
+        net.sent();
+        net.told();
+        net.body(2, "id: 1\ndata:\n\n");
+        if end {
+            net.end(2)
+        } else {
+            net.broken(2)
+        }
+        let told = net.told();
+        assert!(told.starts_with("call 1 failed: ConnectionLost\nclosed: "), "{told}");
+        assert!(told.contains(expected), "{told}");
+        net.sent();
+        net.advance(Duration::from_secs(60));
+        net.expect_silence();
+    }
+}
+
+#[test]
+fn a_refused_message_is_the_end_of_its_call() {
+    let mut net = seeking();
+    net.answer_head(2, 200, EVENTS);
+    net.body(2, "event: endpoint\ndata: /m\n\n");
+    net.sent();
+    net.body(2, &event(&result(1, &initialized(Revision::V2024_11_05))));
+    net.sent();
+    net.answer(4, 202, &[], "");
+    net.call_echo();
+    net.sent();
+    net.told();
+    net.answer(5, 500, &[], "");
+    assert_eq!(net.told(), "call 1 failed: status 500\n");
+}
+
+#[test]
+fn an_old_server_that_keeps_silent_is_given_up() {
+    let mut net = seeking();
+    net.answer_head(2, 200, EVENTS);
+    net.advance(Duration::from_secs(60));
+    assert!(net.told().contains("in time"));
+    assert_eq!(net.sent(), "#2 abort\n");
+}

@@ -1,0 +1,238 @@
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::ClientLimits;
+
+use crate::net::{
+    EVENTS, JSON, Net, OK, error, event, event_with_id, http_options, peer_options, result,
+};
+
+const LATEST: Revision = Revision::V2025_11_25;
+
+fn small() -> ClientLimits {
+    let mut limits = ClientLimits::default();
+    (limits.body_bytes_max, limits.event_bytes_max, limits.error_bytes_max) = (200, 200, 200);
+    limits
+}
+
+fn calling_with(limits: ClientLimits, legacy: bool) -> (Net, usize) {
+    let http = http_options().limits(limits);
+    let mut net = if legacy {
+        let mut net = Net::legacy_with(LATEST, peer_options(), http);
+        net.body(3, ":\n");
+        net
+    } else {
+        // The answer to the probe is longer than some of the limits.
+        let revisions = mcp_sansio::Revisions::MODERN;
+        let mut net = Net::new(peer_options().revisions(revisions), http);
+        net.sent();
+        net.json(
+            1,
+            &result(1, r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#),
+        );
+        assert_eq!(net.told(), "opened at 2026-07-28\n");
+        net
+    };
+    net.call_echo();
+    net.sent();
+    let n = net.last();
+    (net, n)
+}
+
+#[test]
+fn bodies_and_events_beyond_the_limits_are_cut_off() {
+    let long = format!(r#"{{"x":"{}"}}"#, "y".repeat(300));
+    let (mut net, n) = calling_with(small(), false);
+    net.answer_head(n, 200, JSON);
+    for piece in result(2, &long).as_bytes().chunks(50) {
+        net.body(n, std::str::from_utf8(piece).unwrap());
+    }
+    assert_eq!(net.told(), "call 1 failed: TooLong { limit: 200 }\n");
+    assert_eq!(net.sent(), format!("#{n} abort\n"));
+    let (mut net, n) = calling_with(small(), false);
+    net.answer_head(n, 200, EVENTS);
+    net.body(n, &event(&result(2, &long)));
+    let told = net.told();
+    assert!(told.ends_with("call 1 failed: TooLong { limit: 200 }\n"), "{told}");
+    assert_eq!(net.sent(), format!("#{n} abort\n"));
+    // The body of a refusal is passed over.
+    let (mut net, n) = calling_with(small(), false);
+    net.answer(n, 400, JSON, &error("2", -32602, &format!(r#","data":{long}"#)));
+    assert_eq!(net.told(), "call 1 failed: status 400\n");
+    // On the listening stream the event is lost, and told.
+    let mut limits = ClientLimits::default();
+    limits.event_bytes_max = 200;
+    let (mut net, _) = calling_with(limits, true);
+    net.body(3, &event(&long));
+    assert!(net.told().starts_with("violation: a frame of more than 200 bytes"));
+    net.body(3, &event(&crate::net::notification("info")));
+    assert!(net.told().starts_with("notifications/message"));
+}
+
+#[test]
+fn an_answer_that_is_none_ends_the_call() {
+    for (status, fields, body, expected) in [
+        (202, &[][..], "", "InvalidResponse(\"a request was accepted"),
+        (204, &[], "", "InvalidResponse(\"a request was accepted"),
+        (200, &[], "{}", "InvalidResponse(\"it has no content type"),
+        (200, &[("content-type", "text/html")], "<p>", "InvalidResponse(\"its content type"),
+        (200, JSON, "", "InvalidResponse(\"the body is no answer"),
+        (200, JSON, "{}", "InvalidResponse(\"the body is no answer"),
+        (200, JSON, "[]", "InvalidResponse(\"the body is no answer"),
+        (200, JSON, "\u{0}", "InvalidResponse(\"the body is no answer"),
+        (200, JSON, &result(77, "{}"), "InvalidResponse(\"the body is no answer"),
+        (200, JSON, &crate::net::notification("info"), "InvalidResponse(\"the body is no answer"),
+        (200, JSON, r#"{"jsonrpc":"2.0","id":2,"result":3}"#, "InvalidAnswer"),
+    ] {
+        for legacy in [false, true] {
+            let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+            net.answer(n, status, fields, body);
+            let told = net.told();
+            assert_eq!(told.matches("call 1").count(), 1, "{status} {body}: {told}");
+            assert!(
+                told.contains(&format!("call 1 failed: {expected}")),
+                "{status} {body}: {told}"
+            );
+            net.call_echo();
+            assert!(net.sent().contains("POST tools/call"));
+        }
+    }
+}
+
+#[test]
+fn nonsense_on_a_stream_is_told_and_survived() {
+    for legacy in [false, true] {
+        let (mut net, n) = calling_with(ClientLimits::default(), legacy);
+        net.answer_head(n, 200, EVENTS);
+        for data in ["nonsense", "{", "[]", "[1]", "7", "{\"jsonrpc\":\"2.0\"}"] {
+            net.body(n, &event(data));
+            assert!(net.told().starts_with("violation: "), "{data}");
+        }
+        net.body(n, &event(&result(77, "{}")));
+        assert!(net.told().starts_with("violation: "));
+        net.body(n, "event: other\ndata: x\n\n");
+        net.body(n, &event(&result(2, OK)));
+        assert_eq!(net.told(), format!("call 1: {OK}\n"));
+        net.body(n, &event(&result(2, OK)));
+        assert!(net.told().starts_with("violation: "));
+    }
+}
+
+#[test]
+fn redirects_to_the_same_server_are_followed_a_few_times() {
+    for status in [307, 308] {
+        let (mut net, n) = calling_with(ClientLimits::default(), true);
+        net.answer(n, status, &[("Location", "/other?x")], "moved");
+        let sent = net.sent();
+        let to = "to https://example.com/other?x tools/call version=2025-11-25 session=s1";
+        assert_eq!(sent, format!("#{} POST {to}\n", n + 1));
+        assert_eq!(net.request(n).body, net.request(n + 1).body);
+        for hop in n + 1..n + 5 {
+            net.answer(hop, status, &[("location", "https://EXAMPLE.com/mcp")], "");
+            assert!(net.sent().starts_with(&format!("#{} POST", hop + 1)));
+        }
+        net.answer(n + 5, status, &[("location", "/again")], "");
+        let told = net.told();
+        assert_eq!(told, "call 1 failed: Redirected { target: \"/again\" }\n");
+        net.expect_silence();
+    }
+}
+
+#[test]
+fn other_redirects_are_refused_by_name() {
+    for (status, location) in [
+        (307, "https://evil.example/mcp"),
+        (308, "http://example.com/mcp"),
+        (301, "/other"),
+        (302, "/other"),
+        (303, "/other"),
+        (300, ""),
+        (307, "http://["),
+    ] {
+        let (mut net, n) = calling_with(ClientLimits::default(), false);
+        net.answer(n, status, &[("location", location)], "");
+        let expected = format!("call 1 failed: Redirected {{ target: {location:?} }}\n");
+        assert_eq!(net.told(), expected);
+        net.expect_silence();
+    }
+    let (mut net, n) = calling_with(ClientLimits::default(), false);
+    net.answer(n, 307, &[], "");
+    assert!(net.told().starts_with("call 1 failed: Redirected"));
+    // While opening, too.
+    let mut net = Net::plain();
+    net.sent();
+    net.answer(1, 302, &[("location", "https://login.example/")], "");
+    assert!(net.told().contains("redirects to `https://login.example/`"));
+}
+
+#[test]
+fn what_concerns_no_exchange_does_nothing() {
+    let (mut net, n) = calling_with(ClientLimits::default(), true);
+    net.body(n, "before the head");
+    net.answer(n, 200, JSON, &result(2, OK));
+    net.told();
+    net.answer(n, 404, &[], "");
+    net.body(n, "x");
+    net.end(n);
+    net.broken(n);
+    net.expect_silence();
+    // A second head, and one that is provisional.
+    net.call_echo();
+    net.sent();
+    net.answer_head(n + 1, 103, &[]);
+    net.answer_head(n + 1, 200, EVENTS);
+    net.answer_head(n + 1, 404, &[]);
+    net.body(n + 1, &event(&result(3, OK)));
+    assert_eq!(net.told(), format!("call 2: {OK}\n"));
+    // An end without a head.
+    net.call_echo();
+    net.sent();
+    net.end(n + 2);
+    assert_eq!(net.told(), "call 3 failed: Broken\n");
+}
+
+#[test]
+fn a_flood_of_pings_is_answered_within_the_limits() {
+    let mut net = Net::legacy(LATEST);
+    for id in 0..1000 {
+        net.body(3, &event(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)));
+    }
+    assert_eq!(net.sent().lines().count(), 8);
+    let mut answered = 8;
+    for exchange in 4.. {
+        net.answer(exchange, 202, &[], "");
+        let more = net.sent().lines().count();
+        answered += more;
+        if more == 0 {
+            break;
+        }
+    }
+    assert_eq!(answered, 1000);
+}
+
+#[test]
+fn an_answer_on_the_stream_of_another_call_is_taken_in_a_legacy_session() {
+    let mut net = Net::legacy(LATEST);
+    net.call_echo();
+    net.call_echo();
+    net.sent();
+    net.answer_head(4, 200, EVENTS);
+    net.answer_head(5, 200, EVENTS);
+    net.body(4, &event(&result(3, OK)));
+    assert_eq!(net.told(), format!("call 2: {OK}\n"));
+    net.end(5);
+    net.body(4, &event(&result(2, OK)));
+    assert_eq!(net.told(), format!("call 1: {OK}\n"));
+    net.end(4);
+    net.expect_silence();
+}
+
+#[test]
+fn an_endless_id_is_no_way_to_fill_memory() {
+    let (mut net, n) = calling_with(ClientLimits::default(), true);
+    net.answer_head(n, 200, EVENTS);
+    net.body(n, &event_with_id(&"i".repeat(5000), ""));
+    assert!(net.told().contains("call 1 failed: TooLong"));
+    net.advance(Duration::from_secs(1));
+    assert_eq!(net.sent(), format!("#{n} abort\n"));
+}

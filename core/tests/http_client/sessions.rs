@@ -1,0 +1,270 @@
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::LostSession;
+use mcp_sansio::protocol::{ClientCapabilities, LoggingLevel, Method, SubscriptionFilter};
+
+use crate::net::{
+    EVENTS, JSON, Net, RESUMING, event, event_with_id, http_options, peer_options, result,
+};
+
+const LATEST: Revision = Revision::V2025_11_25;
+
+#[test]
+fn a_lost_session_is_followed_by_exactly_one_new_one() {
+    // Rule: [SESS-004] [SESS-008] [SESS-009].
+    for revision in RESUMING {
+        let mut net = Net::legacy(revision);
+        for _ in 0..3 {
+            net.call_echo();
+        }
+        net.sent();
+        // All three were refused; the others' refusals come after the handshake began, and ended.
+        net.answer(4, 404, &[], "");
+        let version = net.field(4, "mcp-protocol-version");
+        assert_eq!(net.sent(), "#3 abort\n#7 POST initialize\n", "{revision}");
+        assert_eq!(net.field(7, "mcp-session-id"), None);
+        assert_eq!(net.field(7, "mcp-protocol-version"), None);
+        net.answer(5, 404, &[], "");
+        assert_eq!(net.sent(), "");
+        net.initialize(7, 5, revision, Some("s2"));
+        assert_eq!(net.told(), format!("opened at {revision}\n"));
+        net.answer(6, 404, JSON, "");
+        assert!(net.sent().starts_with("#8 POST notifications/initialized"));
+        net.answer(8, 202, &[], "");
+        assert!(net.sent().starts_with("#9 GET"));
+        net.answer_head(9, 200, EVENTS);
+        assert_eq!(net.sent().lines().filter(|line| line.contains("session=s2")).count(), 3);
+        for (exchange, id) in [(10, 4), (11, 3), (12, 2)] {
+            assert!(
+                net.full(exchange).contains(&format!(r#""id":{id}"#)),
+                "{}",
+                net.full(exchange)
+            );
+            assert_eq!(net.field(exchange, "mcp-protocol-version"), version);
+            net.json(exchange, &result(id, "{}"));
+        }
+        assert_eq!(net.told(), "call 3: {}\ncall 2: {}\ncall 1: {}\n");
+        net.expect_silence();
+    }
+}
+
+#[test]
+fn calls_under_way_end_with_the_session() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    net.call_echo();
+    net.call_echo();
+    net.call_echo();
+    net.sent();
+    net.answer_head(4, 200, EVENTS);
+    net.answer_head(5, 200, EVENTS);
+    net.body(5, &event_with_id("e", ""));
+    net.broken(5);
+    net.answer(6, 404, &[], "");
+    assert_eq!(net.told(), "call 2 failed: SessionLost\ncall 1 failed: SessionLost\n");
+    assert_eq!(net.sent(), "#3 abort\n#4 abort\n#7 POST initialize\n");
+}
+
+#[test]
+fn calls_under_way_are_repeated_where_they_may_run_twice() {
+    // Rule: [SESS-009].
+    let http = http_options().lost_session(LostSession::RepeatCalls);
+    let mut net = Net::legacy_with(LATEST, peer_options(), http);
+    net.call_echo();
+    net.call_echo();
+    net.sent();
+    net.answer_head(4, 200, EVENTS);
+    net.answer(5, 404, &[], "");
+    assert_eq!(net.sent(), "#3 abort\n#4 abort\n#6 POST initialize\n");
+    reopen(&mut net, 6, 4);
+    assert!(net.sent().contains("tools/call version=2025-11-25 session=s2"));
+    net.json(9, &result(3, "{}"));
+    net.json(10, &result(2, "{}"));
+    assert_eq!(net.told(), "call 2: {}\ncall 1: {}\n");
+}
+
+/// A new session `s2`, whose handshake is exchange `n` with the id `id`; the three after it are
+/// taken up by the opening, so that the next call is on `n + 3`.
+fn reopen(net: &mut Net, n: usize, id: i64) {
+    net.initialize(n, id, LATEST, Some("s2"));
+    assert!(net.told().contains("opened at 2025-11-25\n"));
+    net.sent();
+    net.answer(n + 1, 202, &[], "");
+    net.sent();
+    net.answer_head(n + 2, 200, EVENTS);
+}
+
+#[test]
+fn a_call_is_moved_once() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    net.call_echo();
+    net.sent();
+    net.answer(4, 404, &[], "");
+    net.sent();
+    reopen(&mut net, 5, 3);
+    assert_eq!(net.sent(), "#8 POST tools/call version=2025-11-25 session=s2\n");
+    net.answer(8, 404, &[], "");
+    assert_eq!(net.sent(), "#7 abort\n#9 POST initialize\n");
+    assert_eq!(net.told(), "call 1 failed: SessionLost\n");
+}
+
+#[test]
+fn sessions_that_cannot_be_used_come_to_an_end() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    let mut handshakes = 0;
+    net.call_echo();
+    for _ in 0..10 {
+        net.sent();
+        net.answer(net.last(), 404, &[], "");
+        if net.client.is_closed() {
+            break;
+        }
+        net.sent();
+        handshakes += 1;
+        let handshake = net.last();
+        let id = net.id_of(handshake);
+        reopen(&mut net, handshake, id);
+        // The call was moved once; others come after it.
+        if handshakes > 1 {
+            net.call_echo();
+        }
+    }
+    assert_eq!(handshakes, 3);
+    assert!(net.client.is_closed());
+    assert!(net.told().ends_with("closed: the server ended the session\n"));
+    net.sent();
+    assert!(net.client.is_drained());
+}
+
+#[test]
+fn a_session_that_was_of_use_starts_the_count_anew() {
+    let mut net = Net::legacy(LATEST);
+    for _ in 0..10 {
+        net.call_echo();
+        net.sent();
+        let n = net.last();
+        net.answer(n, 404, &[], "");
+        net.sent();
+        let handshake = net.last();
+        let id = net.id_of(handshake);
+        reopen(&mut net, handshake, id);
+        net.sent();
+        let call = net.last();
+        let id = net.id_of(call);
+        net.json(call, &result(id, "{}"));
+        assert!(net.told().ends_with(": {}\n"));
+    }
+}
+
+#[test]
+fn without_a_session_404_is_a_refusal() {
+    // Rule: [SESS-009].
+    let mut net = Net::new(
+        peer_options().revisions(mcp_sansio::Revisions::only(LATEST)),
+        http_options().listen(false),
+    );
+    net.sent();
+    net.initialize(1, 1, LATEST, None);
+    net.sent();
+    net.answer(2, 202, &[], "");
+    net.call_echo();
+    assert_eq!(net.sent(), "#3 POST tools/call version=2025-11-25\n");
+    net.answer(3, 404, &[], "");
+    assert!(net.told().ends_with("call 1 failed: status 404\n"));
+    net.expect_silence();
+}
+
+#[test]
+fn what_the_session_knew_is_asked_for_again() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    net.client.set_log_level(LoggingLevel::Warning, net.now).unwrap();
+    let mut filter = SubscriptionFilter::new();
+    filter.resource_subscriptions = Some(vec!["file:///a".into(), "file:///b".into()]);
+    let subscription = net.client.subscribe(&filter, net.now).unwrap();
+    net.adopt(subscription);
+    net.sent();
+    net.json(4, &result(2, "{}"));
+    net.json(5, &result(4, "{}"));
+    net.answer(6, 500, &[], "");
+    assert_eq!(net.told(), "subscribed: call 1\n");
+    net.call_echo();
+    net.sent();
+    net.answer(7, 404, &[], "");
+    net.sent();
+    let handshake = net.last();
+    let id = net.id_of(handshake);
+    reopen(&mut net, handshake, id);
+    let sent = net.sent();
+    assert_eq!(sent.matches("logging/setLevel").count(), 1, "{sent}");
+    assert_eq!(sent.matches("resources/subscribe").count(), 1, "{sent}");
+    assert_eq!(sent.matches("tools/call").count(), 1, "{sent}");
+}
+
+#[test]
+fn what_the_lost_session_asked_is_withdrawn() {
+    // Rule: [SESS-009].
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.roots = Some(Default::default());
+    let peer = peer_options().capabilities(capabilities);
+    let mut net = Net::legacy_with(LATEST, peer, http_options());
+    net.body(3, &event(r#"{"jsonrpc":"2.0","id":9,"method":"roots/list"}"#));
+    assert_eq!(net.told(), "asked: roots/list {}\n");
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.answer(4, 404, &[], "");
+    assert_eq!(net.told(), "withdrawn\n");
+    let input = net.inputs[0].handle;
+    let roots = mcp_sansio::jsonrpc::RawJson::parse(r#"{"roots":[]}"#).unwrap();
+    assert!(net.client.answer_input_with(input, &roots, net.now).is_err());
+    assert_eq!(net.sent(), "#3 abort\n#5 POST initialize\n");
+}
+
+#[test]
+fn calls_made_while_the_session_is_renewed_wait_for_it() {
+    // Rule: [SESS-009].
+    let mut net = Net::legacy(LATEST);
+    net.call_echo();
+    net.sent();
+    net.answer(4, 404, &[], "");
+    net.sent();
+    net.call_echo();
+    net.advance(Duration::from_secs(1));
+    net.expect_silence();
+    reopen(&mut net, 5, 3);
+    assert_eq!(net.sent().matches("session=s2").count(), 2);
+}
+
+#[test]
+fn a_session_id_that_no_header_can_carry_is_refused() {
+    // Rule: [SESS-003].
+    let long = "x".repeat(1025);
+    for id in ["a b", "a\tb", "\u{e9}", "", &long] {
+        let mut net =
+            Net::new(peer_options().revisions(mcp_sansio::Revisions::only(LATEST)), http_options());
+        net.sent();
+        net.initialize(1, 1, LATEST, Some(id));
+        let told = net.told();
+        assert!(told.contains("closed: could not open") && told.contains("session id"), "{told}");
+        assert_eq!(net.sent(), "#1 abort\n");
+    }
+}
+
+#[test]
+fn the_session_id_is_in_no_debug_output() {
+    // Rule: [SESS-005].
+    let mut net =
+        Net::new(peer_options().revisions(mcp_sansio::Revisions::only(LATEST)), http_options());
+    net.sent();
+    net.initialize(1, 1, LATEST, Some("very-secret"));
+    assert!(!format!("{:?}", net.client).contains("very-secret"));
+    net.sent();
+    assert_eq!(net.field(2, "mcp-session-id").as_deref(), Some("very-secret"));
+    assert!(!format!("{:?}", net.request(2)).contains("very-secret"));
+    let mut head = mcp_sansio::http::ResponseHeadIn::new(mcp_sansio::http::Status::OK);
+    head.field("Mcp-Session-Id", b"very-secret");
+    assert!(!format!("{head:?}").contains("very-secret") && !format!("{head:?}").contains("118"));
+}
