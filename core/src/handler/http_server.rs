@@ -13,6 +13,7 @@ use crate::Instant;
 use crate::catalog::{Catalog, CatalogError};
 use crate::http::server::{Admission, Transmit, UnservableTool};
 use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
+use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
 use super::context::{Command, Outlet, Received};
@@ -172,7 +173,12 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
         let (exchange, event) = self.machine.handle_request(head, body, principal, now);
-        (exchange, event.and_then(|event| self.dispatch(event)))
+        let Some(event) = event else { return (exchange, None) };
+        // An observer that panics takes with it the only one who knows of the exchange.
+        let observed = Observed { server: self, exchange, now };
+        let work = observed.server.dispatch(event);
+        core::mem::forget(observed);
+        (exchange, work)
     }
 
     /// The client of an exchange has gone: see [`http::Server::handle_disconnect`].
@@ -218,6 +224,13 @@ impl<K: Kind> HttpServer<K> {
         };
     }
 
+    /// Answers a request whose handler came to nothing, a panic say, with an internal error.
+    pub fn fail(&mut self, request: RequestHandle, now: Instant) {
+        self.running.remove(&request);
+        // One that was cancelled meanwhile has been dealt with by the machine.
+        let _answered = self.machine.reject(request, ErrorObject::internal(HANDLER_FAILED), now);
+    }
+
     /// Takes what handlers and [`Remote`]s want to send. The waker in `cx` is woken when there is
     /// more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
@@ -247,6 +260,12 @@ impl<K: Kind> HttpServer<K> {
     /// What to send next on an exchange: see [`http::Server::poll_transmit`].
     pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
         self.machine.poll_transmit(exchange, now)
+    }
+
+    /// Whether an exchange is to be broken off: see [`http::Server::is_aborted`].
+    #[must_use]
+    pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
+        self.machine.is_aborted(exchange)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
@@ -317,7 +336,29 @@ impl<K: Kind> Drop for HttpServer<K> {
     }
 }
 
+/// Ends an exchange that is left in the middle of its beginning.
+struct Observed<'a, K: Kind> {
+    server: &'a mut HttpServer<K>,
+    exchange: ExchangeId,
+    now: Instant,
+}
+
+impl<K: Kind> Drop for Observed<'_, K> {
+    fn drop(&mut self) {
+        self.server.machine.handle_disconnect(self.exchange, self.now);
+    }
+}
+
+/// What a client is told of a handler that panicked: nothing of what is inside.
+const HANDLER_FAILED: &str = "the handler did not finish";
+
 impl<'f, K: Kind> Work<'f, K> {
+    /// The request, to name it to [`HttpServer::fail`].
+    #[must_use]
+    pub const fn handle(&self) -> RequestHandle {
+        self.request.handle
+    }
+
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {

@@ -16,8 +16,5 @@ pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
 pub use exchanger::{TokioExchange, TokioExchanger};
-pub use mcp_sansio::http::{
-    Backoff, ClientLimits, ClientOptions, InvalidUrl, Location, LostSession,
-};
 pub use proxy::Proxy;
 pub use response_body::ResponseBody;

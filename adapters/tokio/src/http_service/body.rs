@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use mcp_sansio::http::server::Transmit;
 
-use super::site::Place;
+use super::place::Place;
 
 /// The body of a response: JSON, or a stream of events.
 ///

@@ -1,9 +1,12 @@
+use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
@@ -11,6 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::cut::{Streams, cuttable};
+use super::socket::Socket;
 use crate::{Error, HttpService};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
@@ -31,13 +36,26 @@ pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Err
 }
 
 /// Accepts connections and serves HTTP/1.1 and HTTP/2 on them, for those who have no framework.
+///
+/// A client that closes its side of an HTTP/1.1 connection before the response is complete has
+/// gone: otherwise there would be no telling.
 #[derive(Debug)]
 pub struct HttpListener {
     listener: TcpListener,
     connections_max: usize,
-    head_time: Duration,
+    times: Times,
     linger: Duration,
 }
+
+/// How long a connection waits for its client.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    head: Duration,
+    stall: Duration,
+}
+
+/// What a connection holds of a head, and of a response that its client does not take, in bytes.
+const BUFFER: usize = 64 * 1024;
 
 impl HttpListener {
     /// Serves on `listener`.
@@ -46,23 +64,32 @@ impl HttpListener {
         Self {
             listener,
             connections_max: 16_384,
-            head_time: Duration::from_secs(30),
+            times: Times { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
             linger: Duration::from_secs(10),
         }
     }
 
-    /// Connections at once; others wait to be accepted. 16,384 by default: some hundred megabytes
-    /// at worst.
+    /// Connections at once; others wait to be accepted. 16,384 by default: at worst two gigabytes
+    /// of what clients send and do not take, beside the bodies of requests.
     #[must_use]
     pub const fn connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
     }
 
-    /// How long the head of a request may take to come. 30 s by default.
+    /// How long the head of a request may take to come, from the connection's beginning or the last
+    /// response on. 30 s by default.
     #[must_use]
     pub const fn head_time(mut self, time: Duration) -> Self {
-        self.head_time = time;
+        self.times.head = time;
+        self
+    }
+
+    /// How long a client may take nothing of what is sent to it, before its connection is broken
+    /// off. 30 s by default.
+    #[must_use]
+    pub const fn stall_time(mut self, time: Duration) -> Self {
+        self.times.stall = time;
         self
     }
 
@@ -74,7 +101,8 @@ impl HttpListener {
     }
 
     /// Serves until `shutdown` is done, and then until the responses under way are complete or
-    /// their time is over.
+    /// their time is over. This closes the service, for all its clones: see
+    /// [`HttpService::close`].
     ///
     /// # Panics
     ///
@@ -91,17 +119,17 @@ impl HttpListener {
                 Some(_) = connections.join_next() => continue,
             };
             let Some((socket, permit)) = accepted else { continue };
-            let (service, stopped) = (service.clone(), stopped.clone());
-            let head_time = self.head_time;
+            let connection = serve_connection(socket, service.clone(), stopped.clone(), self.times);
             connections.spawn(async move {
-                serve_connection(socket, service, stopped, head_time).await;
+                cuttable(connection).await;
                 drop(permit);
             });
         }
         drop(self.listener);
+        // Connections without a request close now, the others after their response.
+        drop(stop);
         let all = async {
             service.close().await;
-            drop(stop);
             while connections.join_next().await.is_some() {}
         };
         // Whoever takes longer is cut off, when the set of connections is dropped.
@@ -131,20 +159,41 @@ async fn serve_connection(
     socket: TcpStream,
     service: HttpService,
     mut stopped: tokio::sync::watch::Receiver<()>,
-    head_time: Duration,
+    times: Times,
 ) {
     // Events are small and must not wait for one another; without it streams stall for 40 ms.
     let _set = socket.set_nodelay(true);
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_time);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
-    let service = hyper_util::service::TowerToHyperService::new(service);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), service));
-    tokio::select! {
-        // A connection that fails concerns nobody else.
-        _ended = connection.as_mut() => return,
-        _ = stopped.changed() => {}
+    let mut builder = auto::Builder::new(Streams);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(times.head).max_buf_size(BUFFER);
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
+    http2.max_send_buf_size(BUFFER);
+    let begun = Arc::new(AtomicBool::new(false));
+    let serve = service_fn(|request| {
+        begun.store(true, Ordering::Relaxed);
+        let service = service.clone();
+        async move { Ok::<_, Infallible>(service.serve(request).await) }
+    });
+    let socket = TokioIo::new(Socket::new(socket, times.stall));
+    let mut connection = pin!(builder.serve_connection(socket, serve));
+    // Before the first head the version of HTTP is not known, and hyper waits for it without end.
+    let mut first_head = pin!(tokio::time::sleep(times.head));
+    let (mut expects_head, mut stops) = (true, false);
+    loop {
+        tokio::select! {
+            biased;
+            // A connection that fails concerns nobody else.
+            _ended = connection.as_mut() => return,
+            _ = stopped.changed(), if !stops => {
+                stops = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = &mut first_head, if expects_head => {
+                if !begun.load(Ordering::Relaxed) {
+                    return;
+                }
+                expects_head = false;
+            }
+        }
     }
-    connection.as_mut().graceful_shutdown();
-    let _ended = connection.await;
 }

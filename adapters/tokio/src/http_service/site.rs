@@ -1,57 +1,121 @@
-use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::{Finished, HttpServer, Ran, Work};
+use mcp_sansio::handler::{HttpServer, Work};
 use mcp_sansio::http::ExchangeId;
-use mcp_sansio::http::server::Transmit;
-use mcp_sansio_async::Timer;
+use tokio::runtime::Handle;
 
-use crate::{TokioTimer, now};
+use super::cut::Cut;
+use super::running;
 
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
-/// work, never while a handler or a client is waited for.
+/// work, never while a handler, a client or a waker is at work.
 #[derive(Debug)]
 pub(super) struct Site {
     locked: Mutex<Locked>,
+    /// Where handlers run: a response may be dropped on a thread that knows no runtime.
+    pub(super) runtime: Handle,
 }
 
 #[derive(Debug)]
 pub(super) struct Locked {
     pub(super) server: HttpServer,
-    /// Who waits for something to send, by the slot of the exchange.
-    waiting: Vec<Option<Waker>>,
+    /// Who serves which exchange, by its slot.
+    seats: Vec<Option<Seat>>,
     /// The task that keeps the time, and when it wakes by itself.
-    keeper: Option<Waker>,
-    wakes_at: Option<Instant>,
+    pub(super) keeper: Option<Waker>,
+    pub(super) wakes_at: Option<Instant>,
     /// Who waits for the end of all responses.
-    drained: Option<Waker>,
+    drained: Vec<Waker>,
 }
 
-impl Site {
-    pub(super) fn new(server: HttpServer) -> Self {
-        Self {
-            locked: Mutex::new(Locked {
-                server,
-                waiting: Vec::new(),
-                keeper: None,
-                wakes_at: None,
-                drained: None,
-            }),
+/// Who serves an exchange.
+#[derive(Debug)]
+struct Seat {
+    /// A slot has one exchange after the other, and whoever served the last one may still be about
+    /// to leave.
+    exchange: ExchangeId,
+    /// To be woken when there is something to send.
+    waker: Option<Waker>,
+    /// Ends whoever is stuck in sending.
+    cut: Option<Arc<Cut>>,
+}
+
+/// What is left to do once the lock is free: wakers and tasks are code of others.
+#[derive(Debug, Default)]
+struct Left {
+    /// The common case is one.
+    waker: Option<Waker>,
+    wakers: Vec<Waker>,
+    cuts: Vec<Arc<Cut>>,
+    works: Vec<Work<'static>>,
+}
+
+impl Left {
+    fn wake(&mut self, waker: Waker) {
+        match self.waker {
+            None => self.waker = Some(waker),
+            Some(_) => self.wakers.push(waker),
         }
     }
 
-    /// Whatever panicked with the lock held has left the machine as it was between two steps.
+    fn deal(self, site: &Arc<Site>) {
+        for waker in self.waker.into_iter().chain(self.wakers) {
+            waker.wake();
+        }
+        for cut in self.cuts {
+            cut.cut();
+        }
+        for work in self.works {
+            site.runtime.spawn(running::run(Arc::clone(site), work));
+        }
+    }
+}
+
+impl Site {
+    pub(super) fn new(server: HttpServer, runtime: Handle) -> Self {
+        let locked = Mutex::new(Locked {
+            server,
+            seats: Vec::new(),
+            keeper: None,
+            wakes_at: None,
+            drained: Vec::new(),
+        });
+        Self { locked, runtime }
+    }
+
+    /// To look at the server. Whatever panicked with the lock held, an observer or an edit of the
+    /// catalog, has left the machine as it is between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands in what a handler came to.
-    pub(super) fn finish(self: &Arc<Self>, finished: Finished<'_>) {
-        let mut locked = self.lock();
-        locked.server.finish(finished, now());
-        locked.settle(self);
+    /// To do something to the server and deal with what comes of it.
+    pub(super) fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut Locked) -> T) -> T {
+        self.settling(change, |_| true)
+    }
+
+    /// The same for a change that another one follows without a wait where `goes_on` says so: a
+    /// deadline that does not outlive it is not worth to wake anybody.
+    pub(super) fn settling<T>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Locked) -> T,
+        is_last: impl FnOnce(&T) -> bool,
+    ) -> T {
+        let mut left = Left::default();
+        let changed = {
+            let mut locked = self.lock();
+            let changed = catch_unwind(AssertUnwindSafe(|| change(&mut locked)));
+            locked.settle(&mut left);
+            if changed.as_ref().map_or(true, is_last) {
+                locked.settle_time(&mut left);
+            }
+            changed
+        };
+        left.deal(self);
+        changed.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
@@ -65,44 +129,72 @@ impl Drop for Site {
 }
 
 impl Locked {
-    /// Deals with what the machine has come to: further work, exchanges with something to send, a
-    /// nearer deadline.
-    pub(super) fn settle(&mut self, site: &Arc<Site>) {
-        while let Some(work) = self.server.poll_work() {
-            tokio::spawn(run(Arc::clone(site), work));
-        }
-        while let Some(exchange) = self.server.poll_ready() {
-            if let Some(waiting) = self.waiting.get_mut(exchange.slot())
-                && let Some(waker) = waiting.take()
-            {
-                waker.wake();
+    /// Sees to further work, and to exchanges with something to send.
+    fn settle(&mut self, left: &mut Left) {
+        loop {
+            // An observer that panics has seen its event; the next ones are still to come.
+            match catch_unwind(AssertUnwindSafe(|| self.server.poll_work())) {
+                Ok(Some(work)) => left.works.push(work),
+                Ok(None) => break,
+                Err(_) => {}
             }
         }
+        while let Some(exchange) = self.server.poll_ready() {
+            let Some(seat) = seat(&mut self.seats, exchange) else { continue };
+            if let Some(waker) = seat.waker.take() {
+                left.wake(waker);
+            }
+            if seat.cut.is_some() && self.server.is_aborted(exchange) {
+                left.cuts.extend(seat.cut.take());
+            }
+        }
+        if !self.drained.is_empty() && self.server.is_drained() {
+            left.wakers.append(&mut self.drained);
+        }
+    }
+
+    /// Sees to a deadline that is nearer than the keeper of the time knows.
+    fn settle_time(&mut self, left: &mut Left) {
         let nearer = match (self.server.poll_timeout(), self.wakes_at) {
             (Some(deadline), Some(wakes_at)) => deadline < wakes_at,
             (Some(_), None) => true,
             (None, _) => false,
         };
         if nearer && let Some(keeper) = self.keeper.take() {
-            keeper.wake();
-        }
-        if self.drained.is_some()
-            && self.server.is_drained()
-            && let Some(waker) = self.drained.take()
-        {
-            waker.wake();
+            left.wake(keeper);
         }
     }
 
-    /// Remembers whom to wake when there is something to send on an exchange.
-    fn wait(&mut self, exchange: ExchangeId, cx: &Context<'_>) {
+    /// Takes a seat for an exchange that is open, or finds it.
+    fn take_seat(&mut self, exchange: ExchangeId) -> &mut Seat {
         let slot = exchange.slot();
-        if self.waiting.len() <= slot {
-            self.waiting.resize(slot + 1, None);
+        if self.seats.len() <= slot {
+            self.seats.resize_with(slot + 1, || None);
         }
-        match &mut self.waiting[slot] {
-            Some(known) if known.will_wake(cx.waker()) => {}
-            known => *known = Some(cx.waker().clone()),
+        let seat = &mut self.seats[slot];
+        if seat.as_ref().is_some_and(|seat| seat.exchange != exchange) {
+            *seat = None;
+        }
+        seat.get_or_insert_with(|| Seat { exchange, waker: None, cut: None })
+    }
+
+    /// Remembers whom to wake when there is something to send on an exchange.
+    pub(super) fn wait(&mut self, exchange: ExchangeId, cx: &Context<'_>) {
+        let seat = self.take_seat(exchange);
+        if !seat.waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            seat.waker = Some(cx.waker().clone());
+        }
+    }
+
+    /// Remembers how to end whoever serves an exchange.
+    pub(super) fn endanger(&mut self, exchange: ExchangeId, cut: Arc<Cut>) {
+        self.take_seat(exchange).cut = Some(cut);
+    }
+
+    /// Nobody serves an exchange any more.
+    pub(super) fn leave(&mut self, exchange: ExchangeId) {
+        if seat(&mut self.seats, exchange).is_some() {
+            self.seats[exchange.slot()] = None;
         }
     }
 
@@ -110,107 +202,13 @@ impl Locked {
         if self.server.is_drained() {
             return Poll::Ready(());
         }
-        self.drained = Some(cx.waker().clone());
+        if !self.drained.iter().any(|known| known.will_wake(cx.waker())) {
+            self.drained.push(cx.waker().clone());
+        }
         Poll::Pending
     }
 }
 
-/// Runs work that came from no new request.
-async fn run(site: Arc<Site>, work: Work<'static>) {
-    let finished = match work.run() {
-        Ran::Done(finished) => Some(finished),
-        Ran::Running(running) => {
-            site.lock().server.attend(&running);
-            running.await
-        }
-    };
-    if let Some(finished) = finished {
-        site.finish(finished);
-    }
-}
-
-/// Keeps the deadlines of a site, and passes on what its handlers send, until it is gone.
-pub(super) async fn keep_time(site: Weak<Site>) {
-    let mut timer = TokioTimer::new();
-    poll_fn(|cx| {
-        loop {
-            let Some(site) = site.upgrade() else { return Poll::Ready(()) };
-            let mut locked = site.lock();
-            let now = now();
-            locked.keeper = Some(cx.waker().clone());
-            locked.server.poll_handlers(cx, now);
-            if locked.server.poll_timeout().is_some_and(|deadline| deadline <= now) {
-                locked.server.handle_timeout(now);
-            }
-            // Whatever comes nearer from here on wakes this task.
-            locked.wakes_at = locked.server.poll_timeout();
-            locked.settle(&site);
-            let deadline = locked.server.poll_timeout();
-            drop(locked);
-            match deadline {
-                None => return Poll::Pending,
-                Some(deadline) if timer.poll_until(cx, deadline).is_pending() => {
-                    return Poll::Pending;
-                }
-                Some(_) => {}
-            }
-        }
-    })
-    .await;
-}
-
-/// The place of one exchange: to drop it before its response is complete is to have gone.
-#[derive(Debug)]
-pub(super) struct Place {
-    site: Arc<Site>,
-    exchange: ExchangeId,
-    complete: bool,
-}
-
-impl Place {
-    pub(super) const fn new(site: Arc<Site>, exchange: ExchangeId) -> Self {
-        Self { site, exchange, complete: false }
-    }
-
-    /// The first thing to send.
-    pub(super) fn poll_head(&mut self, cx: &Context<'_>) -> Poll<Transmit<'static>> {
-        self.poll(cx, |transmit| match transmit {
-            Transmit::Respond(response) => Transmit::Respond(response),
-            Transmit::Open(head) => Transmit::Open(head),
-            _ => Transmit::Abort,
-        })
-    }
-
-    /// The next thing to send; `take` takes it while the lock is held.
-    pub(super) fn poll<T>(
-        &mut self,
-        cx: &Context<'_>,
-        take: impl FnOnce(Transmit<'_>) -> T,
-    ) -> Poll<T> {
-        let mut locked = self.site.lock();
-        let Some(transmit) = locked.server.poll_transmit(self.exchange, now()) else {
-            locked.wait(self.exchange, cx);
-            return Poll::Pending;
-        };
-        self.complete =
-            matches!(transmit, Transmit::Respond(_) | Transmit::Finish | Transmit::Abort);
-        let taken = take(transmit);
-        if self.complete {
-            locked.settle(&self.site);
-        }
-        Poll::Ready(taken)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut locked = self.site.lock();
-        if let Some(waiting) = locked.waiting.get_mut(self.exchange.slot()) {
-            *waiting = None;
-        }
-        if !self.complete {
-            locked.server.handle_disconnect(self.exchange, now());
-            locked.settle(&self.site);
-        }
-    }
+fn seat(seats: &mut [Option<Seat>], exchange: ExchangeId) -> Option<&mut Seat> {
+    seats.get_mut(exchange.slot())?.as_mut().filter(|seat| seat.exchange == exchange)
 }

@@ -60,6 +60,18 @@ pub fn write_event(
     Ok(())
 }
 
+/// Appends an id without an event: a reader remembers it as the last one, and dispatches nothing.
+///
+/// # Errors
+///
+/// [`SseFieldError`] for an id that cannot be carried; then nothing is written.
+pub fn write_event_id(out: &mut Vec<u8>, id: &str) -> Result<(), SseFieldError> {
+    check(id)?;
+    write_field(out, b"id: ", id.as_bytes());
+    out.push(b'\n');
+    Ok(())
+}
+
 /// Appends the time after which the reader is to reconnect, without an event, in whole
 /// milliseconds.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]: sent before a connection is closed early.

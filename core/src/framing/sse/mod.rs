@@ -8,7 +8,7 @@ mod field;
 mod tests;
 
 pub use decoder::SseDecoder;
-pub use encoder::{SseFieldError, write_comment, write_event, write_retry};
+pub use encoder::{SseFieldError, write_comment, write_event, write_event_id, write_retry};
 pub use event::{SseError, SseEvent};
 
 /// The greatest length of an event's type and of its id, in bytes. An id goes back in a header,

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 use core::fmt::Write as _;
 use core::time::Duration;
 
-use crate::framing::{write_event, write_retry};
+use crate::framing::{write_event, write_event_id, write_retry};
 
 /// The events of one stream, as they go over the wire: those that its reader has not taken yet,
 /// and of those that it has, as many as are kept for a reader that lost its connection.
@@ -77,6 +77,14 @@ impl Log {
         self.append(None, Some(stream), retry, b"");
     }
 
+    /// Appends an id alone, for readers that are not to see an event without data.
+    pub(super) fn push_id(&mut self, stream: u32) {
+        let id = self.draw_id(stream);
+        let written = write_event_id(&mut self.bytes, &id);
+        debug_assert!(written.is_ok(), "the id is of our own making");
+        self.note_event();
+    }
+
     /// Appends the time after which the reader is to come back. It has no id: nobody resumes at it.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-007]
     pub(super) fn push_retry(&mut self, retry: Duration) {
@@ -91,16 +99,19 @@ impl Log {
         retry: Option<Duration>,
         data: &[u8],
     ) {
-        let mut id = heapless::String::<32>::new();
-        if let Some(stream) = stream {
-            let written = write!(id, "{stream}-{}", self.next_sequence);
-            debug_assert!(written.is_ok(), "both numbers and the dash have 31 digits at most");
-            self.next_sequence += 1;
-        }
-        let id = stream.is_some().then_some(id.as_str());
-        let written = write_event(&mut self.bytes, kind, id, retry, data);
+        let id = stream.map(|stream| self.draw_id(stream));
+        let written = write_event(&mut self.bytes, kind, id.as_deref(), retry, data);
         debug_assert!(written.is_ok(), "the type and the id are of our own making");
         self.note_event();
+    }
+
+    /// The name of the event that is appended next.
+    fn draw_id(&mut self, stream: u32) -> heapless::String<32> {
+        let mut id = heapless::String::new();
+        let written = write!(id, "{stream}-{}", self.next_sequence);
+        debug_assert!(written.is_ok(), "both numbers and the dash have 31 digits at most");
+        self.next_sequence += 1;
+        id
     }
 
     fn note_event(&mut self) {

@@ -20,7 +20,7 @@ pub(super) struct Stream {
     issued: u64,
     /// Whether events have ids, so that a reader can come back.
     pub(super) resumable: bool,
-    /// Whether a reader begins with an event that only gives it an id.
+    /// Whether a reader begins with an event that only gives it an id; else with the id alone.
     pub(super) primes: bool,
     /// The type of the events, where they have one.
     pub(super) kind: Option<&'static str>,
@@ -68,9 +68,18 @@ impl Stream {
     }
 
     /// Gives a reader an id to come back with, where nothing else is about to.
+    ///
+    /// Before 2025-11-25 clients do not know of events without data, so they get none: the id goes
+    /// alone, which an event-stream reader remembers without dispatching anything.
+    // MCP 2025-03-26 basic/transports#resumability-and-redelivery [RESUME-001]
     pub(super) fn prime(&mut self) {
-        if self.primes && self.unread() == 0 {
+        if self.unread() > 0 || !self.resumable {
+            return;
+        }
+        if self.primes {
             self.log.push_priming(self.number, None);
+        } else {
+            self.log.push_id(self.number);
         }
     }
 

@@ -112,6 +112,14 @@ impl Server {
         self.detached(connection, entry.stream, now);
     }
 
+    /// Whether the next thing to send on an exchange is [`Transmit::Abort`]. For an adapter whose
+    /// HTTP library asks for nothing while the client takes nothing: it breaks the connection off
+    /// and calls [`handle_disconnect`](Self::handle_disconnect).
+    #[must_use]
+    pub fn is_aborted(&self, exchange: ExchangeId) -> bool {
+        self.exchanges.get(exchange.0).is_some_and(|entry| matches!(entry.state, State::Aborted))
+    }
+
     /// The client has gone: nobody takes the response of an exchange any more.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
         let key = exchange.0;

@@ -1,0 +1,128 @@
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mcp_sansio::Principal;
+use mcp_sansio::handler::Work;
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
+
+use super::cut;
+use super::running::Ended;
+use super::site::{Locked, Site};
+use crate::now;
+
+/// The place of one exchange: to drop it before its response is complete is to have gone.
+#[derive(Debug)]
+pub(super) struct Place {
+    site: Arc<Site>,
+    exchange: ExchangeId,
+    complete: bool,
+}
+
+/// How a response begins.
+#[derive(Debug)]
+pub(super) enum Beginning {
+    /// With all of it.
+    Whole(Response),
+    /// With its head; the place has the body.
+    Open(ResponseHead),
+    /// It does not: the connection is to be broken off.
+    Broken,
+}
+
+impl Place {
+    /// Hands a request in. Where there is work, it is to be begun at once.
+    pub(super) fn take<'f>(
+        site: &Arc<Site>,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        principal: Option<&Principal>,
+    ) -> (Self, Option<Work<'f>>) {
+        let (exchange, work) = site.settling(
+            |locked| locked.server.handle_request(head, body, principal, now()),
+            |(_, work)| work.is_none(),
+        );
+        (Self { site: Arc::clone(site), exchange, complete: false }, work)
+    }
+
+    /// Hands in what the handler came to, and takes the response if it is there.
+    pub(super) fn end(&mut self, ended: Ended<'_>) -> Option<Beginning> {
+        let Self { site, exchange, complete } = self;
+        site.change(|locked| {
+            locked.end(ended);
+            begin(locked, *exchange, complete)
+        })
+    }
+
+    /// How the response begins.
+    pub(super) fn poll_beginning(&mut self, cx: &Context<'_>) -> Poll<Beginning> {
+        let Self { site, exchange, complete } = self;
+        site.change(|locked| match begin(locked, *exchange, complete) {
+            Some(beginning) => Poll::Ready(beginning),
+            None => {
+                locked.wait(*exchange, cx);
+                Poll::Pending
+            }
+        })
+    }
+
+    /// The next thing to send; `take` takes it while the lock is held.
+    pub(super) fn poll<T>(
+        &mut self,
+        cx: &Context<'_>,
+        take: impl FnOnce(Transmit<'_>) -> T,
+    ) -> Poll<T> {
+        let Self { site, exchange, complete } = self;
+        site.change(|locked| match next(locked, *exchange, complete, take) {
+            Some(taken) => Poll::Ready(taken),
+            None => {
+                // Under the same lock: nothing can come in between that wakes nobody.
+                locked.wait(*exchange, cx);
+                Poll::Pending
+            }
+        })
+    }
+}
+
+fn begin(locked: &mut Locked, exchange: ExchangeId, complete: &mut bool) -> Option<Beginning> {
+    let beginning = next(locked, exchange, complete, |transmit| match transmit {
+        Transmit::Respond(response) => Beginning::Whole(response),
+        Transmit::Open(head) => Beginning::Open(head),
+        // A head comes first; anything else ends a response that never had one.
+        _ => Beginning::Broken,
+    })?;
+    if matches!(beginning, Beginning::Open(_))
+        && let Some(cut) = cut::current()
+    {
+        locked.endanger(exchange, cut);
+    }
+    Some(beginning)
+}
+
+fn next<T>(
+    locked: &mut Locked,
+    exchange: ExchangeId,
+    complete: &mut bool,
+    take: impl FnOnce(Transmit<'_>) -> T,
+) -> Option<T> {
+    let transmit = locked.server.poll_transmit(exchange, now())?;
+    *complete = matches!(transmit, Transmit::Respond(_) | Transmit::Finish | Transmit::Abort);
+    let taken = take(transmit);
+    if *complete {
+        locked.leave(exchange);
+    }
+    Some(taken)
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.complete {
+            // The slot may be another exchange's by now.
+            return;
+        }
+        self.site.change(|locked| {
+            locked.leave(self.exchange);
+            locked.server.handle_disconnect(self.exchange, now());
+        });
+    }
+}

@@ -1,0 +1,28 @@
+use http::StatusCode;
+use http::header::{HeaderName, HeaderValue};
+use mcp_sansio::http::{Response, ResponseHead};
+
+use super::body::ServedBody;
+
+/// A response that is there as a whole.
+pub(super) fn whole(response: Response) -> http::Response<ServedBody> {
+    with_head(&response.head, ServedBody::whole(response.body))
+}
+
+pub(super) fn with_head(head: &ResponseHead, body: ServedBody) -> http::Response<ServedBody> {
+    let mut response = http::Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(head.status.0).unwrap_or_default();
+    for (name, value) in head.fields() {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
+
+/// A response of HTTP alone.
+pub(super) fn bare(status: StatusCode) -> http::Response<ServedBody> {
+    let mut response = http::Response::new(ServedBody::default());
+    *response.status_mut() = status;
+    response
+}

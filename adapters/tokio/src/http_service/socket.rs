@@ -1,0 +1,119 @@
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// A connection that does not wait for its client for ever: neither for it to take something, nor
+/// for it to see the end.
+#[derive(Debug)]
+pub(super) struct Socket {
+    stream: TcpStream,
+    stall_time: Duration,
+    /// Runs while the client takes nothing of what is there for it.
+    stalled: Option<Pin<Box<Sleep>>>,
+    /// Runs once everything is sent.
+    parting: Option<Parting>,
+}
+
+/// To close a socket with bytes that nobody has read makes the system reset the connection, and
+/// with it goes a response that the client has not read yet, because it is still sending. So what
+/// it sends is read for a while.
+#[derive(Debug)]
+struct Parting {
+    until: Pin<Box<Sleep>>,
+    bytes: usize,
+}
+
+/// The longest parting: more than a round trip, and nothing that adds up.
+const PARTING_TIME: Duration = Duration::from_secs(2);
+const PARTING_BYTES: usize = 8 * 1024 * 1024;
+
+impl Socket {
+    pub(super) const fn new(stream: TcpStream, stall_time: Duration) -> Self {
+        Self { stream, stall_time, stalled: None, parting: None }
+    }
+
+    /// What came of a write, unless there have been none for too long.
+    fn watched<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(self.stall_time)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Reads what still comes, up to the end.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let parting = self
+            .parting
+            .get_or_insert_with(|| Parting { until: Box::pin(sleep(PARTING_TIME)), bytes: 0 });
+        let mut space = [0; 8192];
+        while parting.bytes < PARTING_BYTES {
+            let mut space = ReadBuf::new(&mut space);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut space) {
+                Poll::Ready(Ok(())) if !space.filled().is_empty() => {
+                    parting.bytes += space.filled().len();
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => return parting.until.as_mut().poll(cx),
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        space: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, space)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.watched(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.watched(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.parting.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        }
+        ready!(self.poll_part(cx));
+        Poll::Ready(Ok(()))
+    }
+}

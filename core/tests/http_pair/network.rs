@@ -1,0 +1,208 @@
+//! A client's machine and a server's, and a network between them that does what it is told.
+
+use std::collections::BTreeMap;
+
+use mcp_sansio::http::client::Transmit as Sent;
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{
+    Client, ClientOptions, ExchangeFailure, ExchangeId, Location, OutgoingRequest, RequestHead,
+    Response, ResponseHead, ResponseHeadIn, Server, ServerOptions,
+};
+use mcp_sansio::peer::{self, Event};
+use mcp_sansio::{Instant, Revisions};
+
+/// What the network does to the streams of events that it carries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cuts {
+    /// After this many bytes of streams altogether the one under way breaks, once.
+    pub(crate) after: Option<usize>,
+    /// Each stream breaks after this many bytes of its own.
+    pub(crate) each: Option<usize>,
+    /// A cut looks like a proper end to the client.
+    pub(crate) politely: bool,
+}
+
+/// What moved.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) exchanges: usize,
+    pub(crate) cuts: usize,
+    pub(crate) resumed: usize,
+}
+
+pub(crate) struct Network {
+    pub(crate) client: Client,
+    pub(crate) server: Server,
+    pub(crate) now: Instant,
+    pub(crate) counts: Counts,
+    cuts: Cuts,
+    /// Bytes of streams of events that came through.
+    carried: usize,
+    links: BTreeMap<ExchangeId, Link>,
+}
+
+struct Link {
+    server: ExchangeId,
+    carried: usize,
+}
+
+/// The application of either side.
+pub(crate) trait Application {
+    fn on_client(&mut self, event: Event<'_>, client: &mut Client, now: Instant);
+    fn on_server(&mut self, event: Event<'_>, server: &mut Server, now: Instant);
+}
+
+impl Network {
+    pub(crate) fn new(
+        client: peer::ClientOptions,
+        server: peer::ServerOptions,
+        revisions: Revisions,
+        cuts: Cuts,
+    ) -> Self {
+        let url = Location::parse("http://127.0.0.1:8000/mcp").unwrap();
+        let now = Instant::from_millis(1);
+        let client = Client::new(client.revisions(revisions), ClientOptions::new(url), 7, now);
+        let options = ServerOptions::new().legacy_sse("/sse", "/messages");
+        let server = Server::new(server, options, [7; 32], 7).unwrap();
+        let (counts, links) = (Counts::default(), BTreeMap::new());
+        Self { client, server, now, counts, cuts, carried: 0, links }
+    }
+
+    /// Goes on until nothing moves any more, neither by itself nor with time, or `done`.
+    pub(crate) fn run(
+        &mut self,
+        application: &mut impl Application,
+        mut done: impl FnMut(&mut Self) -> bool,
+    ) {
+        for _ in 0..100_000 {
+            while self.step(application) {}
+            if done(self) {
+                return;
+            }
+            let deadlines = [self.client.poll_timeout(), self.server.poll_timeout()];
+            let Some(next) = deadlines.into_iter().flatten().min() else { return };
+            self.now = self.now.max(next);
+            self.client.handle_timeout(self.now);
+            self.server.handle_timeout(self.now);
+            let later = [self.client.poll_timeout(), self.server.poll_timeout()];
+            assert!(
+                later.into_iter().flatten().all(|later| later > self.now),
+                "a deadline that has passed is still there: {later:?} at {:?}",
+                self.now
+            );
+        }
+        panic!("it does not come to an end");
+    }
+
+    /// Moves whatever can move now.
+    fn step(&mut self, application: &mut impl Application) -> bool {
+        let mut moved = false;
+        while let Some(event) = self.client.poll_event() {
+            application.on_client(event, &mut self.client, self.now);
+            moved = true;
+        }
+        while let Some(event) = self.server.poll_event() {
+            application.on_server(event, &mut self.server, self.now);
+            moved = true;
+        }
+        while let Some(sent) = self.client.poll_transmit() {
+            moved = true;
+            match sent {
+                Sent::Send(request) => self.carry_request(&request, application),
+                Sent::Abort(exchange) => {
+                    if let Some(link) = self.links.remove(&exchange) {
+                        self.server.handle_disconnect(link.server, self.now);
+                    }
+                }
+            }
+        }
+        let open: Vec<ExchangeId> = self.links.keys().copied().collect();
+        for exchange in open {
+            moved |= self.carry_response(exchange);
+        }
+        moved
+    }
+
+    fn carry_request(&mut self, request: &OutgoingRequest, application: &mut impl Application) {
+        self.counts.exchanges += 1;
+        let mut head = RequestHead::new(request.method, request.url().path_and_query());
+        head.field("host", request.url().authority().as_bytes());
+        for (name, value) in request.fields() {
+            self.counts.resumed += usize::from(name == "last-event-id");
+            head.field(name, value.as_bytes());
+        }
+        if let Err(refused) = self.server.admit(&head) {
+            return self.respond(request.exchange, refused);
+        }
+        let (server, event) = self.server.handle_request(&head, &request.body, None, self.now);
+        self.links.insert(request.exchange, Link { server, carried: 0 });
+        if let Some(event) = event {
+            application.on_server(event, &mut self.server, self.now);
+        }
+    }
+
+    fn respond(&mut self, exchange: ExchangeId, response: Response) {
+        self.head(exchange, &response.head);
+        self.client.handle_body(exchange, &response.body, self.now);
+        self.client.handle_body_end(exchange, self.now);
+        self.links.remove(&exchange);
+    }
+
+    fn head(&mut self, exchange: ExchangeId, head: &ResponseHead) {
+        let fields: Vec<_> = head.fields().map(|(n, v)| (n, v.into_owned())).collect();
+        let mut received = ResponseHeadIn::new(head.status);
+        for (name, value) in &fields {
+            received.field(name, value.as_bytes());
+        }
+        self.client.handle_response(exchange, &received, self.now);
+    }
+
+    /// Moves one thing that the server has to send on an exchange.
+    fn carry_response(&mut self, exchange: ExchangeId) -> bool {
+        let Some(link) = self.links.get_mut(&exchange) else { return false };
+        let room = [
+            self.cuts.after.map(|after| after.saturating_sub(self.carried)),
+            self.cuts.each.map(|each| each - link.carried),
+        ];
+        let room = room.into_iter().flatten().min();
+        match self.server.poll_transmit(link.server, self.now) {
+            None => return false,
+            Some(Transmit::Respond(response)) => self.respond(exchange, response),
+            Some(Transmit::Open(head)) => self.head(exchange, &head),
+            Some(Transmit::Chunk(bytes)) => {
+                let length = room.map_or(bytes.len(), |room| room.min(bytes.len()));
+                let bytes = bytes[..length].to_vec();
+                link.carried += length;
+                self.carried += length;
+                self.client.handle_body(exchange, &bytes, self.now);
+                if room == Some(length) {
+                    self.cut(exchange);
+                }
+            }
+            Some(Transmit::Finish) => {
+                self.client.handle_body_end(exchange, self.now);
+                self.links.remove(&exchange);
+            }
+            Some(Transmit::Abort) => self.cut(exchange),
+        }
+        true
+    }
+
+    fn cut(&mut self, exchange: ExchangeId) {
+        self.counts.cuts += 1;
+        self.cuts.after = None;
+        if let Some(link) = self.links.remove(&exchange) {
+            self.server.handle_disconnect(link.server, self.now);
+        }
+        if self.cuts.politely {
+            self.client.handle_body_end(exchange, self.now);
+        } else {
+            self.client.handle_exchange_failed(exchange, ExchangeFailure::Broken, self.now);
+        }
+    }
+
+    /// Whether neither side has anything under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.links.is_empty()
+    }
+}
