@@ -33,9 +33,9 @@ pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
 }
 
 async fn visit(options: &Options, url: &Location) -> Result<(), String> {
-    let viewer = options.wire.then(|| -> ExchangeViewer {
-        Box::new(|number, sight| say(&in_words(number, sight)))
-    });
+    let viewer = options
+        .wire
+        .then(|| -> ExchangeViewer { Box::new(|number, sight| say(&in_words(number, sight))) });
     let patience = options.patience().min(CONNECTING);
     let connector = Connector::builder().connect_timeout(patience).build();
     let exchanger = TokioExchanger::new(connector.map_err(|error| error.to_string())?);
