@@ -147,8 +147,11 @@ impl Server {
 
     /// Whether a request without a body can be about a session.
     fn serves_sessions(&self, head: &RequestHead<'_>) -> bool {
-        let legacy = !self.revisions.intersection(Revisions::LEGACY).is_empty();
-        legacy && named_revision(head).is_none_or(|revision| revision.era() == Era::Legacy)
+        if self.revisions.intersection(Revisions::LEGACY).is_empty() {
+            return false;
+        }
+        let modern = named_revision(head).is_some_and(|revision| revision.era() == Era::Modern);
+        !modern || self.revisions.intersection(Revisions::MODERN).is_empty()
     }
 
     fn check_message(&self, head: &RequestHead<'_>, route: Route) -> Result<(), Response> {

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::catalog::Changes;
-use crate::jsonrpc::{ErrorObject, RequestId, Typed, WriteJson, write_id, write_string};
+use crate::jsonrpc::{ErrorObject, RawJson, RequestId, Typed, WriteJson, write_id, write_string};
 use crate::peer::connection::Flow;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::outbox::{Channel, Lane};
@@ -89,6 +89,7 @@ impl Server {
         let asked = incoming
             .params
             .get("notifications")
+            .filter(RawJson::is_object)
             .and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
         let Some(asked) = asked else {
             let error = ErrorObject::invalid_params("`notifications` is a subscription filter");

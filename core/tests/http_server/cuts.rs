@@ -1,0 +1,206 @@
+//! Streams that are cut at every byte, and clients that come back each time.
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::server::Answers;
+use serde_json::Value;
+
+use crate::reply::Reply;
+use crate::site::Site;
+use crate::words::*;
+
+/// The messages that a client has that saw the first `length` bytes.
+fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
+    let part = Reply {
+        status: reply.status,
+        fields: reply.fields.clone(),
+        body: reply.body[..length].to_vec(),
+        ..Reply::default()
+    };
+    part.messages()
+}
+
+/// Answers a call on a stream with two messages before it, and one more after `pause`.
+fn converse(
+    site: &mut Site,
+    session: &Session,
+    id: u32,
+) -> (usize, mcp_sansio::peer::RequestHandle) {
+    let reply = site.post(session, &call(id));
+    let asked = site.asked();
+    site.progress(asked.handle, 1.0);
+    site.progress(asked.handle, 2.0);
+    (reply, asked.handle)
+}
+
+/// What a call says in all.
+fn whole(site: &mut Site, session: &Session) -> Vec<Value> {
+    let (reply, handle) = converse(site, session, 1);
+    site.progress(handle, 3.0);
+    site.answer_to(handle);
+    let messages = site.reply(reply).messages();
+    assert_eq!(messages.len(), 4);
+    messages
+}
+
+#[test]
+fn a_post_stream_loses_and_repeats_nothing_wherever_it_is_cut() {
+    // Rule: [RESUME-006] [RESUME-007] [SSE-001].
+    for revision in RESUMING {
+        let mut site = Site::new(full_server(), ServerOptions::new().answers(Answers::Stream));
+        let session = site.open(revision, "{}");
+        let expected = whole(&mut site, &session);
+        let length = {
+            let (reply, handle) = converse(&mut site, &session, 1);
+            site.answer_to(handle);
+            site.reply(reply).body.len()
+        };
+        for cut in 0..=length {
+            // The client saw `cut` bytes of what was sent before it was lost, the rest later.
+            for late in [false, true] {
+                let (reply, handle) = converse(&mut site, &session, 1);
+                if late {
+                    site.disconnect(reply);
+                }
+                site.progress(handle, 3.0);
+                site.answer_to(handle);
+                if !late {
+                    // Complete for the server; the client's end broke all the same.
+                    assert!(site.reply(reply).is_over());
+                }
+                let seen = cut.min(site.reply(reply).body.len());
+                let mut messages = messages_at(site.reply(reply), seen);
+                let Some(last) = site.reply(reply).last_id_at(seen) else { continue };
+                let back = site.resume(&session, &last);
+                assert_eq!(site.reply(back).status(), 200, "{revision} at {cut}");
+                messages.extend(site.reply(back).messages());
+                assert_eq!(messages, expected, "{revision} at {cut}, late: {late}");
+            }
+        }
+        site.delete(&session);
+        site.expect_empty();
+    }
+}
+
+#[test]
+fn the_stream_of_news_loses_and_repeats_nothing_wherever_it_is_cut() {
+    // Rule: [RESUME-006] [RESUME-007] [HSRV-017].
+    for revision in RESUMING {
+        let mut site = site();
+        let session = site.open(revision, "{}");
+        for uri in ["a:1", "a:2", "a:3", "a:4"] {
+            let body = request(9, "resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#));
+            site.post(&session, &body);
+        }
+        let uris = |messages: &[Value]| -> Vec<String> {
+            messages.iter().map(|it| it["params"]["uri"].to_string()).collect()
+        };
+        let mut last: Option<String> = None;
+        let mut cut = 0;
+        loop {
+            let stream = match &last {
+                Some(last) => site.resume(&session, last),
+                None => site.get(&session),
+            };
+            site.resource_updated("a:1");
+            site.resource_updated("a:2");
+            let seen = cut.min(site.reply(stream).body.len());
+            let at_end = seen == site.reply(stream).body.len() && cut > seen;
+            site.disconnect(stream);
+            site.resource_updated("a:3");
+            let mut messages = messages_at(site.reply(stream), seen);
+            if let Some(id) = site.reply(stream).last_id_at(seen) {
+                last = Some(id);
+            }
+            // Without an id there is nothing to come back to: the next one has to begin anew.
+            let Some(id) = &last else {
+                cut += 1;
+                continue;
+            };
+            let back = site.resume(&session, id);
+            site.resource_updated("a:4");
+            messages.extend(site.reply(back).messages());
+            let expected = ["\"a:1\"", "\"a:2\"", "\"a:3\"", "\"a:4\""];
+            let all = uris(&messages);
+            assert!(all.ends_with(&expected.map(String::from)), "{revision} at {cut}: {all:?}");
+            if all.len() > 4 {
+                // The very first ones, which came before there was an id.
+                assert!(all.len().is_multiple_of(2), "{all:?}");
+            }
+            last = site.reply(back).last_id();
+            site.disconnect(back);
+            if at_end {
+                break;
+            }
+            cut += 1;
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_followed_through_any_number_of_cuts() {
+    // Rule: [RESUME-006].
+    for revision in RESUMING {
+        for step in 1..40 {
+            let mut site = site();
+            let session = site.open(revision, "{}");
+            let (mut ticket, handle) = converse(&mut site, &session, 1);
+            let mut messages = Vec::new();
+            let mut last = None;
+            for round in 0..200 {
+                if round == 5 {
+                    site.progress(handle, 3.0);
+                }
+                if round == 10 {
+                    site.answer_to(handle);
+                }
+                let reply = site.reply(ticket);
+                let seen = (step * 7).min(reply.body.len());
+                messages.extend(messages_at(reply, seen));
+                last = reply.last_id_at(seen).or(last);
+                if messages.iter().any(|it| it.get("id").is_some()) {
+                    break;
+                }
+                if !site.reply(ticket).is_over() {
+                    site.disconnect(ticket);
+                }
+                let Some(last) = &last else { break };
+                ticket = site.resume(&session, last);
+                assert_eq!(site.reply(ticket).status(), 200);
+            }
+            if last.is_some() && step * 7 > 140 {
+                assert_eq!(messages.len(), 4, "{revision} in steps of {}", step * 7);
+            }
+            let progress: Vec<_> =
+                messages.iter().filter_map(|it| it["params"]["progress"].as_f64()).collect();
+            let expected: Vec<f64> = (1..=progress.len()).map(|n| n as f64).collect();
+            assert_eq!(progress, expected);
+        }
+    }
+}
+
+#[test]
+fn an_event_longer_than_a_chunk_is_sent_again_whole() {
+    let mut site = site();
+    let session = site.open(Revision::V2025_11_25, "{}");
+    let fields = session.fields();
+    let fields = join(&[HOST, ("Accept", "text/event-stream")], &fields);
+    let long = "x".repeat(200_000);
+    let level = mcp_sansio::protocol::LoggingLevel::Error;
+    site.server.log(None, level, None, &long, site.now).unwrap();
+    site.pump();
+    let unread = site.request_unread("GET", "/mcp", &fields, "");
+    // The head and one chunk, which ends within the event.
+    site.read(unread, 2);
+    site.disconnect(unread);
+    let next = site.get(&session);
+    assert_eq!(site.reply(next).messages()[0]["params"]["data"].as_str().unwrap().len(), 200_000);
+    // And what was taken whole is kept for one who did not receive it, whatever its length.
+    site.server.log(None, level, None, &"y".repeat(400_000), site.now).unwrap();
+    site.pump();
+    let id = site.reply(next).events().iter().rev().nth(1).unwrap().id.clone().unwrap();
+    site.tools_changed();
+    site.disconnect(next);
+    let back = site.resume(&session, &id);
+    assert_eq!(site.reply(back).status(), 410, "two events later it is not");
+}

@@ -1,0 +1,186 @@
+//! The header of a modern request repeats its body.
+
+use mcp_sansio::catalog::Catalog;
+use mcp_sansio::http::{Server, ServerOptions};
+use mcp_sansio::protocol::{Prompt, Resource, Tool};
+
+use crate::site::Site;
+use crate::words::*;
+
+const SQL: &str = r#"{"type":"object","properties":{
+    "region":{"type":"string","x-mcp-header":"Region"},
+    "limit":{"type":"integer","x-mcp-header":"Limit"},
+    "where":{"type":"object","properties":{"dry":{"type":"boolean","x-mcp-header":"Dry"}}},
+    "query":{"type":"string"}}}"#;
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::new();
+    catalog.add_tool(Tool::new("sql", raw(SQL))).unwrap();
+    catalog.add_tool(Tool::new("t", raw(r#"{"type":"object"}"#))).unwrap();
+    catalog.add_prompt(Prompt::new("p")).unwrap();
+    catalog.add_prompt(Prompt::new("pä")).unwrap();
+    catalog.add_resource(Resource::new("file:///x", "r")).unwrap();
+    catalog
+}
+
+fn site_with_tools() -> Site {
+    Site::new(full_server().catalog(catalog()), ServerOptions::new())
+}
+
+#[track_caller]
+fn expect_mismatch(site: &mut Site, fields: &[(&str, &str)], body: &str) {
+    let reply = site.request("POST", "/mcp", fields, body);
+    assert_eq!(site.reply(reply).status(), 400, "{fields:?}");
+    assert_eq!(site.reply(reply).error(), (-32020, "1".into()), "{fields:?}");
+    site.expect_no_event();
+}
+
+#[track_caller]
+fn expect_match(site: &mut Site, fields: &[(&str, &str)], body: &str) {
+    let reply = site.request("POST", "/mcp", fields, body);
+    assert_eq!(site.reply(reply).status, None, "{:?}", site.reply(reply));
+    site.answer();
+    assert_eq!(site.reply(reply).status(), 200);
+}
+
+#[test]
+fn a_header_that_is_missing_or_differs_is_refused() {
+    // Rule: [HDR-004] [HDR-025] [HDR-026].
+    let mut site = site_with_tools();
+    for (method, members) in [
+        ("tools/call", r#""name":"t""#),
+        ("prompts/get", r#""name":"p""#),
+        ("resources/read", r#""uri":"file:///x""#),
+    ] {
+        let body = modern(1, method, members);
+        for name in ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"] {
+            for value in [None, Some(""), Some("other"), Some("T"), Some("Tools/Call")] {
+                let header = header_of(&body).with(name, value);
+                expect_mismatch(&mut site, &header.fields(), &body);
+            }
+        }
+    }
+    // No name is wanted where the method has none.
+    let body = modern(1, "tools/list", "");
+    let reply = site.modern(&body);
+    assert_eq!(site.reply(reply).status(), 200);
+    let header = header_of(&body).with("Mcp-Name", Some("whatever"));
+    let reply = site.request("POST", "/mcp", &header.fields(), &body);
+    assert_eq!(site.reply(reply).status(), 200);
+}
+
+#[test]
+fn names_of_fields_have_no_case_and_values_have() {
+    // Rule: [HDR-031] [SESS-015].
+    let mut site = site_with_tools();
+    let body = modern(1, "tools/call", r#""name":"t""#);
+    let fields = [
+        ("HOST", "localhost"),
+        ("ACCEPT", "application/json, text/event-stream"),
+        ("CONTENT-TYPE", "application/json"),
+        ("mcp-protocol-VERSION", " 2026-07-28\t"),
+        ("MCP-METHOD", "tools/call"),
+        ("mcp-name", "  t "),
+    ];
+    expect_match(&mut site, &fields, &body);
+    let header = header_of(&body).with("Mcp-Method", Some("TOOLS/CALL"));
+    expect_mismatch(&mut site, &header.fields(), &body);
+}
+
+#[test]
+fn an_encoded_name_is_decoded_before_it_is_compared() {
+    // Rule: [HDR-023] [HDR-024] [HDR-027].
+    let mut site = site_with_tools();
+    let body = modern(1, "prompts/get", r#""name":"pä""#);
+    let with = |value| header_of(&body).with("Mcp-Name", Some(value));
+    expect_match(&mut site, &with("=?base64?cMOk?=").fields(), &body);
+    for bad in ["=?base64?cMM=?=", "=?base64?!!?=", "=?BASE64?cMOk?=", "=?base64?dA==?="] {
+        expect_mismatch(&mut site, &with(bad).fields(), &body);
+    }
+}
+
+#[test]
+fn the_name_is_that_of_the_method() {
+    // A member that another method has must not stand in for it.
+    let mut site = site_with_tools();
+    let body = modern(1, "tools/call", r#""name":"t","uri":"sql""#);
+    let fields = header_of(&body).with("Mcp-Name", Some("sql"));
+    expect_mismatch(&mut site, &fields.fields(), &body);
+    expect_match(&mut site, &header_of(&body).fields(), &body);
+}
+
+#[test]
+fn annotated_arguments_are_repeated_in_the_header() {
+    // Rule: [HDR-009] [HDR-025] [HDR-028] [HDR-029] [HDR-030].
+    let mut site = site_with_tools();
+    let body = modern(
+        1,
+        "tools/call",
+        r#""name":"sql","arguments":{"region":"us","limit":42,"where":{"dry":true},"query":"x"}"#,
+    );
+    let header = || {
+        let good = header_of(&body).with("Mcp-Param-Region", Some("us"));
+        good.with("Mcp-Param-Limit", Some("42")).with("mcp-param-dry", Some("true"))
+    };
+    expect_match(&mut site, &header().fields(), &body);
+    expect_match(&mut site, &header().with("Mcp-Param-Limit", Some("42.0")).fields(), &body);
+    let encoded = header().with("Mcp-Param-Region", Some("=?base64?dXM=?="));
+    expect_match(&mut site, &encoded.fields(), &body);
+    // Rule: [HDR-033]: others are nobody's affair here.
+    expect_match(&mut site, &header().with("Mcp-Param-Other", Some("x")).fields(), &body);
+    for (name, value) in [
+        ("Mcp-Param-Region", None),
+        ("Mcp-Param-Region", Some("eu")),
+        ("Mcp-Param-Region", Some("=?base64?!?=")),
+        ("Mcp-Param-Limit", Some("43")),
+        ("mcp-param-dry", Some("True")),
+        ("mcp-param-dry", None),
+    ] {
+        expect_mismatch(&mut site, &header().with(name, value).fields(), &body);
+    }
+    let absent = modern(1, "tools/call", r#""name":"sql","arguments":{"region":null}"#);
+    expect_match(&mut site, &header_of(&absent).fields(), &absent);
+    let none = modern(1, "tools/call", r#""name":"sql""#);
+    expect_match(&mut site, &header_of(&none).fields(), &none);
+}
+
+#[test]
+fn a_session_needs_no_such_header() {
+    let mut site = site_with_tools();
+    let session = site.open(mcp_sansio::Revision::V2025_11_25, "{}");
+    let body = request(1, "tools/call", r#"{"name":"sql","arguments":{"region":"us"}}"#);
+    let reply = site.post(&session, &body);
+    site.answer();
+    assert_eq!(site.reply(reply).status(), 200);
+}
+
+#[test]
+fn a_tool_that_clients_would_have_to_refuse_cannot_be_offered() {
+    // Rule: [HDR-010] [HDR-011] [HDR-012] [HDR-013] [HDR-015].
+    for (property, more) in [
+        (r#"{"type":"string","x-mcp-header":""}"#, ""),
+        (r#"{"type":"string","x-mcp-header":"a b"}"#, ""),
+        (r#"{"type":"number","x-mcp-header":"A"}"#, ""),
+        (r#"{"type":"string","x-mcp-header":"A"}"#, r#","b":{"type":"string","x-mcp-header":"a"}"#),
+        (r#"{"type":"array","items":{"type":"string","x-mcp-header":"A"}}"#, ""),
+    ] {
+        let schema = format!(r#"{{"type":"object","properties":{{"a":{property}{more}}}}}"#);
+        let mut catalog = Catalog::new();
+        catalog.add_tool(Tool::new("bad", raw(&schema))).unwrap();
+        let peer = full_server().catalog(catalog);
+        let refused = Server::new(peer, ServerOptions::new(), [0; 32], 0).expect_err(&schema);
+        assert_eq!(refused.tool, "bad");
+    }
+}
+
+#[test]
+fn what_is_checked_follows_the_catalog() {
+    let mut site = site_with_tools();
+    let body = modern(1, "tools/call", r#""name":"late","arguments":{"region":"us"}"#);
+    let now = site.now;
+    site.server.edit_catalog(|catalog| catalog.add_tool(Tool::new("late", raw(SQL))), now).unwrap();
+    site.pump();
+    expect_mismatch(&mut site, &header_of(&body).fields(), &body);
+    let good = header_of(&body).with("Mcp-Param-Region", Some("us"));
+    expect_match(&mut site, &good.fields(), &body);
+}

@@ -1,0 +1,27 @@
+//! The HTTP server, with the test as all of its clients.
+
+#[path = "../peer/judge.rs"]
+mod judge;
+mod reply;
+mod site;
+mod words;
+
+mod admission;
+mod answers;
+mod batches;
+mod cancellation;
+mod closing;
+mod cuts;
+mod disconnects;
+mod eras;
+mod event_stream;
+mod headers;
+mod limits;
+mod listening;
+mod polling;
+mod random;
+mod resumption;
+mod sessions;
+mod statuses;
+mod streams;
+mod timing;

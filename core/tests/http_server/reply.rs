@@ -1,0 +1,167 @@
+//! A response as its client sees it.
+
+use mcp_sansio::http::{Response, ResponseHead};
+use serde_json::Value;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    UnderWay,
+    Complete,
+    Aborted,
+    Disconnected,
+}
+
+/// What came of a response so far.
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    pub(crate) status: Option<u16>,
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) state: State,
+    /// Whether the client takes what comes.
+    pub(crate) reads: bool,
+    /// Whose rules the messages in it follow.
+    pub(crate) conversation: String,
+    /// What admission said of the request.
+    pub(crate) refused: Option<Response>,
+    /// Bytes of the body that were looked over.
+    pub(crate) seen: usize,
+}
+
+/// One Server-Sent Event, field by field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sse {
+    pub(crate) kind: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) retry: Option<String>,
+    pub(crate) data: String,
+    pub(crate) comment: bool,
+}
+
+impl Reply {
+    pub(crate) fn head(&mut self, head: &ResponseHead) {
+        self.status = Some(head.status.0);
+        self.fields = head.fields().map(|(name, value)| (name.into(), value.into())).collect();
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        !matches!(self.state, State::UnderWay)
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    #[track_caller]
+    pub(crate) fn status(&self) -> u16 {
+        self.status.expect("a head")
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.field("content-type") == Some("text/event-stream")
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("UTF-8")
+    }
+
+    /// The body of a response that is JSON and complete.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.field("content-type"), Some("application/json"), "{self:?}");
+        assert_eq!(self.state, State::Complete);
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// The events of a stream so far.
+    pub(crate) fn events(&self) -> Vec<Sse> {
+        parse(self.text())
+    }
+
+    /// The messages of a stream so far.
+    pub(crate) fn messages(&self) -> Vec<Value> {
+        let events = self.events().into_iter().filter(|event| !event.data.is_empty());
+        events.map(|event| serde_json::from_str(&event.data).expect("JSON")).collect()
+    }
+
+    /// The id of the last complete event that has one, as a client that saw `length` bytes knows it.
+    pub(crate) fn last_id_at(&self, length: usize) -> Option<String> {
+        parse(&String::from_utf8_lossy(&self.body[..length]))
+            .into_iter()
+            .rev()
+            .find_map(|event| event.id)
+    }
+
+    pub(crate) fn last_id(&self) -> Option<String> {
+        self.last_id_at(self.body.len())
+    }
+
+    /// One line that says all: status, media type, and each message or the body.
+    pub(crate) fn transcript(&self) -> String {
+        let mut lines = vec![match (self.status, self.field("content-type")) {
+            (Some(status), Some(content)) => format!("{status} {content}"),
+            (Some(status), None) => format!("{status}"),
+            (None, _) => "waiting".into(),
+        }];
+        if self.is_stream() {
+            for event in self.events() {
+                let part = |name: &str, value: &Option<String>| match value {
+                    Some(value) => format!("{name}={value} "),
+                    None => String::new(),
+                };
+                let comment = if event.comment { ":" } else { "" };
+                lines.push(format!(
+                    "{}{}{}{comment}{}",
+                    part("event", &event.kind),
+                    part("id", &event.id),
+                    part("retry", &event.retry),
+                    event.data
+                ));
+            }
+            match self.state {
+                State::Complete => lines.push("end".into()),
+                State::UnderWay => lines.push("...".into()),
+                other => lines.push(format!("{other:?}")),
+            }
+        } else {
+            lines.push(self.text().into());
+        }
+        lines.join("\n")
+    }
+
+    /// The events, or the JSON body, that were not looked over yet.
+    pub(crate) fn take_new_events(&mut self) -> Vec<Sse> {
+        if !self.is_stream() {
+            let data = String::from_utf8(self.body.clone()).expect("UTF-8");
+            return vec![Sse { data, ..Sse::default() }];
+        }
+        let fresh = String::from_utf8_lossy(&self.body[self.seen..]).into_owned();
+        let whole = fresh.rfind("\n\n").map_or(0, |end| end + 2);
+        self.seen += whole;
+        parse(&fresh[..whole])
+    }
+}
+
+/// Complete events only: what is cut off in the middle was not received.
+fn parse(text: &str) -> Vec<Sse> {
+    let mut events = Vec::new();
+    let mut rest = text;
+    while let Some((block, after)) = rest.split_once("\n\n") {
+        rest = after;
+        let mut event = Sse::default();
+        for line in block.split('\n') {
+            match line.split_once(": ") {
+                Some(("event", value)) => event.kind = Some(value.into()),
+                Some(("id", value)) => event.id = Some(value.into()),
+                Some(("retry", value)) => event.retry = Some(value.into()),
+                Some(("data", value)) => event.data.push_str(value),
+                _ if line.starts_with(':') => event.comment = true,
+                _ => panic!("what line is {line:?} of {text}"),
+            }
+        }
+        events.push(event);
+    }
+    events
+}

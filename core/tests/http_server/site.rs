@@ -1,0 +1,312 @@
+//! A server's site on a virtual clock: the test is every client, and carries the bytes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions, Transmit};
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
+use mcp_sansio::protocol::Side;
+use serde_json::Value;
+
+use crate::judge::Judge;
+use crate::reply::{Reply, State};
+use crate::words::raw;
+
+/// Names an exchange of a [`Site`], in the order of the requests.
+pub(crate) type Ticket = usize;
+
+pub(crate) struct Site {
+    pub(crate) server: Server,
+    pub(crate) now: Instant,
+    /// Who sends the requests, as far as the server is told.
+    pub(crate) principal: Option<Principal>,
+    pub(crate) events: VecDeque<Event<'static>>,
+    replies: Vec<Reply>,
+    tickets: BTreeMap<ExchangeId, Ticket>,
+    /// One for each session and for each modern request, by name.
+    judges: BTreeMap<String, Judge>,
+    /// What each event said, by session and id: it must say the same again.
+    said: BTreeMap<(String, String), String>,
+}
+
+impl Site {
+    pub(crate) fn new(peer: peer::ServerOptions, options: ServerOptions) -> Self {
+        Self {
+            server: Server::new(peer, options, [7; 32], 0).expect("the tools can be served"),
+            now: Instant::ZERO,
+            principal: None,
+            events: VecDeque::new(),
+            replies: Vec::new(),
+            tickets: BTreeMap::new(),
+            judges: BTreeMap::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    /// Makes a request, exactly as given.
+    pub(crate) fn request(
+        &mut self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: &str,
+    ) -> Ticket {
+        self.request_with(method, target, fields, body, true)
+    }
+
+    /// Makes a request of a client that takes nothing of the response for now.
+    pub(crate) fn request_unread(
+        &mut self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: &str,
+    ) -> Ticket {
+        self.request_with(method, target, fields, body, false)
+    }
+
+    fn request_with(
+        &mut self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        body: &str,
+        reads: bool,
+    ) -> Ticket {
+        let mut head = RequestHead::new(method, target);
+        for (name, value) in fields {
+            head.field(name, value.as_bytes());
+        }
+        let ticket = self.replies.len();
+        let named = |name: &str| {
+            let field = fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
+            field.map(|(_, value)| (*value).to_owned())
+        };
+        let conversation = match named("mcp-session-id") {
+            Some(session) if !is_modern(body) => session,
+            _ => match target.split_once("sessionId=") {
+                Some((_, session)) => session.into(),
+                None => format!("#{ticket}"),
+            },
+        };
+        self.judges.entry(conversation.clone()).or_default().hear(Side::Client, body);
+        let refused = self.server.admit(&head).err();
+        let (exchange, event) =
+            self.server.handle_request(&head, body.as_bytes(), self.principal.as_ref(), self.now);
+        let event = event.map(Event::into_owned);
+        self.replies.push(Reply { reads, conversation, refused, ..Reply::default() });
+        self.tickets.insert(exchange, ticket);
+        self.events.extend(event);
+        self.pump();
+        ticket
+    }
+
+    /// Takes all that the server wants to say and send.
+    pub(crate) fn pump(&mut self) {
+        self.server.assert_consistent();
+        while let Some(event) = self.server.poll_event() {
+            self.events.push_back(event);
+        }
+        while let Some(exchange) = self.server.poll_ready() {
+            self.drain(exchange, usize::MAX);
+        }
+        self.server.assert_consistent();
+    }
+
+    /// Takes at most `count` steps of what there is for an exchange.
+    fn drain(&mut self, exchange: ExchangeId, count: usize) {
+        let ticket = self.tickets[&exchange];
+        if !self.replies[ticket].reads {
+            return;
+        }
+        for _ in 0..count {
+            let Some(step) = self.server.poll_transmit(exchange, self.now) else { break };
+            let reply = &mut self.replies[ticket];
+            assert!(!reply.is_over(), "{step:?} after the end of {reply:?}");
+            match step {
+                Transmit::Respond(response) => {
+                    assert_eq!(reply.status, None, "a second head");
+                    reply.head(&response.head);
+                    reply.body = response.body;
+                    reply.state = State::Complete;
+                }
+                Transmit::Open(head) => {
+                    assert_eq!(reply.status, None, "a second head");
+                    reply.head(&head);
+                }
+                Transmit::Chunk(bytes) => reply.body.extend_from_slice(bytes),
+                Transmit::Finish => reply.state = State::Complete,
+                Transmit::Abort => reply.state = State::Aborted,
+            }
+        }
+        self.judge(ticket);
+        if self.replies[ticket].is_over() {
+            assert_eq!(self.server.poll_transmit(exchange, self.now), None, "after the end");
+        }
+    }
+
+    /// Looks over what came since the last time.
+    fn judge(&mut self, ticket: Ticket) {
+        let reply = &mut self.replies[ticket];
+        if let Some(refused) = reply.refused.take() {
+            assert_eq!(reply.status, Some(refused.head.status.0), "admission says another thing");
+        }
+        if let Some(session) = reply.field("mcp-session-id").map(str::to_owned) {
+            // The opening was heard before the session had its name.
+            if let Some(judge) = self.judges.remove(&reply.conversation) {
+                self.judges.insert(session.clone(), judge);
+            }
+            reply.conversation = session;
+        }
+        let Some(judge) = self.judges.get_mut(&reply.conversation) else { return };
+        let conversation = reply.conversation.clone();
+        for event in reply.take_new_events() {
+            if let Some(id) = &event.id {
+                let key = (conversation.clone(), id.clone());
+                if let Some(before) = self.said.get(&key) {
+                    assert_eq!(before, &event.data, "event {id} says another thing");
+                    continue;
+                }
+                self.said.insert(key, event.data.clone());
+            }
+            if !event.data.is_empty() && event.kind.as_deref() != Some("endpoint") {
+                judge.examine(Side::Server, &event.data);
+            }
+        }
+    }
+
+    /// A client that took nothing takes all that there is, from now on or this once.
+    pub(crate) fn read(&mut self, ticket: Ticket, steps: usize) {
+        let exchange = self.exchange(ticket);
+        self.replies[ticket].reads = true;
+        self.drain(exchange, steps);
+        self.replies[ticket].reads = steps == usize::MAX;
+        self.server.assert_consistent();
+    }
+
+    pub(crate) fn exchange(&self, ticket: Ticket) -> ExchangeId {
+        let found = self.tickets.iter().find(|(_, known)| **known == ticket);
+        *found.expect("a ticket of this site").0
+    }
+
+    /// The client of an exchange goes away.
+    pub(crate) fn disconnect(&mut self, ticket: Ticket) {
+        self.replies[ticket].state = State::Disconnected;
+        self.replies[ticket].reads = false;
+        let exchange = self.exchange(ticket);
+        self.server.handle_disconnect(exchange, self.now);
+        assert_eq!(self.server.poll_transmit(exchange, self.now), None, "after it has gone");
+        self.pump();
+    }
+
+    /// Lets time pass, deadline by deadline.
+    pub(crate) fn advance(&mut self, duration: Duration) {
+        let end = self.now + duration;
+        while let Some(due) = self.server.poll_timeout().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.server.handle_timeout(self.now);
+            self.pump();
+            // No driver can spin.
+            let next = self.server.poll_timeout();
+            assert!(next.is_none_or(|next| next > self.now), "{next:?} at {:?}", self.now);
+        }
+        self.now = end;
+    }
+
+    /// How an exchange stands.
+    pub(crate) fn reply(&self, ticket: Ticket) -> &Reply {
+        &self.replies[ticket]
+    }
+
+    // ------------------------------------------------------------------ the application
+
+    /// The next event.
+    #[track_caller]
+    pub(crate) fn event(&mut self) -> Event<'static> {
+        self.events.pop_front().expect("an event")
+    }
+
+    #[track_caller]
+    pub(crate) fn expect_no_event(&mut self) {
+        assert!(self.events.is_empty(), "{:?}", self.events);
+    }
+
+    /// The next event, which is a request.
+    #[track_caller]
+    pub(crate) fn asked(&mut self) -> Request<'static> {
+        match self.event() {
+            Event::Request(request) => request,
+            other => panic!("{other:?} instead of a request"),
+        }
+    }
+
+    /// The next event, which gives up a request.
+    #[track_caller]
+    pub(crate) fn cancelled(&mut self) -> RequestHandle {
+        match self.event() {
+            Event::Cancelled(cancelled) => match cancelled.subject {
+                Subject::Request(handle) => handle,
+                Subject::Input(_) => panic!("a question is cancelled"),
+            },
+            other => panic!("{other:?} instead of a cancellation"),
+        }
+    }
+
+    /// Answers the next request.
+    #[track_caller]
+    pub(crate) fn answer(&mut self) {
+        let request = self.asked();
+        self.answer_to(request.handle);
+    }
+
+    #[track_caller]
+    pub(crate) fn answer_to(&mut self, request: RequestHandle) {
+        self.answer_with(request, r#"{"content":[]}"#);
+    }
+
+    #[track_caller]
+    pub(crate) fn answer_with(&mut self, request: RequestHandle, result: &str) {
+        self.server.respond_with(request, &raw(result), self.now).expect("an answer is due");
+        self.pump();
+    }
+
+    #[track_caller]
+    pub(crate) fn reject(&mut self, request: RequestHandle, error: ErrorObject<'_>) {
+        self.server.reject(request, error, self.now).expect("an answer is due");
+        self.pump();
+    }
+
+    pub(crate) fn progress(&mut self, request: RequestHandle, progress: f64) {
+        self.server.progress(request, progress, None, None, self.now);
+        self.pump();
+    }
+
+    pub(crate) fn resource_updated(&mut self, uri: &str) {
+        self.server.resource_updated(uri, self.now);
+        self.pump();
+    }
+
+    /// Tells that the list of tools changed.
+    pub(crate) fn tools_changed(&mut self) {
+        let mut changes = mcp_sansio::catalog::Changes::default();
+        changes.tools = true;
+        self.server.announce(changes, self.now);
+        self.pump();
+    }
+
+    /// Nothing is under way and nothing is remembered.
+    #[track_caller]
+    pub(crate) fn expect_empty(&mut self) {
+        assert_eq!((self.server.exchange_count(), self.server.session_count()), (0, 0));
+        assert_eq!(self.server.retained(), (0, 0));
+        self.advance(Duration::from_secs(3600));
+        assert_eq!(self.server.poll_timeout(), None);
+    }
+}
+
+fn is_modern(body: &str) -> bool {
+    let value: Value = serde_json::from_str(body).unwrap_or_default();
+    value.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion").is_some()
+}
