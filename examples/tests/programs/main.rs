@@ -3,6 +3,8 @@
 mod failures;
 mod fixtures;
 mod handshakes;
+mod http;
 mod misbehaviour;
 mod process;
 mod samples;
+mod site;

@@ -51,7 +51,7 @@ pub enum ConnectError {
         status: u16,
     },
     /// The two found no way to talk.
-    #[error("no connection to the server at {url}: {reason}{}", Cause(.cause.as_ref()))]
+    #[error("no connection to the server at {url}: {}{}", Why(.reason), Cause(.cause.as_ref()))]
     Refused {
         /// The server.
         url: String,
@@ -89,6 +89,19 @@ impl ConnectError {
                 Self::NotFound { url, status: *status }
             }
             (_, cause) => Self::Refused { url, reason, cause },
+        }
+    }
+}
+
+/// What is wrong, without what the sentence before it says already.
+struct Why<'a>(&'a CloseReason);
+
+impl std::fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            CloseReason::OpeningFailed(OpeningFailure::Transport(failure)) => failure.fmt(f),
+            CloseReason::OpeningFailed(failure) => failure.fmt(f),
+            reason => reason.fmt(f),
         }
     }
 }
