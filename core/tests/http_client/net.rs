@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
     Client, ClientOptions, ExchangeFailure, ExchangeId, Location, OutgoingRequest, ResponseHeadIn,
-    Status, Transmit,
+    Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, TransportFailure};

@@ -1,1 +1,381 @@
-//! Soon.
+//! Random operations of many clients: nothing panics, every request is answered once and on one
+//! stream, the books agree, all comes to rest, and the same seed makes the same bytes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::{Principal, ServerOptions};
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
+use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{Era, Revision};
+use proptest::prelude::*;
+
+use crate::answers::ask_for_roots;
+use crate::reply::State;
+use crate::site::{Site, Ticket};
+use crate::words::*;
+
+/// A small generator, so that a seed alone names a run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        (!items.is_empty()).then(|| &items[self.roll(items.len() as u64) as usize])
+    }
+}
+
+struct World {
+    site: Site,
+    dice: Dice,
+    sessions: Vec<(Session, Option<Principal>)>,
+    /// Ends of streams, with the session that may come back for them.
+    endings: Vec<(usize, String)>,
+    tickets: Vec<Ticket>,
+    requests: Vec<Request<'static>>,
+    /// How each request ended, which it does once.
+    ended: BTreeMap<RequestHandle, &'static str>,
+    next_id: u32,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut dice = Dice(seed);
+        let mut options = limits(|limits| {
+            limits.unread_bytes_max = 300 + dice.roll(3000) as usize;
+            limits.replay_events_max = 1 + dice.roll(20) as usize;
+            limits.replay_bytes_max = 100 + dice.roll(3000) as usize;
+            limits.replay_bytes_total_max = 2000 + dice.roll(20_000) as usize;
+            limits.finished_streams_max = dice.roll(4) as usize;
+            limits.sessions_max = 6;
+            limits.exchanges_max = 30;
+        });
+        let wanted = dice.roll(3);
+        options = options.timeouts({
+            let mut timeouts = mcp_sansio::http::server::ServerTimeouts::default();
+            timeouts.poll_after = (wanted == 0).then_some(Duration::from_secs(12));
+            timeouts.replay = Duration::from_secs(60);
+            timeouts
+        });
+        if dice.roll(3) == 0 {
+            options = options.answers(Answers::Stream);
+        }
+        let site = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
+        Self {
+            site,
+            dice,
+            sessions: Vec::new(),
+            endings: Vec::new(),
+            tickets: Vec::new(),
+            requests: Vec::new(),
+            ended: BTreeMap::new(),
+            next_id: 0,
+        }
+    }
+
+    fn look(&mut self) {
+        for event in std::mem::take(&mut self.site.events) {
+            match event {
+                Event::Request(request) => {
+                    let before = self.ended.get(&request.handle);
+                    assert_eq!(before, None, "a request comes back after its end");
+                    self.requests.push(request);
+                }
+                Event::Cancelled(cancelled) => {
+                    let Subject::Request(handle) = cancelled.subject else { panic!() };
+                    let before = self.ended.insert(handle, "cancelled");
+                    assert_eq!(before, None, "cancelled after the end");
+                }
+                Event::Closed(reason) => panic!("closed: {reason}"),
+                _ => {}
+            }
+        }
+    }
+
+    fn next(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn session(&mut self) -> Option<(usize, Session)> {
+        let at = self.dice.roll(self.sessions.len().max(1) as u64) as usize;
+        let (session, principal) = self.sessions.get(at)?.clone();
+        self.site.principal = principal;
+        Some((at, session))
+    }
+
+    fn send(&mut self, method: &str, target: &str, fields: &[(&str, &str)], body: &str) -> Ticket {
+        let ticket = if self.dice.roll(4) == 0 {
+            self.site.request_unread(method, target, fields, body)
+        } else {
+            self.site.request(method, target, fields, body)
+        };
+        self.tickets.push(ticket);
+        ticket
+    }
+
+    fn operate(&mut self) {
+        match self.dice.roll(20) {
+            0 => self.open(),
+            1 => {
+                if let Some((_, session)) = self.session() {
+                    let own = [HOST, ("Accept", "text/event-stream")];
+                    self.send("GET", "/mcp", &join(&own, &session.fields()), "");
+                }
+            }
+            2..=5 => {
+                let id = self.next();
+                if let Some((at, session)) = self.session() {
+                    let body = match self.dice.roll(6) {
+                        0 if session.revision == Revision::V2025_03_26 => {
+                            let more = self.next();
+                            format!("[{},{}]", call(id), call(more))
+                        }
+                        0 => request(id, "no/such", "{}"),
+                        1 => request(id, "ping", "{}"),
+                        _ => call(id),
+                    };
+                    let fields = join(&POST, &session.fields());
+                    let ticket = self.send("POST", "/mcp", &fields, &body);
+                    self.note_ending(at, ticket);
+                }
+            }
+            6..=8 => {
+                let id = self.next();
+                let body = match self.dice.roll(4) {
+                    0 => modern(
+                        id,
+                        "subscriptions/listen",
+                        r#""notifications":{"toolsListChanged":true}"#,
+                    ),
+                    _ => modern_with(
+                        id,
+                        "tools/call",
+                        r#""name":"t""#,
+                        "2026-07-28",
+                        r#"{"roots":{}}"#,
+                    ),
+                };
+                self.site.principal = None;
+                let header = header_of(&body);
+                self.send("POST", "/mcp", &header.fields(), &body);
+            }
+            9 => {
+                if let Some(ticket) = self.dice.pick(&self.tickets).copied()
+                    && !self.site.reply(ticket).is_over()
+                {
+                    self.site.disconnect(ticket);
+                }
+            }
+            10 => self.come_back(),
+            11 => {
+                if let Some(ticket) = self.dice.pick(&self.tickets).copied()
+                    && !self.site.reply(ticket).is_over()
+                {
+                    let steps = if self.dice.roll(2) == 0 { usize::MAX } else { 2 };
+                    self.site.read(ticket, steps);
+                }
+            }
+            12..=14 => self.end_one(),
+            15 => {
+                if let Some(handle) = self.dice.pick(&self.requests).map(|it| it.handle) {
+                    let progress = self.dice.roll(1000) as f64;
+                    self.site.progress(handle, progress);
+                    if self.dice.roll(8) == 0 {
+                        self.site.server.release_connection(handle, Duration::from_secs(1));
+                    }
+                }
+            }
+            16 => {
+                self.site.tools_changed();
+                let now = self.site.now;
+                self.site.server.log(None, LoggingLevel::Error, None, "x", now).unwrap();
+            }
+            17 => {
+                let id = 1 + self.dice.roll(u64::from(self.next_id.max(1))) as u32;
+                if let Some((_, session)) = self.session() {
+                    let body = match self.dice.roll(3) {
+                        0 => format!(
+                            r#"{{"jsonrpc":"2.0","id":{},"result":{{"roots":[]}}}}"#,
+                            id % 20
+                        ),
+                        1 => r#"{"jsonrpc":"2.0","id":3,"result":{},"error":{}}"#.into(),
+                        _ => cancel(id),
+                    };
+                    self.site.post(&session, &body);
+                }
+            }
+            18 => {
+                let seconds = self.dice.roll(30);
+                self.site.advance(Duration::from_secs(seconds));
+            }
+            _ => {
+                if self.dice.roll(6) == 0
+                    && let Some((at, session)) = self.session()
+                {
+                    self.site.delete(&session);
+                    self.sessions.remove(at);
+                    self.endings.clear();
+                }
+            }
+        }
+        self.site.pump();
+        self.look();
+    }
+
+    fn open(&mut self) {
+        let principal = (self.dice.roll(2) == 0).then(|| Principal::new("ann"));
+        self.site.principal = principal.clone();
+        let revisions = [
+            Revision::V2024_11_05,
+            Revision::V2025_03_26,
+            Revision::V2025_06_18,
+            Revision::V2025_11_25,
+        ];
+        let revision = *self.dice.pick(&revisions).unwrap();
+        if self.dice.roll(5) == 0 {
+            self.send("GET", "/sse", &[HOST], "");
+            return;
+        }
+        let body = initialize(revision, r#"{"roots":{}}"#);
+        let opened = self.site.request("POST", "/mcp", &POST, &body);
+        if let Some(id) = self.site.reply(opened).field("mcp-session-id") {
+            let session = Session { id: id.into(), revision };
+            self.site.post(&session, INITIALIZED);
+            self.sessions.push((session, principal));
+        }
+    }
+
+    fn note_ending(&mut self, session: usize, ticket: Ticket) {
+        if let Some(last) = self.site.reply(ticket).last_id() {
+            self.endings.push((session, last));
+        }
+    }
+
+    fn come_back(&mut self) {
+        let last = self.dice.pick(&self.endings).cloned();
+        let (at, last) = match last {
+            Some(ending) if self.dice.roll(4) > 0 => ending,
+            _ => (0, format!("{}-{}", self.dice.roll(9), self.dice.roll(5))),
+        };
+        let Some((session, principal)) = self.sessions.get(at).cloned() else { return };
+        self.site.principal = principal;
+        let own = [HOST, ("Accept", "text/event-stream"), ("Last-Event-ID", last.as_str())];
+        let ticket = self.send("GET", "/mcp", &join(&own, &session.fields()), "");
+        self.note_ending(at, ticket);
+    }
+
+    fn end_one(&mut self) {
+        if self.requests.is_empty() {
+            return;
+        }
+        let at = self.dice.roll(self.requests.len() as u64) as usize;
+        let request = self.requests.swap_remove(at);
+        let (handle, now) = (request.handle, self.site.now);
+        let (outcome, how) = match self.dice.roll(5) {
+            0 => (self.site.server.require_input(request, &ask_for_roots(), now), "asked"),
+            1 => (self.site.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
+            _ => (self.site.server.respond_with(handle, &raw("{}"), now), "answered"),
+        };
+        let before = self.ended.get(&handle).copied();
+        assert_eq!(outcome.is_err(), before.is_some(), "{how} after {before:?}");
+        if outcome.is_ok() && how != "asked" {
+            self.ended.insert(handle, how);
+        }
+    }
+
+    /// Every request has at most one answer over all exchanges, replays aside.
+    fn judge(&self) -> String {
+        let mut answers: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+        let mut transcript = String::new();
+        for ticket in 0..self.site.count() {
+            let reply = self.site.reply(ticket);
+            transcript.push_str(&reply.transcript());
+            if !reply.is_stream() {
+                continue;
+            }
+            for event in reply.events() {
+                let Ok(message) = serde_json::from_str::<serde_json::Value>(&event.data) else {
+                    continue;
+                };
+                if message.get("method").is_some() || message.is_array() {
+                    continue;
+                }
+                let key = (reply.conversation.clone(), message["id"].to_string());
+                match answers.get(&key) {
+                    None => {
+                        answers.insert(key, event.id);
+                    }
+                    Some(before) => {
+                        // The same event once more, or the same client made the same call twice.
+                        assert_eq!(before, &event.id, "answered twice: {message}");
+                    }
+                }
+            }
+        }
+        transcript
+    }
+}
+
+fn run(seed: u64) -> String {
+    let mut world = World::new(seed);
+    for _ in 0..250 {
+        world.operate();
+    }
+    // The end: everything is answered, every client takes what there is or goes.
+    while !world.requests.is_empty() {
+        let request = world.requests.pop().unwrap();
+        let _late = world.site.server.respond_with(request.handle, &raw("{}"), world.site.now);
+        world.site.pump();
+        world.look();
+    }
+    for ticket in world.tickets.clone() {
+        if !world.site.reply(ticket).is_over() {
+            world.site.read(ticket, usize::MAX);
+        }
+        if !world.site.reply(ticket).is_over() {
+            world.site.disconnect(ticket);
+        }
+    }
+    world.look();
+    world.site.advance(Duration::from_secs(20_000));
+    world.look();
+    while let Some(request) = world.requests.pop() {
+        let _late = world.site.server.respond_with(request.handle, &raw("{}"), world.site.now);
+        world.site.pump();
+        world.look();
+    }
+    world.site.advance(Duration::from_secs(20_000));
+    world.look();
+    world.site.expect_empty();
+    let transcript = world.judge();
+    assert!(world.tickets.iter().all(|it| world.site.reply(*it).state != State::UnderWay));
+    transcript
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_operations_answers_every_request_once(seed: u64) {
+        run(seed);
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_bytes() {
+    for seed in 0..6 {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+    assert_ne!(run(1), run(2));
+    assert_eq!(Revision::LATEST.era(), Era::Modern);
+}

@@ -37,6 +37,8 @@ pub(crate) struct Sse {
     pub(crate) retry: Option<String>,
     pub(crate) data: String,
     pub(crate) comment: bool,
+    /// It has data, if only an empty one: a reader dispatches it.
+    pub(crate) dispatched: bool,
 }
 
 impl Reply {
@@ -112,8 +114,9 @@ impl Reply {
                     None => String::new(),
                 };
                 let comment = if event.comment { ":" } else { "" };
+                let alone = if event.id.is_some() && !event.dispatched { "alone" } else { "" };
                 lines.push(format!(
-                    "{}{}{}{comment}{}",
+                    "{}{}{}{comment}{alone}{}",
                     part("event", &event.kind),
                     part("id", &event.id),
                     part("retry", &event.retry),
@@ -156,7 +159,10 @@ fn parse(text: &str) -> Vec<Sse> {
                 Some(("event", value)) => event.kind = Some(value.into()),
                 Some(("id", value)) => event.id = Some(value.into()),
                 Some(("retry", value)) => event.retry = Some(value.into()),
-                Some(("data", value)) => event.data.push_str(value),
+                Some(("data", value)) => {
+                    event.dispatched = true;
+                    event.data.push_str(value);
+                }
                 _ if line.starts_with(':') => event.comment = true,
                 _ => panic!("what line is {line:?} of {text}"),
             }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions, Transmit};
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
@@ -213,6 +214,11 @@ impl Site {
             assert!(next.is_none_or(|next| next > self.now), "{next:?} at {:?}", self.now);
         }
         self.now = end;
+    }
+
+    /// How many requests there were.
+    pub(crate) fn count(&self) -> usize {
+        self.replies.len()
     }
 
     /// How an exchange stands.

@@ -36,13 +36,12 @@ impl Server {
             if let Some(oldest) = oldest {
                 self.forget_finished(key, oldest);
             }
-            self.compact_finished();
         }
         self.hold_total(key, number);
     }
 
     /// Takes out entries of streams that are gone, once they are the most: constant work for each.
-    fn compact_finished(&mut self) {
+    pub(super) fn compact_finished(&mut self) {
         const SLACK: usize = 64;
         let Self { finished, connections, kept, .. } = self;
         if finished.len() > 2 * *kept + SLACK {
@@ -86,6 +85,7 @@ impl Server {
             if let Some(session) = session {
                 session.finished.remove(&number);
             }
+            self.compact_finished();
         }
     }
 
@@ -94,11 +94,14 @@ impl Server {
             return;
         };
         let Some(stream) = streams.remove(number) else { return };
-        self.logged -= stream.log.len();
-        self.kept -= usize::from(stream.kept_until.is_some());
         if let Some(session) = session {
             session.finished.remove(&number);
             session.open -= usize::from(stream.reader.is_some());
+        }
+        self.logged -= stream.log.len();
+        if stream.kept_until.is_some() {
+            self.kept -= 1;
+            self.compact_finished();
         }
     }
 

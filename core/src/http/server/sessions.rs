@@ -193,6 +193,7 @@ impl Server {
         if let Some(session) = connection.session {
             self.sessions.remove(&session.id);
             self.kept -= session.finished.len();
+            self.compact_finished();
         }
         self.logged -= connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
     }
