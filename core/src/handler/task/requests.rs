@@ -16,8 +16,9 @@ pub(in crate::handler) struct Served {
 }
 
 /// Whether a request is about tasks of the extension.
+// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]: there are no others.
 // MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]: at that revision the same
-// methods are others.
+// methods mean something else.
 pub(in crate::handler) fn is_of_tasks(request: &Request<'_>) -> bool {
     request.revision.era() == Era::Modern
         && matches!(
