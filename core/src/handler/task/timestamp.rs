@@ -64,7 +64,9 @@ mod tests {
         assert_eq!(last, (1970, 1, 1));
         for day in 1..=146_097 {
             let next = date(day);
-            let leap = last.0 % 4 == 0 && (last.0 % 100 != 0 || last.0 % 400 == 0);
+            let year = last.0;
+            let century = year.is_multiple_of(100) && !year.is_multiple_of(400);
+            let leap = year.is_multiple_of(4) && !century;
             let length = match last.1 {
                 2 if leap => 29,
                 2 => 28,
