@@ -147,7 +147,8 @@ impl<K: Kind> Server<K> {
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
         let mut catalog = Catalog::new();
-        catalog.manage_all();
+        // Handlers have the tasks of the extension, not those of 2025-11-25.
+        catalog.manage_all().legacy_tasks(false);
         Self {
             options: ServerOptions::new(identity),
             catalog,

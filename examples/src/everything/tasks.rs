@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
-use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::protocol::{CallToolResult, InputRequest};
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::protocol::{CallToolResult, InputRequest, TaskSupport, Tool, ToolExecution};
 use mcp_sansio_tokio::task_settings;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,20 +64,21 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             "Computes for some seconds, as a task where it can",
             move |call: Call<Computation>| compute(call, runtime),
         )
-        .tool(
-            "failing_job",
-            "Fails after some work, always as a task",
+        .tool_with(
+            always_a_task("failing_job", "Fails after some work, always as a task"),
             move |call: Call<NoArguments>| async move {
                 call.require_task()?;
                 runtime.sleep(WORK).await;
                 Ok(CallToolResult::error("This job fails, as it is meant to"))
             },
         )
-        .tool(
-            "protocol_error_job",
-            "Ends with an error of the protocol, as a task where it can",
+        .tool_with(
+            always_a_task(
+                "protocol_error_job",
+                "Ends with an error of the protocol, always as a task",
+            ),
             move |call: Call<NoArguments>| async move {
-                call.run_as_task();
+                call.require_task()?;
                 runtime.sleep(WORK).await;
                 Err::<&str, _>(Error::Protocol(ErrorObject::internal("the job broke down")))
             },
@@ -88,11 +89,20 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             confirm_delete,
         )
         .tool("multi_input", "Asks two things at once, as a task where it can", multi_input)
-        .tool(
-            "test_tool_with_task",
-            "Asks for a name, then works with it, always as a task",
+        .tool_with(
+            always_a_task(
+                "test_tool_with_task",
+                "Asks for a name, then works with it, always as a task",
+            ),
             move |call: Call<NoArguments>| asked_first(call, runtime),
         )
+}
+
+/// A tool without arguments that clients without tasks do not get to see.
+fn always_a_task(name: &str, description: &str) -> Tool {
+    let schema = RawJson::parse(r#"{"type":"object"}"#).expect("this is JSON");
+    let execution = ToolExecution::new().task_support(TaskSupport::Required);
+    Tool::new(name, schema).description(description).execution(execution)
 }
 
 async fn compute(call: Call<Computation>, runtime: Runtime) -> Result<String, Error> {
