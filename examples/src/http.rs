@@ -1,6 +1,7 @@
 //! Servers on HTTP.
 
 use std::io::Write;
+use std::net::SocketAddr;
 
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
@@ -26,11 +27,16 @@ pub fn serve(place: &Place, server: &Server, address: &str) -> Result<(), String
         let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
         let local = listener.local_addr().map_err(|error| error.to_string())?;
         let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
-        // Whoever started it waits for this line; nobody is left to tell if that fails.
-        let _ = writeln!(std::io::stderr(), "listening on http://{local}/mcp");
+        announce(local);
         HttpListener::new(listener).serve(service, told_to_end()).await;
         Ok(())
     })
+}
+
+/// Says that a server listens at `address`: whoever started it waits for this line.
+pub fn announce(address: SocketAddr) {
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(std::io::stderr(), "listening on http://{address}/mcp");
 }
 
 /// Done when the process is told to end.

@@ -27,7 +27,7 @@ pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connectio
             Ok(Ok(report)) => report.stderr_tail,
             _ => child.stderr_tail(),
         };
-        return Err(Error::Closed { reason, stderr_tail });
+        return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
     }
     Ok(Connection { client, child, driver })
 }

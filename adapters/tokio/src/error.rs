@@ -26,14 +26,14 @@ pub enum Error {
     #[error("{reason}{}", Said(.stderr_tail))]
     Closed {
         /// Why.
-        reason: CloseReason,
+        reason: Box<CloseReason>,
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
     /// There is no connection to the server over HTTP.
     #[cfg(feature = "http-client")]
     #[error(transparent)]
-    Connect(#[from] crate::ConnectError),
+    Connect(#[from] Box<crate::ConnectError>),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

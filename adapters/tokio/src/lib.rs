@@ -28,7 +28,7 @@ mod descriptor;
 mod entropy;
 mod error;
 #[cfg(feature = "http-client")]
-mod http;
+mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
 mod serve;
@@ -36,22 +36,24 @@ mod standard_streams;
 mod stream;
 mod timer;
 
-#[cfg(feature = "http-client")]
-pub use self::http::{
-    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
-    TokioExchange, TokioExchanger, connect, connect_with, drive_http,
-};
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
 pub use clock::now;
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
+#[cfg(feature = "http-client")]
+pub use http_client::{
+    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
+    TokioExchange, TokioExchanger, connect, connect_with, drive_http,
+};
 #[cfg(feature = "http-server")]
 pub use http_service::{HttpListener, HttpService, ServedBody, Unread, serve_http};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]

@@ -65,7 +65,6 @@ pub struct Work<'f, K: Kind = Shared> {
 
 /// What running a [`Work`] comes to.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "moved once, to where it is written")]
 pub enum Ran<'f, K: Kind = Shared> {
     /// The answer, for [`HttpServer::finish`].
     Done(Finished<'f>),
@@ -420,7 +419,7 @@ impl<K: Kind> Future for Running<K> {
             Poll::Pending => Poll::Pending,
             Poll::Ready(outcome) => {
                 running.task = None;
-                let Running { handlers, catalog, tool, .. } = &*running;
+                let Self { handlers, catalog, tool, .. } = &*running;
                 let outcome = checked(handlers, catalog, tool.as_deref(), outcome);
                 Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
             }

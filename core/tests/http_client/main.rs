@@ -11,6 +11,7 @@ mod modern;
 mod old_transport;
 mod opening;
 mod posting;
+mod random;
 mod resuming;
 mod robustness;
 mod sessions;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::ExchangeFailure;
 use mcp_sansio::peer::CallOptions;
-use mcp_sansio::protocol::{ClientCapabilities, Method, SubscriptionFilter};
+use mcp_sansio::protocol::{Method, SubscriptionFilter};
 
 use crate::net::{EVENTS, JSON, Net, OK, error, event, http_options, peer_options, result};
 
@@ -155,8 +155,7 @@ fn requests_of_the_server_and_answers_to_others_are_out_of_place() {
 #[test]
 fn a_round_of_input_is_a_request_of_its_own() {
     // Rule: [MRTR-010] [MRTR-014] [HCLI-001].
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.roots = Some(Default::default());
+    let capabilities = crate::net::with_roots();
     let mut net = Net::modern_with(peer_options().capabilities(capabilities), http_options());
     net.call_echo();
     net.sent();

@@ -11,7 +11,7 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, TransportFailure};
-use mcp_sansio::protocol::{Implementation, Method};
+use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
 pub(crate) const URL: &str = "https://example.com/mcp";
@@ -35,6 +35,11 @@ pub(crate) fn peer_options() -> peer::ClientOptions {
 
 pub(crate) fn http_options() -> ClientOptions {
     ClientOptions::new(Location::parse(URL).unwrap())
+}
+
+/// A client that has roots, and tells when they change.
+pub(crate) fn with_roots() -> ClientCapabilities {
+    ClientCapabilities::default().roots(RootsCapability::default().list_changed(true))
 }
 
 /// Fields of a response.
@@ -278,7 +283,7 @@ impl Net {
 
     fn number(&self, handle: CallHandle) -> String {
         let at = self.calls.iter().position(|known| *known == handle);
-        at.map_or("?".into(), |at| (at + 1).to_string())
+        at.map_or_else(|| "?".into(), |at| (at + 1).to_string())
     }
 
     fn describe_event(&mut self, text: &mut String, event: Event<'static>) {

@@ -1,7 +1,7 @@
 use mcp_sansio::Revision;
 use mcp_sansio::http::{ClientLimits, ExchangeFailure};
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::protocol::{ClientCapabilities, Method};
+use mcp_sansio::protocol::Method;
 
 use crate::net::{
     EVENTS, JSON, Net, RESUMING, bare_error, event, http_options, peer_options, result,
@@ -59,8 +59,7 @@ fn calls_beyond_the_limit_wait_for_their_turn() {
 #[test]
 fn answers_and_cancellations_do_not_wait_for_calls() {
     // Rule: [HCLI-015].
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.roots = Some(Default::default());
+    let capabilities = crate::net::with_roots();
     let http = http_options().limits(limits(1, 1));
     let mut net = Net::legacy_with(LATEST, peer_options().capabilities(capabilities), http);
     net.call_echo();
@@ -132,8 +131,7 @@ fn an_exchange_that_goes_on_after_its_answer_is_cut_off() {
 #[test]
 fn a_refused_notification_is_told_and_no_more() {
     // Rule: [HCLI-005].
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.roots = Some(mcp_sansio::protocol::RootsCapability::default().list_changed(true));
+    let capabilities = crate::net::with_roots();
     for status in [400, 405, 500] {
         let peer = peer_options().capabilities(capabilities.clone());
         let mut net = Net::legacy_with(LATEST, peer, http_options());

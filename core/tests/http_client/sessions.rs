@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::LostSession;
-use mcp_sansio::protocol::{ClientCapabilities, LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 
 use crate::net::{
     EVENTS, JSON, Net, RESUMING, event, event_with_id, http_options, peer_options, result,
@@ -207,8 +207,7 @@ fn what_the_session_knew_is_asked_for_again() {
 #[test]
 fn what_the_lost_session_asked_is_withdrawn() {
     // Rule: [SESS-009].
-    let mut capabilities = ClientCapabilities::default();
-    capabilities.roots = Some(Default::default());
+    let capabilities = crate::net::with_roots();
     let peer = peer_options().capabilities(capabilities);
     let mut net = Net::legacy_with(LATEST, peer, http_options());
     net.body(3, &event(r#"{"jsonrpc":"2.0","id":9,"method":"roots/list"}"#));
@@ -250,6 +249,19 @@ fn a_session_id_that_no_header_can_carry_is_refused() {
         let told = net.told();
         assert!(told.contains("closed: could not open") && told.contains("session id"), "{told}");
         assert_eq!(net.sent(), "#1 abort\n");
+    }
+}
+
+#[test]
+fn the_session_id_is_found_however_its_header_is_spelled() {
+    // Rule: [SESS-001] [SESS-015] [HDR-031].
+    for name in ["Mcp-Session-Id", "MCP-Session-Id", "mcp-session-id"] {
+        let only = mcp_sansio::Revisions::only(LATEST);
+        let mut net = Net::new(peer_options().revisions(only), http_options());
+        net.sent();
+        let fields = [("CONTENT-TYPE", " application/json"), (name, " s1\t")];
+        net.answer(1, 200, &fields, &result(1, &crate::net::initialized(LATEST)));
+        assert!(net.sent().ends_with(" session=s1\n"), "{name}");
     }
 }
 

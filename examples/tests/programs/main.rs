@@ -8,3 +8,4 @@ mod misbehaviour;
 mod process;
 mod samples;
 mod site;
+mod web_servers;

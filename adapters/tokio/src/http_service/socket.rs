@@ -65,6 +65,8 @@ impl Socket {
                     parting.bytes += space.filled().len();
                 }
                 Poll::Ready(_) => return Poll::Ready(()),
+                // A client that is sending has something on the way.
+                Poll::Pending if parting.bytes == 0 => return Poll::Ready(()),
                 Poll::Pending => return parting.until.as_mut().poll(cx),
             }
         }

@@ -22,11 +22,7 @@ impl Client {
     pub(super) fn settle(&mut self, now: Instant) {
         loop {
             let mut moved = self.tell_events();
-            while let Some((post, _)) = self.peer.next_post() {
-                let part = post.part;
-                self.take_post(part, now);
-                moved = true;
-            }
+            moved |= self.take_posts(now);
             if self.peer.is_closed() {
                 self.tell_events();
                 self.wind_up(now);
@@ -57,8 +53,21 @@ impl Client {
         self.events.push_back(event);
     }
 
+    /// Takes over what the peer has to send; whether there was anything.
+    pub(super) fn take_posts(&mut self, now: Instant) -> bool {
+        let mut taken = false;
+        while let Some((post, _)) = self.peer.next_post() {
+            let part = post.part;
+            self.take_post(part, now);
+            taken = true;
+        }
+        taken
+    }
+
     fn take_post(&mut self, part: Part, now: Instant) {
         match part {
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-015]: an answer is
+            // posted like any message, whatever stream its request came on.
             Part::Message | Part::Answer(_) => {
                 let message = Message::read(self.peer.take_post());
                 if let What::Cancellation(id) = message.what
@@ -78,6 +87,7 @@ impl Client {
 
     /// A request to a modern server is given up: its exchange is closed, which tells the server.
     // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
+    // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HCLI-014]
     fn give_up(&mut self, id: i64) {
         if self.queue.withdraw(id) {
             return;

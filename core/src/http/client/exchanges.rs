@@ -229,3 +229,45 @@ impl Exchange {
         self.message.as_ref().and_then(Message::request).map(|(id, _)| id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::client::message::Message;
+
+    fn exchange(body: &str) -> Exchange {
+        let url = Shared::new(Location::parse("http://localhost/").unwrap());
+        let message = (!body.is_empty()).then(|| Message::read(body.as_bytes().to_vec()));
+        Exchange { message, ..Exchange::new(Purpose::Post, url) }
+    }
+
+    #[test]
+    fn exchanges_are_counted_by_what_they_carry_until_that_is_taken_out() {
+        let mut exchanges = Exchanges::new();
+        let call = exchanges.insert(exchange(r#"{"id":7,"method":"tools/list"}"#));
+        let answer = exchanges.insert(exchange(r#"{"id":"a","result":{}}"#));
+        exchanges.insert(exchange(""));
+        assert_eq!((exchanges.requests(), exchanges.control(), exchanges.len()), (1, 1, 3));
+        assert_eq!(exchanges.of_request(7), Some(call));
+        let at = Instant::from_millis(5);
+        assert!(exchanges.detach(call, at).is_some_and(|taken| taken.message.is_some()));
+        assert_eq!((exchanges.requests(), exchanges.len()), (0, 3));
+        assert_eq!((exchanges.of_request(7), exchanges.next_deadline()), (None, Some(at)));
+        assert!(exchanges.detach(call, at).is_some_and(|taken| taken.message.is_none()));
+        assert!(exchanges.remove(answer).is_some() && exchanges.remove(answer).is_none());
+        assert_eq!((exchanges.control(), exchanges.len()), (0, 2));
+    }
+
+    #[test]
+    fn a_stream_that_waits_holds_the_place_of_its_call() {
+        let mut exchanges = Exchanges::new();
+        let message = Message::read(br#"{"id":7,"method":"tools/list"}"#.to_vec());
+        let attempts = || Attempts::new(crate::http::Backoff::DEFAULT, 1);
+        for message in [Some(message), None] {
+            let stream = Box::new(Stream::new(attempts(), Instant::ZERO));
+            exchanges.pauses.push(Pause { due: Instant::from_millis(9), message, stream });
+        }
+        assert_eq!(exchanges.requests(), 1);
+        assert_eq!(exchanges.next_deadline(), Some(Instant::from_millis(9)));
+    }
+}

@@ -30,6 +30,9 @@ pub(super) enum Listening {
 impl Client {
     /// Opens the listening stream of a new session.
     // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-007]
+    // MCP 2025-11-25 basic/transports#multiple-connections [HCLI-010]: beside those of calls.
+    // MCP 2025-11-25 basic/utilities/tasks#input-required-status [HCLI-011]: what belongs to a task
+    // may come here as well as there.
     pub(super) fn listen(&mut self, now: Instant) {
         let stream = Stream::new(self.attempts(), now);
         self.listening = Listening::Off;

@@ -80,7 +80,7 @@ impl ClientOptions {
 
     /// Whether to try the HTTP+SSE transport of 2024-11-05 where a server refuses the handshake, as
     /// is the default.
-    // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-007]
+    // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-009]
     #[must_use]
     pub const fn old_transport(mut self, old_transport: bool) -> Self {
         self.old_transport = old_transport;

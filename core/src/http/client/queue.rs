@@ -65,3 +65,41 @@ impl Queue {
         self.control_bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: &str = r#"{"id":7,"method":"tools/list"}"#;
+    const PING_ANSWER: &str = r#"{"id":"a","result":{}}"#;
+    const CHANGED: &str = r#"{"method":"notifications/roots/list_changed"}"#;
+    const HANDSHAKE: &str = r#"{"id":8,"method":"initialize","params":{}}"#;
+
+    fn queue(bodies: &[&str]) -> Queue {
+        let mut queue = Queue::default();
+        for body in bodies {
+            queue.push_back(Message::read(body.as_bytes().to_vec()));
+        }
+        queue
+    }
+
+    #[test]
+    fn the_handshake_is_before_the_calls_that_wait_for_it() {
+        let mut queue = queue(&[CALL, HANDSHAKE]);
+        assert_eq!(queue.take_request(|_| true).unwrap().request().unwrap().0, 8);
+        assert!(queue.take_request(|_| false).is_none());
+        assert!(queue.withdraw(7) && !queue.withdraw(7));
+        assert!(queue.take_request(|_| true).is_none());
+    }
+
+    #[test]
+    fn control_is_weighed_and_answers_go_with_their_session() {
+        let mut queue = queue(&[CALL, PING_ANSWER, CHANGED]);
+        assert_eq!(queue.control_bytes(), PING_ANSWER.len() + CHANGED.len());
+        queue.drop_answers();
+        assert_eq!(queue.control_bytes(), CHANGED.len());
+        let taken = queue.take_control(|_| true).unwrap();
+        assert_eq!(taken.what, What::Notification("notifications/roots/list_changed".into()));
+        assert_eq!(queue.control_bytes(), 0);
+    }
+}

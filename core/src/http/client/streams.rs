@@ -211,6 +211,7 @@ impl Client {
             };
             let Some((request, _)) = message.request() else { continue };
             if message.revision.is_some() {
+                self.take_posts(now);
                 if self.peer.listen_again(request, now) {
                     message = Message::read(self.peer.take_post());
                     message.attempts = Some(stream.attempts);

@@ -190,10 +190,10 @@ impl Client {
 
     /// Asks for a page of tools; the id of the request.
     fn ask_for_tools(&mut self, cursor: Option<&str>, now: Instant) -> Option<i64> {
+        self.take_posts(now);
         if !self.peer.refresh_tools(cursor, now) {
             return None;
         }
-        // Nothing else waits there: whatever the peer has to send is taken at once.
         let message = Message::read(self.peer.take_post());
         let (id, _) = message.request()?;
         self.queue.push_first(message);

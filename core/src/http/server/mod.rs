@@ -81,6 +81,7 @@ pub struct Server {
     sessions: HashMap<SessionId, Key, FixedState>,
     exchanges: Slab<Exchange>,
     /// Connections of modern requests that are over: the next ones take them.
+    #[expect(clippy::vec_box, reason = "they move in and out of connections, which are small")]
     spare: Vec<Box<peer::Server>>,
     ready: VecDeque<ExchangeId>,
     events: VecDeque<Event<'static>>,

@@ -334,7 +334,7 @@ impl Server {
             (Some(Event::Violation(violation)), None) if !is_request => {
                 refusal(Status::BAD_REQUEST, None, &format!("{violation}"))
             }
-            _ if !self.connections.get(key).is_some_and(|it| !it.machine.is_closed()) => {
+            _ if self.connections.get(key).is_none_or(|it| it.machine.is_closed()) => {
                 refusal(Status::BAD_REQUEST, None, "the session ended because of this message")
             }
             _ => accepted(),

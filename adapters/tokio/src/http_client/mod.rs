@@ -1,4 +1,5 @@
-//! HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they carry.
+//! The client over HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they
+//! carry.
 
 mod connect_error;
 mod connection;

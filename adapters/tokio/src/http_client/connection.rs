@@ -42,8 +42,8 @@ pub fn drive_http<E: HttpEndpoint>(
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
 pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
-    let location = Location::parse(url).map_err(ConnectError::from)?;
-    let connector = Connector::new().map_err(ConnectError::from)?;
+    let location = Location::parse(url).map_err(|error| Box::new(error.into()))?;
+    let connector = Connector::new().map_err(|error| Box::new(error.into()))?;
     connect_with(ClientOptions::new(location), &connector, host).await
 }
 
@@ -81,7 +81,7 @@ pub async fn connect_with(
         Err(reason) => {
             // Should the server have changed, the next connection finds out how.
             eras.forget(url.origin());
-            Err(ConnectError::of_opening(&url, reason, trouble.last()).into())
+            Err(Box::new(ConnectError::of_opening(&url, reason, trouble.last())).into())
         }
     }
 }

@@ -1,0 +1,225 @@
+//! The driver of HTTP on exchanges and a clock that the tests hold in their hands.
+
+mod scripted;
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mcp_sansio::handler::{Client, ClientError, Host, HttpClientEndpoint};
+use mcp_sansio::http::{ClientLimits, ClientOptions, ExchangeFailure, Location};
+use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFailure};
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_async::HttpDriver;
+use scripted::{Manual, Network, Piece, Wakes, answer, fail, head, id, piece};
+
+/// A driver with everything that a test wants to look at.
+struct Bench {
+    driver: HttpDriver<HttpClientEndpoint, Network, Manual>,
+    client: Client,
+    network: Network,
+    clock: Manual,
+    wakes: Arc<Wakes>,
+}
+
+const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#;
+const SAID: &str = r#"{"resultType":"complete","content":[]}"#;
+const INITIALIZED: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
+
+impl Bench {
+    fn new(host: &Host, change: impl FnOnce(&mut ClientLimits)) -> Self {
+        let mut limits = ClientLimits::DEFAULT;
+        change(&mut limits);
+        let url = Location::parse("http://localhost/mcp").unwrap();
+        let options = ClientOptions::new(url).limits(limits).listen(false);
+        let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
+        let (network, clock) = (Network::default(), Manual::default());
+        let driver = HttpDriver::new(endpoint, network.clone(), clock.clone());
+        Self { driver, client, network, clock, wakes: Arc::default() }
+    }
+
+    /// Connected to a modern server.
+    fn modern() -> Self {
+        let mut bench = Self::new(&Host::new("host", "1"), |_| ());
+        assert!(bench.poll().is_pending());
+        answer(&bench.network.exchange(0), DISCOVERED);
+        assert!(bench.poll().is_pending());
+        assert!(bench.client.session().is_some());
+        bench
+    }
+
+    fn poll(&mut self) -> Poll<()> {
+        let waker = Arc::clone(&self.wakes).into();
+        self.wakes.take();
+        Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker))
+    }
+
+    fn call(&self, tool: &str) -> Pin<Box<dyn Future<Output = Result<(), ClientError>>>> {
+        let arguments = std::collections::BTreeMap::<String, String>::new();
+        let call = self.client.call_tool(tool, &arguments).into_future();
+        Box::pin(async move { call.await.map(drop) })
+    }
+}
+
+/// What a future has come to.
+fn now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    match Pin::new(future).poll(&mut cx) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn exchanges_run_side_by_side_and_wake_the_driver() {
+    let mut bench = Bench::modern();
+    let mut calls = ["a", "b", "c"].map(|tool| bench.call(tool));
+    assert!(bench.wakes.take() > 0);
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.network.count(), 4);
+    // The last one is answered first.
+    for number in [2, 0, 1] {
+        assert_eq!(bench.wakes.take(), 0);
+        answer(&bench.network.exchange(1 + number), SAID);
+        assert!(bench.wakes.take() > 0);
+        assert!(bench.poll().is_pending());
+        now(&mut calls[number]).unwrap().unwrap();
+        assert!(bench.network.exchange(1 + number).borrow().is_dropped);
+    }
+}
+
+#[test]
+fn an_exchange_that_never_stops_neither_keeps_the_task_nor_the_others() {
+    let mut bench = Bench::modern();
+    let mut calls = ["endless", "other"].map(|tool| bench.call(tool));
+    assert!(bench.poll().is_pending());
+    let endless = bench.network.exchange(1);
+    head(&endless, 200, "text/event-stream");
+    piece(&endless, Piece::Endless(":\n"));
+    assert!(bench.poll().is_pending());
+    assert!(bench.wakes.take() > 0, "there is more to do");
+    let taken = endless.borrow().taken;
+    assert!((1..=1000).contains(&taken), "{taken} pieces in one poll");
+    answer(&bench.network.exchange(2), SAID);
+    assert!(bench.poll().is_pending());
+    now(&mut calls[1]).unwrap().unwrap();
+    assert!(now(&mut calls[0]).is_none());
+}
+
+#[test]
+fn a_call_that_is_dropped_breaks_its_exchange_off() {
+    // Rule: [CANC-017].
+    let mut bench = Bench::modern();
+    let mut call = bench.call("a");
+    assert!(now(&mut call).is_none());
+    assert!(bench.poll().is_pending());
+    drop(call);
+    assert!(bench.poll().is_pending());
+    assert!(bench.network.exchange(1).borrow().is_dropped);
+    // Its place is used again.
+    let mut call = bench.call("b");
+    assert!(bench.poll().is_pending());
+    answer(&bench.network.exchange(2), SAID);
+    assert!(bench.poll().is_pending());
+    now(&mut call).unwrap().unwrap();
+}
+
+#[test]
+fn a_failure_says_whether_the_request_may_have_run() {
+    let mut bench = Bench::modern();
+    let failures = [
+        (ExchangeFailure::NotSent, TransportFailure::NotSent),
+        (ExchangeFailure::Broken, TransportFailure::Broken),
+    ];
+    for (number, (failure, expected)) in failures.into_iter().enumerate() {
+        let mut call = bench.call("a");
+        assert!(bench.poll().is_pending());
+        fail(&bench.network.exchange(1 + number), failure);
+        assert!(bench.poll().is_pending());
+        let error = now(&mut call).unwrap().unwrap_err();
+        let expected = Failure::Transport(expected);
+        assert!(matches!(&error, ClientError::Failed(failure) if *failure == expected), "{error}");
+    }
+    let mut call = bench.call("a");
+    assert!(bench.poll().is_pending());
+    let exchange = bench.network.exchange(3);
+    head(&exchange, 200, "application/json");
+    piece(&exchange, Piece::Bytes(r#"{"jsonrpc":"#.into()));
+    piece(&exchange, Piece::Failure(ExchangeFailure::Broken));
+    assert!(bench.poll().is_pending());
+    now(&mut call).unwrap().unwrap_err();
+}
+
+#[test]
+fn deadlines_are_kept_while_nothing_comes() {
+    let mut bench = Bench::modern();
+    let mut call = bench.call("a");
+    assert!(bench.poll().is_pending());
+    bench.clock.0.set(3_600_000);
+    assert!(bench.poll().is_pending());
+    let error = now(&mut call).unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::Failed(Failure::TimedOut { .. })), "{error}");
+    assert!(bench.network.exchange(1).borrow().is_dropped);
+}
+
+#[test]
+fn it_ends_when_the_connection_is_over_and_breaks_off_what_is_left() {
+    let mut bench = Bench::modern();
+    let mut call = bench.call("a");
+    assert!(bench.poll().is_pending());
+    bench.client.close();
+    assert!(bench.poll().is_ready());
+    assert!(bench.network.exchange(1).borrow().is_dropped);
+    now(&mut call).unwrap().unwrap_err();
+    assert!(bench.poll().is_ready());
+
+    let mut bench = Bench::new(&Host::new("host", "1"), |_| ());
+    assert!(bench.poll().is_pending());
+    fail(&bench.network.exchange(0), ExchangeFailure::NotSent);
+    assert!(bench.poll().is_ready());
+    let failure = OpeningFailure::Transport(TransportFailure::NotSent);
+    assert_eq!(bench.client.close_reason(), Some(CloseReason::OpeningFailed(failure)));
+}
+
+#[test]
+fn bodies_wait_while_the_server_takes_no_answers_but_heads_do_not() {
+    let mut limits = Limits::default();
+    limits.transmit_bytes_max = 0;
+    let host = Host::new("host", "1").revisions(Revisions::only(Revision::V2025_06_18));
+    let mut bench = Bench::new(&host.limits(limits), |limits| limits.control_exchanges_max = 1);
+    assert!(bench.poll().is_pending());
+    answer(&bench.network.exchange(0), INITIALIZED);
+    assert!(bench.poll().is_pending());
+    head(&bench.network.find("notifications/initialized").unwrap(), 202, "");
+    assert!(bench.poll().is_pending());
+    let mut call = bench.call("a");
+    assert!(bench.poll().is_pending());
+
+    // The server pings without end, and takes the answers one by one.
+    let stream = bench.network.find("tools/call").unwrap();
+    head(&stream, 200, "text/event-stream");
+    for ping in 0..10 {
+        let text =
+            format!("data: {{\"jsonrpc\":\"2.0\",\"id\":\"{ping}\",\"method\":\"ping\"}}\n\n");
+        piece(&stream, Piece::Bytes(text));
+    }
+    let result = format!(r#"data: {{"jsonrpc":"2.0","id":{},"result":{SAID}}}"#, id(&stream));
+    piece(&stream, Piece::Bytes(format!("{result}\n\n")));
+    piece(&stream, Piece::End);
+    let before = bench.network.count();
+    assert!(bench.poll().is_pending());
+    assert_eq!(bench.wakes.take(), 0, "nothing is to be done before the server takes an answer");
+    assert_eq!((bench.network.count(), stream.borrow().taken), (before + 1, 2));
+    for answered in 0..10 {
+        // With the last answer under way the way is free.
+        assert!(answered == 9 || now(&mut call).is_none());
+        let exchange = bench.network.exchange(before + answered);
+        assert!(exchange.borrow().body.contains(&format!(r#""id":"{answered}""#)));
+        head(&exchange, 202, "");
+        piece(&exchange, Piece::End);
+        assert!(bench.poll().is_pending());
+    }
+    now(&mut call).unwrap().unwrap();
+    assert_eq!(bench.network.exchange(before).borrow().method, "POST");
+}

@@ -1,0 +1,125 @@
+//! Bodies of requests: too long, too slow, broken off.
+
+use std::time::Duration;
+
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
+
+use crate::served::{Gate, Served, gated};
+use crate::wire::{Post, Wire, in_time, text};
+
+async fn served(options: ServerOptions) -> Served {
+    Served::with(gated(&Gate::new()), options, |listener| listener).await
+}
+
+fn short() -> ServerOptions {
+    let mut limits = ServerLimits::default();
+    limits.body_bytes_max = 1000;
+    ServerOptions::new().limits(limits)
+}
+
+#[tokio::test]
+async fn a_length_beyond_the_limit_is_refused_before_the_body_is_read() {
+    let served = served(short()).await;
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(format!("{}Content-Length: 1001\r\n\r\n", Post::call("plain").open_head())).await;
+    assert_eq!(wire.head().await.status, 413);
+}
+
+#[tokio::test]
+async fn chunks_beyond_the_limit_are_refused_while_they_come() {
+    let served = served(short()).await;
+    let head = Post::call("plain").open_head();
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n")).await;
+    let chunk = format!("200\r\n{}\r\n", " ".repeat(0x200));
+    wire.send(chunk.repeat(2)).await;
+    // The body goes on, and the response is not lost for it.
+    wire.send(chunk.repeat(1000)).await;
+    assert_eq!(wire.head().await.status, 413);
+}
+
+#[tokio::test]
+async fn chunks_within_the_limit_are_a_body() {
+    let served = served(short()).await;
+    let call = Post::call("plain");
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(format!("{}Transfer-Encoding: chunked\r\n\r\n", call.open_head())).await;
+    for byte in call.body.chars() {
+        wire.send(format!("1\r\n{byte}\r\n")).await;
+    }
+    wire.send("0\r\n\r\n").await;
+    assert_eq!(text(&wire.response().await.1), "plain");
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_is_given_up() {
+    let mut timeouts = ServerTimeouts::default();
+    timeouts.body = Duration::from_millis(200);
+    let served = served(ServerOptions::new().timeouts(timeouts)).await;
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(format!("{}Content-Length: 100\r\n\r\n", Post::call("plain").open_head())).await;
+    let Wire { stream, .. } = &wire;
+    let mut answered = false;
+    for _ in 0..100 {
+        let _sent = stream.try_write(b" ");
+        let readable = tokio::time::timeout(Duration::from_millis(20), stream.readable());
+        answered |= readable.await.is_ok();
+        if answered {
+            break;
+        }
+    }
+    assert!(answered);
+    assert_eq!(wire.head().await.status, 408);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_no_message() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let call = Post::call("wait");
+    let mut wire = Wire::connect(served.address).await;
+    let length = call.body.len();
+    let head = format!("{}Transfer-Encoding: chunked\r\n\r\n", call.open_head());
+    // All of the message, but not all of the body.
+    wire.send(format!("{head}{length:x}\r\n{}\r\n", call.body)).await;
+    drop(wire);
+    // What comes later is handled later.
+    let mut other = Wire::connect(served.address).await;
+    assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
+    assert_eq!(gate.arrived.available_permits(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
+    let served = served(short()).await;
+    let call = Post::call("plain").with("Expect", "100-continue");
+    let head = format!("{}Content-Length: {}\r\n\r\n", call.open_head(), call.body.len());
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(head).await;
+    assert_eq!(wire.head().await.status, 100);
+    wire.send(&call.body).await;
+    assert_eq!(text(&wire.response().await.1), "plain");
+    // Or not to.
+    let head = format!("{}Content-Length: 5000\r\n\r\n", call.open_head());
+    wire.send(head).await;
+    assert_eq!(wire.head().await.status, 413);
+}
+
+#[tokio::test]
+async fn heads_that_trickle_are_cut_off() {
+    let served = Served::with(gated(&Gate::new()), ServerOptions::new(), |listener| {
+        listener.head_time(Duration::from_millis(200))
+    })
+    .await;
+    // Nothing at all; a part of a head of HTTP/1; a part of what HTTP/2 begins with, and all of it.
+    for part in ["", "POST /mcp HTTP/1.1\r\nHo", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut wire = Wire::connect(served.address).await;
+        wire.send(part).await;
+        in_time(wire.closed()).await;
+    }
+    // A response under way does not count.
+    let mut wire = Wire::connect(served.address).await;
+    assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
+    in_time(wire.closed()).await;
+}

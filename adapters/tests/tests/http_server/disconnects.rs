@@ -1,0 +1,93 @@
+//! Clients that go away, and those that come back.
+
+use crate::served::{Gate, Served, gated};
+use crate::wire::{Post, Wire, get, id_of, open_session, text, text_of};
+
+#[tokio::test]
+async fn a_modern_client_that_goes_takes_its_handler_with_it() {
+    for tool in ["wait", "progress"] {
+        let gate = Gate::new();
+        let served = Served::new(gated(&gate)).await;
+        let mut wire = Wire::connect(served.address).await;
+        wire.send(Post::call(tool).bytes()).await;
+        if tool == "progress" {
+            assert_eq!(wire.head().await.status, 200);
+            assert_eq!(wire.message().await["params"]["message"], "before");
+        }
+        gate.arrival().await;
+        drop(wire);
+        gate.departure().await;
+        assert_eq!(gate.finished(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_legacy_client_that_goes_comes_back_for_its_answer() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let mut wire = Wire::connect(served.address).await;
+    let session = open_session(&mut wire).await;
+    wire.send(Post::legacy_call(&session, "progress").bytes()).await;
+    assert_eq!(wire.head().await.status, 200);
+    let mut last = None;
+    let report = loop {
+        let event = wire.event().await.unwrap();
+        last = id_of(&event).or(last);
+        if event.contains("before") {
+            break event;
+        }
+    };
+    assert!(report.contains("notifications/progress"));
+    gate.arrival().await;
+    drop(wire);
+    gate.open.add_permits(1);
+    gate.departure().await;
+    assert_eq!(gate.finished(), 1);
+    let mut again = Wire::connect(served.address).await;
+    again.send(get(&session, last.as_deref())).await;
+    assert_eq!(again.head().await.status, 200);
+    assert_eq!(again.message().await["params"]["message"], "after");
+    assert_eq!(text_of(&again.message().await), "reported");
+    assert_eq!(again.event().await, None);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_released_closes_and_is_taken_up_again() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let mut wire = Wire::connect(served.address).await;
+    let session = open_session(&mut wire).await;
+    wire.send(Post::legacy_call(&session, "release").bytes()).await;
+    assert_eq!(wire.head().await.status, 200);
+    let (mut last, mut retry) = (None, false);
+    while let Some(event) = wire.event().await {
+        last = id_of(&event).or(last);
+        retry |= event.contains("retry: 1\n");
+    }
+    assert!(retry);
+    assert_eq!(gate.finished(), 0);
+    gate.arrival().await;
+    let mut again = Wire::connect(served.address).await;
+    again.send(get(&session, last.as_deref())).await;
+    assert_eq!(again.head().await.status, 200);
+    gate.open.add_permits(1);
+    assert_eq!(text_of(&again.message().await), "came back");
+    assert_eq!(again.event().await, None);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_leaves_nothing_behind() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    for _ in 0..50 {
+        let mut wire = Wire::connect(served.address).await;
+        wire.send(Post::call("wait").bytes()).await;
+        gate.arrival().await;
+        drop(wire);
+        gate.departure().await;
+    }
+    let mut wire = Wire::connect(served.address).await;
+    assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
+    // Nothing is under way: it closes without a wait.
+    crate::wire::in_time(served.service.close()).await;
+}

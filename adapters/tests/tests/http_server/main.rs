@@ -1,0 +1,14 @@
+//! A server on HTTP, against clients that are bytes on sockets.
+
+mod bodies;
+mod disconnects;
+mod http2;
+mod load;
+mod panics;
+mod principals;
+mod refusals;
+mod responses;
+mod served;
+mod shutdown;
+mod slow_clients;
+mod wire;

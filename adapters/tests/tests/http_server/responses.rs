@@ -1,0 +1,115 @@
+//! Responses of every form.
+
+use serde_json::json;
+
+use crate::served::{Gate, Served, gated};
+use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text, text_of};
+
+#[tokio::test]
+async fn plain_answers_come_as_json_on_one_connection() {
+    let served = Served::new(gated(&Gate::new())).await;
+    let mut wire = Wire::connect(served.address).await;
+    for _ in 0..3 {
+        let (head, body) = wire.ask(&Post::call("plain")).await;
+        assert_eq!((head.status, head.field("content-type")), (200, Some("application/json")));
+        assert_eq!(text(&body), "plain");
+    }
+}
+
+#[tokio::test]
+async fn requests_that_are_sent_ahead_are_answered_in_order() {
+    let served = Served::new(gated(&Gate::new())).await;
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(Post::call("plain").bytes().repeat(5)).await;
+    for _ in 0..5 {
+        assert_eq!(text(&wire.response().await.1), "plain");
+    }
+}
+
+#[tokio::test]
+async fn events_arrive_one_by_one_while_the_handler_waits() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(Post::call("progress").bytes()).await;
+    let head = wire.head().await;
+    assert_eq!((head.status, head.field("content-type")), (200, Some("text/event-stream")));
+    assert_eq!(wire.message().await["params"]["message"], "before");
+    gate.arrival().await;
+    assert_eq!(gate.finished(), 0);
+    gate.open.add_permits(1);
+    assert_eq!(wire.message().await["params"]["message"], "after");
+    assert_eq!(text_of(&wire.message().await), "reported");
+    assert_eq!(wire.event().await, None);
+    // The connection is free for the next request.
+    assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
+}
+
+#[tokio::test]
+async fn a_handler_that_waits_without_a_word_answers_as_json() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let mut wire = Wire::connect(served.address).await;
+    wire.send(Post::call("wait").bytes()).await;
+    gate.arrival().await;
+    gate.open.add_permits(1);
+    let (head, body) = wire.response().await;
+    assert_eq!(head.field("content-type"), Some("application/json"));
+    assert_eq!(text(&body), "waited");
+}
+
+#[tokio::test]
+async fn a_session_has_a_stream_for_what_comes_unasked() {
+    let served = Served::new(gated(&Gate::new())).await;
+    let mut wire = Wire::connect(served.address).await;
+    let session = open_session(&mut wire).await;
+    let mut stream = Wire::connect(served.address).await;
+    stream.send(get(&session, None)).await;
+    assert_eq!(stream.head().await.status, 200);
+    assert!(id_of(&stream.event().await.unwrap()).is_some());
+    served.service.remote().edit_catalog(|catalog| {
+        catalog.remove_tool("wait");
+    });
+    assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");
+    // The end of the session is the end of the stream.
+    wire.send(get(&session, None).replacen("GET", "DELETE", 1)).await;
+    assert_eq!(wire.head().await.status, 204);
+    assert_eq!(stream.event().await, None);
+    let ping = json!({ "jsonrpc": "2.0", "id": 9, "method": "ping" });
+    assert_eq!(wire.ask(&Post::legacy(&session, &ping)).await.0.status, 404);
+}
+
+#[tokio::test]
+async fn who_comes_back_takes_over_from_a_connection_that_stands() {
+    let served = Served::new(gated(&Gate::new())).await;
+    let session = open_session(&mut Wire::connect(served.address).await).await;
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let mut stream = Wire::connect(served.address).await;
+        stream.send(get(&session, None)).await;
+        assert_eq!(stream.head().await.status, 200);
+        stream.event().await.unwrap();
+        streams.push(stream);
+    }
+    assert_eq!(streams[0].event().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let mut blocked = Wire::connect(served.address).await;
+    blocked.send(Post::call("block").bytes()).await;
+    gate.arrival().await;
+    // Not while the lock is held: the service is looked at, and closes.
+    in_time(tokio::task::spawn_blocking({
+        let service = served.service.clone();
+        move || service.remote().resource_updated("test://resource")
+    }))
+    .await
+    .unwrap();
+    let mut other = Wire::connect(served.address).await;
+    assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
+    gate.open.add_permits(1);
+    assert_eq!(text(&blocked.response().await.1), "blocked");
+}

@@ -1,0 +1,280 @@
+//! A client of HTTP/1.1, byte by byte.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The longest that anything may take. Far more than it does.
+pub(crate) async fn in_time<F: Future>(future: F) -> F::Output {
+    let output = tokio::time::timeout(Duration::from_secs(30), future).await;
+    output.expect("it takes far too long")
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) stream: TcpStream,
+    /// What has come and was not looked at yet.
+    read: Vec<u8>,
+    /// What the chunks of the body held and was not looked at yet.
+    body: Vec<u8>,
+}
+
+/// The head of a response.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    fields: Vec<(String, String)>,
+}
+
+impl Head {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let field = self.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        field.map(|(_, value)| value.as_str())
+    }
+}
+
+impl Wire {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::from(in_time(TcpStream::connect(address)).await.unwrap())
+    }
+
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        in_time(self.stream.write_all(bytes.as_ref())).await.unwrap();
+    }
+
+    /// Reads more. Whether there was any.
+    async fn fill(&mut self) -> bool {
+        matches!(in_time(self.stream.read_buf(&mut self.read)).await, Ok(length) if length > 0)
+    }
+
+    /// Takes what is there up to and with `end`.
+    async fn until(&mut self, end: &[u8]) -> String {
+        let mut from = 0;
+        loop {
+            if let Some(at) = self.read[from..].windows(end.len()).position(|w| w == end) {
+                let taken: Vec<u8> = self.read.drain(..from + at + end.len()).collect();
+                return String::from_utf8(taken).unwrap();
+            }
+            from = self.read.len().saturating_sub(end.len());
+            let text = String::from_utf8_lossy(&self.read).into_owned();
+            assert!(self.fill().await, "the connection ends within {text:?}");
+        }
+    }
+
+    /// The head of the next response.
+    pub(crate) async fn head(&mut self) -> Head {
+        let text = self.until(b"\r\n\r\n").await;
+        let mut lines = text.trim_end().split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let fields = lines.map(|line| line.split_once(':').unwrap());
+        let fields = fields.map(|(name, value)| (name.into(), value.trim().into())).collect();
+        Head { status, fields }
+    }
+
+    /// The next response, whole.
+    pub(crate) async fn response(&mut self) -> (Head, String) {
+        let head = self.head().await;
+        let mut body = Vec::new();
+        if let Some(length) = head.field("content-length") {
+            let length: usize = length.parse().unwrap();
+            while self.read.len() < length {
+                assert!(self.fill().await, "the connection ends within a body");
+            }
+            body = self.read.drain(..length).collect();
+        } else if head.field("transfer-encoding").is_some() {
+            while self.chunk().await {}
+            body = std::mem::take(&mut self.body);
+        }
+        (head, String::from_utf8(body).unwrap())
+    }
+
+    /// Takes the next chunk of the body. Whether it was not the last one.
+    async fn chunk(&mut self) -> bool {
+        let length = self.until(b"\r\n").await;
+        let length = usize::from_str_radix(length.trim_end(), 16).unwrap();
+        while self.read.len() < length + 2 {
+            assert!(self.fill().await, "the connection ends within a chunk");
+        }
+        self.body.extend(self.read.drain(..length));
+        self.read.drain(..2);
+        length > 0
+    }
+
+    /// The next event of the body; `None` at its end. Comments are passed over.
+    pub(crate) async fn event(&mut self) -> Option<String> {
+        loop {
+            while let Some(at) = self.body.windows(2).position(|window| window == b"\n\n") {
+                let event: Vec<u8> = self.body.drain(..at + 2).collect();
+                if !event.starts_with(b":") {
+                    return Some(String::from_utf8(event).unwrap());
+                }
+            }
+            if !self.chunk().await {
+                return None;
+            }
+        }
+    }
+
+    /// The message in the next event that has one.
+    pub(crate) async fn message(&mut self) -> Value {
+        loop {
+            let event = self.event().await.expect("the stream ends");
+            let data = event.lines().find_map(|line| line.strip_prefix("data:"));
+            match data.map(str::trim) {
+                None | Some("") => {}
+                Some(data) => return serde_json::from_str(data).unwrap(),
+            }
+        }
+    }
+
+    /// Waits for the end of the connection, whatever still comes. Bytes that came.
+    pub(crate) async fn closed(&mut self) -> usize {
+        let mut bytes = self.read.len();
+        loop {
+            self.read.clear();
+            if !self.fill().await {
+                return bytes;
+            }
+            bytes += self.read.len();
+        }
+    }
+
+    /// Posts a message and returns the whole response.
+    pub(crate) async fn ask(&mut self, message: &Post) -> (Head, String) {
+        self.send(message.bytes()).await;
+        self.response().await
+    }
+}
+
+impl From<TcpStream> for Wire {
+    fn from(stream: TcpStream) -> Self {
+        Self { stream, read: Vec::new(), body: Vec::new() }
+    }
+}
+
+/// A request by POST, to write as it should be or a little off.
+#[derive(Clone, Debug)]
+pub(crate) struct Post {
+    pub(crate) fields: Vec<(&'static str, String)>,
+    pub(crate) body: String,
+}
+
+impl Post {
+    fn new(message: &Value) -> Self {
+        let fields = [
+            ("Host", "localhost"),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        let fields = fields.map(|(name, value)| (name, value.into())).to_vec();
+        Self { fields, body: message.to_string() }
+    }
+
+    /// A modern call of a tool.
+    pub(crate) fn call(tool: &str) -> Self {
+        let mut post = Self::new(&json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": tool, "arguments": {}, "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "progressToken": "p",
+            } },
+        }));
+        post.fields.push(("MCP-Protocol-Version", "2026-07-28".into()));
+        post.fields.push(("Mcp-Method", "tools/call".into()));
+        post.fields.push(("Mcp-Name", tool.into()));
+        post
+    }
+
+    pub(crate) fn initialize() -> Self {
+        Self::new(&json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": { "name": "test", "version": "1" },
+            },
+        }))
+    }
+
+    /// A message in a legacy session.
+    pub(crate) fn legacy(session: &str, message: &Value) -> Self {
+        let mut post = Self::new(message);
+        post.fields.push(("MCP-Protocol-Version", "2025-11-25".into()));
+        post.fields.push(("Mcp-Session-Id", session.into()));
+        post
+    }
+
+    /// A legacy call of a tool.
+    pub(crate) fn legacy_call(session: &str, tool: &str) -> Self {
+        Self::legacy(
+            session,
+            &json!({
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": { "name": tool, "arguments": {}, "_meta": { "progressToken": "p" } },
+            }),
+        )
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.fields.retain(|(known, _)| *known != name);
+        self.fields.push((name, value.into()));
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &'static str) -> Self {
+        self.fields.retain(|(known, _)| *known != name);
+        self
+    }
+
+    /// The head without the field for the length of the body, nor the empty line.
+    pub(crate) fn open_head(&self) -> String {
+        let fields = self.fields.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        format!("POST /mcp HTTP/1.1\r\n{}", fields.collect::<String>())
+    }
+
+    pub(crate) fn bytes(&self) -> String {
+        let Self { body, .. } = self;
+        format!("{}Content-Length: {}\r\n\r\n{body}", self.open_head(), body.len())
+    }
+}
+
+/// A request by GET for what comes unasked, or for what came after an event.
+pub(crate) fn get(session: &str, last: Option<&str>) -> String {
+    let last = last.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+    format!(
+        "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\
+         MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n{last}\r\n"
+    )
+}
+
+/// The id of an event.
+pub(crate) fn id_of(event: &str) -> Option<String> {
+    event.lines().find_map(|line| Some(line.strip_prefix("id:")?.trim().to_owned()))
+}
+
+/// Opens a legacy session and returns its id.
+pub(crate) async fn open_session(wire: &mut Wire) -> String {
+    let (head, body) = wire.ask(&Post::initialize()).await;
+    assert_eq!(head.status, 200, "{body}");
+    let session = head.field("mcp-session-id").unwrap().to_owned();
+    let confirmed = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let (head, body) = wire.ask(&Post::legacy(&session, &confirmed)).await;
+    assert_eq!((head.status, body.as_str()), (202, ""));
+    session
+}
+
+/// The text that a tool answered with.
+pub(crate) fn text(body: &str) -> String {
+    let message: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{body}"));
+    text_of(&message)
+}
+
+pub(crate) fn text_of(message: &Value) -> String {
+    let text = message["result"]["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{message}")).to_owned()
+}
