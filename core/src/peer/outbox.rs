@@ -100,6 +100,9 @@ const CHUNK: usize = 64 * 1024;
 /// burst long gone; less would be allocated again with every message of ordinary size.
 const RETAINED: usize = 256 * 1024;
 
+/// Room for a message of ordinary size, in bytes.
+const POST_LENGTH: usize = 256;
+
 impl Outbox {
     /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
     pub(crate) fn of_posts() -> Self {
@@ -136,6 +139,10 @@ impl Outbox {
         let lane = if self.posts.is_some() { Lane::Bulk } else { lane };
         let whole_lines = self.posts.is_none();
         let bytes = &mut self.queue(lane).bytes;
+        if !whole_lines && bytes.capacity() == 0 {
+            // It leaves as it is, so each message makes room anew: at once, not bit by bit.
+            bytes.reserve(POST_LENGTH);
+        }
         let before = bytes.len();
         if let Err(error) = write(bytes) {
             bytes.truncate(before);

@@ -43,7 +43,7 @@ fn hosts_that_are_allowed_by_name_may_ask() {
 
 #[test]
 fn other_paths_and_methods_are_refused() {
-    // Rule: [HSRV-001] [HSRV-002] [SESS-011].
+    // Rule: [HSRV-001] [HSRV-002].
     let mut site = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
     for target in ["/", "/mcp/", "/MCP", "/other", "http://localhost/", "*"] {
         let reply = site.request("POST", target, &POST, &call(1));

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use mcp_sansio::Revision;
 use mcp_sansio::http::server::Answers;
 use mcp_sansio::http::{Principal, ServerOptions};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::LoggingLevel;
-use mcp_sansio::{Era, Revision};
 use proptest::prelude::*;
 
 use crate::answers::ask_for_roots;
@@ -51,13 +51,13 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let mut options = limits(|limits| {
-            limits.unread_bytes_max = 300 + dice.roll(3000) as usize;
+            limits.unread_bytes_max = 50 + dice.roll(1500) as usize;
             limits.replay_events_max = 1 + dice.roll(20) as usize;
             limits.replay_bytes_max = 100 + dice.roll(3000) as usize;
             limits.replay_bytes_total_max = 2000 + dice.roll(20_000) as usize;
             limits.finished_streams_max = dice.roll(4) as usize;
             limits.sessions_max = 6;
-            limits.exchanges_max = 30;
+            limits.exchanges_max = 5 + dice.roll(200) as usize;
         });
         let wanted = dice.roll(3);
         options = options.timeouts({
@@ -303,6 +303,10 @@ impl World {
             if !reply.is_stream() {
                 continue;
             }
+            if reply.conversation.starts_with('#') && reply.state == State::Complete {
+                let last = reply.messages().pop().expect("a modern stream has its answer");
+                assert!(last.get("id").is_some(), "ended without its answer: {last}");
+            }
             for event in reply.events() {
                 let Ok(message) = serde_json::from_str::<serde_json::Value>(&event.data) else {
                     continue;
@@ -332,8 +336,7 @@ fn run(seed: u64) -> String {
         world.operate();
     }
     // The end: everything is answered, every client takes what there is or goes.
-    while !world.requests.is_empty() {
-        let request = world.requests.pop().unwrap();
+    while let Some(request) = world.requests.pop() {
         let _late = world.site.server.respond_with(request.handle, &raw("{}"), world.site.now);
         world.site.pump();
         world.look();
@@ -363,7 +366,7 @@ fn run(seed: u64) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_sequence_of_operations_answers_every_request_once(seed: u64) {
@@ -373,9 +376,8 @@ proptest! {
 
 #[test]
 fn the_same_seed_makes_the_same_bytes() {
-    for seed in 0..6 {
+    for seed in 0..3 {
         assert_eq!(run(seed), run(seed), "seed {seed}");
     }
     assert_ne!(run(1), run(2));
-    assert_eq!(Revision::LATEST.era(), Era::Modern);
 }

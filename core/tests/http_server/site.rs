@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
+use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions};
 use mcp_sansio::jsonrpc::ErrorObject;
@@ -296,8 +297,7 @@ impl Site {
 
     /// Tells that the list of tools changed.
     pub(crate) fn tools_changed(&mut self) {
-        let mut changes = mcp_sansio::catalog::Changes::default();
-        changes.tools = true;
+        let changes = Changes { tools: true, ..Changes::default() };
         self.server.announce(changes, self.now);
         self.pump();
     }

@@ -153,6 +153,30 @@ fn a_missing_capability_is_400_whoever_finds_it_out() {
 }
 
 #[test]
+fn a_server_that_puts_up_with_nothing_ends_the_session_and_says_so() {
+    let mut policy = mcp_sansio::peer::Policy::default();
+    policy.malformed = mcp_sansio::peer::Reaction::Close;
+    policy.duplicate_id = mcp_sansio::peer::Reaction::Close;
+    let options = mcp_sansio::http::ServerOptions::new();
+    let mut site = crate::site::Site::new(full_server().policy(policy), options);
+    for second in ["{".to_owned(), call(1), r#"{"jsonrpc":"2.0","method":"x","params":1}"#.into()] {
+        let session = site.open(Revision::V2025_11_25, "{}");
+        let waiting = site.post(&session, &call(1));
+        let asked = site.asked();
+        let reply = site.post(&session, &second);
+        assert_eq!(site.reply(reply).status(), 400, "{second}");
+        assert_eq!(site.reply(waiting).status(), 404, "the session is over");
+        assert_eq!(site.server.session_count(), 0);
+        let told: Vec<_> = site.events.drain(..).collect();
+        let violations =
+            told.iter().filter(|it| matches!(it, mcp_sansio::peer::Event::Violation(_))).count();
+        assert_eq!((told.len(), violations), (2, 1), "{told:?}");
+        site.server.respond_with(asked.handle, &raw("{}"), site.now).expect_err("cancelled");
+    }
+    site.expect_empty();
+}
+
+#[test]
 fn an_error_of_the_handler_is_a_success_of_http() {
     let mut site = site();
     let session = site.open(Revision::V2025_06_18, "{}");

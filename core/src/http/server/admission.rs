@@ -122,6 +122,8 @@ impl Server {
         if self.closing && new { Err(busy(named_request(frame), CLOSING)) } else { Ok(()) }
     }
 
+    // MCP 2025-11-25 basic/transports#streamable-http [HSRV-001]
+    // MCP 2026-07-28 basic/transports/streamable-http [HSRV-002]
     fn find_route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         let options = &self.options;
         if options.event_path.as_deref() == Some(head.path) {

@@ -81,7 +81,7 @@ pub struct Server {
     sessions: HashMap<SessionId, Key, FixedState>,
     exchanges: Slab<Exchange>,
     /// Connections of modern requests that are over: the next ones take them.
-    #[expect(clippy::vec_box, reason = "they move in and out of connections, which are small")]
+    #[expect(clippy::vec_box, reason = "they come from connections and go to them as they are")]
     spare: Vec<Box<peer::Server>>,
     ready: VecDeque<ExchangeId>,
     events: VecDeque<Event<'static>>,

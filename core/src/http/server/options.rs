@@ -22,8 +22,9 @@ pub enum Answers {
     /// As JSON, unless something precedes the answer or it takes long: then as a stream of events.
     #[default]
     JsonWhenAlone,
-    /// Always as a stream of events, so that a client of 2025-11-25 can come back for any answer
-    /// after its connection broke.
+    /// In sessions as a stream of events, opened at once, so that a client can come back for its
+    /// answer after its connection broke. Without a session, where there is no coming back, as
+    /// above.
     Stream,
 }
 
@@ -109,19 +110,21 @@ impl ServerOptions {
 pub struct ServerLimits {
     /// The body of a request, in bytes. 4 MiB: what other servers take.
     pub body_bytes_max: usize,
-    /// Sessions at once. 10,000: some 30 MB. One more is refused until another ends.
+    /// Sessions at once. 10,000: some 20 MB while they stand idle. One more is refused until another
+    /// ends.
     pub sessions_max: usize,
     /// Exchanges at once. 65,536: as many as a process has descriptors, commonly.
     pub exchanges_max: usize,
-    /// Bytes of one stream that its reader has not taken. 16 MiB: a reader further behind loses its
-    /// connection, and may come back where the revision lets it.
+    /// Bytes of one stream that its reader has not taken when one more message comes. 16 MiB: a
+    /// reader further behind loses its connection, and may come back where the revision lets it.
     pub unread_bytes_max: usize,
     /// Events of one stream that are kept for a reader that comes back. 256.
     pub replay_events_max: usize,
     /// Bytes of one stream that are kept for a reader that comes back. 256 KiB, and the last event
     /// whatever its length.
     pub replay_bytes_max: usize,
-    /// Bytes of all streams together. 64 MiB: beyond it finished streams go, the oldest first.
+    /// Bytes of all streams together. 64 MiB: beyond it finished streams go, the oldest first, and
+    /// then what others keep for readers that come back, but for what no reader has taken yet.
     pub replay_bytes_total_max: usize,
     /// Finished streams of one session that are kept for a reader that comes back. 64.
     pub finished_streams_max: usize,

@@ -44,7 +44,9 @@ impl Server {
         self.retire_connection(key);
     }
 
-    /// A message before the answer, or one that belongs to no request.
+    /// A message before the answer, or one that belongs to no request. Answers have streams of
+    /// their own, but for HTTP+SSE.
+    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-016]
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-014] [HSRV-015] [HSRV-018]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
     fn place_message(&mut self, key: Key, number: u32, now: Instant) {
@@ -162,7 +164,9 @@ impl Server {
         self.make_ready(reader);
     }
 
-    /// Nothing more will come on a stream.
+    /// Nothing more will come on a stream: it ends, and not before.
+    // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [SSE-002] [BATCH-008]
+    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-028]
     fn finish_stream(&mut self, key: Key, number: u32, now: Instant) {
         let Some(stream) = self.stream_mut(key, number) else { return };
         stream.done = true;

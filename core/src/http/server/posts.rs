@@ -113,7 +113,7 @@ impl Server {
 
     /// Whether a message is of the modern era.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-    // [VER-016] [HSRV-025]: whatever it says of sessions.
+    // [VER-016] [HSRV-025] [HSRV-026] [SESS-016]: whatever it says of sessions and of events.
     fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
         if self.revisions.intersection(Revisions::MODERN).is_empty() {
             return false;
@@ -168,7 +168,8 @@ impl Server {
         ErrorObject::invalid_params(message).with_data(RawJson::trusted_shared(data.into()))
     }
 
-    /// A modern request, which is a connection of its own.
+    /// A modern request, which is a connection of its own. Its stream has no ids.
+    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008] [HSRV-020]
     fn modern<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
@@ -273,6 +274,8 @@ impl Server {
         let number = session.next_stream;
         session.next_stream += 1;
         session.open += 1;
+        // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: one exchange,
+        // whether it is one request or many.
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
         exchange.session = opens;
         let exchange = self.exchanges.insert(exchange);
@@ -334,7 +337,7 @@ impl Server {
             (Some(Event::Violation(violation)), None) if !is_request => {
                 refusal(Status::BAD_REQUEST, None, &format!("{violation}"))
             }
-            _ if self.connections.get(key).is_none_or(|it| it.machine.is_closed()) => {
+            _ if self.connections.get(key).is_none() => {
                 refusal(Status::BAD_REQUEST, None, "the session ended because of this message")
             }
             _ => accepted(),

@@ -88,6 +88,8 @@ impl Server {
             .ok_or_else(|| no_session(request))
     }
 
+    // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-012] [SESS-014]: the name of a
+    // session proves nothing; who asks is for each request to show.
     fn session_of(
         &self,
         id: SessionId,

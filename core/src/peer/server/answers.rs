@@ -168,6 +168,12 @@ impl Server {
         }
     }
 
+    /// Whether a request waits for an answer of the application.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn is_due(&self, request: RequestHandle) -> bool {
+        self.revision_of(request).is_ok()
+    }
+
     // ------------------------------------------------------------------ shared by the parts
 
     fn revision_of(&self, request: RequestHandle) -> Result<Revision, AnswerError> {
