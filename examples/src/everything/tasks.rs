@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
+use mcp_sansio::Era;
+use mcp_sansio::handler::{Call, Context, Elicit, Error, NoArguments, Server};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::protocol::{CallToolResult, InputRequest};
 use mcp_sansio_tokio::task_settings;
@@ -68,18 +69,22 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             "failing_job",
             "Fails after some work, always as a task",
             move |call: Call<NoArguments>| async move {
-                call.require_task()?;
+                only_as_task(&call)?;
+                call.run_as_task();
                 runtime.sleep(WORK).await;
                 Ok(CallToolResult::error("This job fails, as it is meant to"))
             },
         )
         .tool(
             "protocol_error_job",
-            "Ends with an error of the protocol, as a task where it can",
+            "Ends with an error of the protocol where it is a task",
             move |call: Call<NoArguments>| async move {
+                if !call.accepts_task() {
+                    return Ok("Without a task there is nothing to break down.");
+                }
                 call.run_as_task();
                 runtime.sleep(WORK).await;
-                Err::<&str, _>(Error::Protocol(ErrorObject::internal("the job broke down")))
+                Err(Error::Protocol(ErrorObject::internal("the job broke down")))
             },
         )
         .tool(
@@ -93,6 +98,20 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             "Asks for a name, then works with it, always as a task",
             move |call: Call<NoArguments>| asked_first(call, runtime),
         )
+}
+
+/// Refuses a call that cannot be a task.
+///
+/// A client of the modern era is refused by the protocol. One of the legacy era is told as a failure
+/// of the tool, so that its model can do without.
+fn only_as_task(call: &Context) -> Result<(), Error> {
+    match call.accepts_task() {
+        true => Ok(()),
+        false if call.revision().era() == Era::Legacy => {
+            Err(Error::failed("this works as a task only, which the client does not know"))
+        }
+        false => Err(Error::task_required()),
+    }
 }
 
 async fn compute(call: Call<Computation>, runtime: Runtime) -> Result<String, Error> {
@@ -135,9 +154,7 @@ fn multi_input(call: Call<NoArguments>) -> Result<String, Error> {
 }
 
 async fn asked_first(call: Call<NoArguments>, runtime: Runtime) -> Result<String, Error> {
-    if !call.accepts_task() {
-        return Err(Error::task_required());
-    }
+    only_as_task(&call)?;
     let Some(answer) = call.input::<Name>("user_name")? else {
         // Before there is a task: this is asked of the call.
         let who = Elicit::form::<Name>("What is your name?");
