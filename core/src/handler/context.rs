@@ -65,11 +65,25 @@ impl fmt::Debug for Received<'_, '_> {
 
 /// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
 pub(super) enum Command {
-    Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
-    Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
+    Progress {
+        request: RequestHandle,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        request: Option<RequestHandle>,
+        level: LoggingLevel,
+        logger: Option<String>,
+        data: Json,
+    },
     ResourceUpdated(String),
     EditCatalog(Box<dyn FnOnce(&mut Catalog) + Send>),
-    ReleaseConnection { request: RequestHandle, retry: Duration },
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing to let go of elsewhere"))]
+    ReleaseConnection {
+        request: RequestHandle,
+        retry: Duration,
+    },
     RunAsTask(RequestHandle),
     Close,
 }
