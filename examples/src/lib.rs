@@ -6,6 +6,7 @@ pub mod arguments;
 pub mod bench;
 pub mod canned;
 pub mod everything;
+pub mod exchanges;
 pub mod http;
 pub mod runtime;
 pub mod together;

@@ -1,5 +1,6 @@
 //! A byte stream that shows the lines that pass.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -64,6 +65,20 @@ const NOISE_LENGTH_MAX: usize = 80;
 /// How much of a line is shown, in bytes: a screenful.
 const LINE_LENGTH_MAX: usize = 4096;
 
+/// As much of a text as is shown, where it is or stands for one of `length` bytes.
+pub(crate) fn shortened(text: &str, length: usize) -> Cow<'_, str> {
+    let mut end = text.len().min(LINE_LENGTH_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let start = &text[..end];
+    if start.len() < text.len() || length > LINE_LENGTH_MAX {
+        format!("{start}... ({} bytes)", length.max(text.len())).into()
+    } else {
+        text.into()
+    }
+}
+
 /// A line as far as it has passed.
 #[derive(Debug, Default)]
 struct Line {
@@ -95,18 +110,13 @@ impl<S> Wire<S> {
             line.bytes.extend_from_slice(&part[..part.len().min(room)]);
             line.length += part.len();
             if part.ends_with(b"\n") {
-                let whole = line.length <= LINE_LENGTH_MAX;
                 let text = String::from_utf8_lossy(&line.bytes);
                 let text = text.trim_end();
                 if direction == Direction::In && !text.is_empty() && !text.starts_with(['{', '[']) {
                     self.noise.note(text);
                 }
                 if let Some(viewer) = &mut self.viewer {
-                    if whole {
-                        viewer(direction, text);
-                    } else {
-                        viewer(direction, &format!("{text}... ({} bytes)", line.length));
-                    }
+                    viewer(direction, &shortened(text, line.length));
                 }
                 *line = Line::default();
             }

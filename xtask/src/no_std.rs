@@ -44,9 +44,9 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         println!("{target}: with {name}");
         command.current_dir(&root).args(["build", "--quiet", "--package", "mcp-sansio"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
-        if *target == "thumbv6m-none-eabi" {
-            command.args(["--features", "critical-section"]);
-        }
+        let features =
+            if *target == "thumbv6m-none-eabi" { "critical-section,http" } else { "http" };
+        command.args(["--features", features]);
         if !command.status()?.success() {
             failed.push(*target);
         }

@@ -21,7 +21,7 @@ pub fn spawn(command: Command, host: &Host) -> Result<Connection, Error> {
         // How the connection ended is known; the stream is free for the child to see its end.
         let _ended = background.join();
         let stderr_tail = child.shutdown().map(|report| report.stderr_tail).unwrap_or_default();
-        return Err(Error::Closed { reason, stderr_tail });
+        return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
     }
     Ok(Connection { client, background, child })
 }

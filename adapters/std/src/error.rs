@@ -22,7 +22,7 @@ pub enum Error {
     #[error("{reason}{}", Said(.stderr_tail))]
     Closed {
         /// Why.
-        reason: CloseReason,
+        reason: Box<CloseReason>,
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },

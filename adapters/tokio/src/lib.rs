@@ -34,6 +34,8 @@ mod http_service;
 mod serve;
 mod standard_streams;
 mod stream;
+#[cfg(feature = "tasks")]
+mod task_settings;
 mod timer;
 
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
@@ -65,4 +67,6 @@ pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;
+#[cfg(feature = "tasks")]
+pub use task_settings::task_settings;
 pub use timer::TokioTimer;

@@ -55,7 +55,7 @@ impl Catalog {
             prompts.list_changed = prompts.list_changed.or(told);
         }
         // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
-        if revision == Revision::V2025_11_25 && self.task_tools > 0 {
+        if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
             let requests = declared.tasks.get_or_insert_default().requests.get_or_insert_default();
             requests.tools.get_or_insert_default().call.get_or_insert_with(Settings::new);
         }

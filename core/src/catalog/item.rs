@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use super::validator::CompiledSchema;
-use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, Wire};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, Wire};
 
 /// A kind of thing that a catalog holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +58,11 @@ impl fmt::Display for ItemKind {
 pub(super) trait Item {
     type Message: Wire;
 
+    /// Whether it is a tool that only runs as a task.
+    fn is_always_task(&self) -> bool {
+        false
+    }
+
     const KIND: ItemKind;
 
     fn key(&self) -> &str;
@@ -92,6 +97,12 @@ impl Item for ToolItem {
     type Message = Tool;
 
     const KIND: ItemKind = ItemKind::Tool;
+
+    // MCP 2025-11-25 server/tools#tool [TOOL-025]
+    fn is_always_task(&self) -> bool {
+        let support = self.tool.execution.as_ref().and_then(|it| it.task_support.as_ref());
+        support == Some(&TaskSupport::Required)
+    }
 
     fn key(&self) -> &str {
         &self.tool.name

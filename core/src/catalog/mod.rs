@@ -60,6 +60,8 @@ pub struct Catalog {
     prompts: List<Prompt>,
     /// How many tools run as tasks, or can.
     task_tools: usize,
+    /// Whether whoever serves the catalog knows the tasks of 2025-11-25.
+    legacy_tasks: bool,
     changes: Changes,
     /// The kinds that are the catalog's affair.
     managed: Changes,
@@ -104,6 +106,7 @@ impl Default for Catalog {
             templates: List::default(),
             prompts: List::default(),
             task_tools: 0,
+            legacy_tasks: true,
             changes: Changes::default(),
             managed: Changes::default(),
             page_size: Some(PAGE_SIZE_DEFAULT),
@@ -150,6 +153,14 @@ impl Catalog {
     /// are handed on, for servers that find out what they offer only when they are asked.
     pub const fn manage_all(&mut self) -> &mut Self {
         self.managed = Changes { tools: true, prompts: true, resources: true };
+        self
+    }
+
+    /// Says whether calls can be tasks at 2025-11-25, where a tool has that in its `execution`; so
+    /// they can unless this says otherwise. The extension of 2026-07-28 is another matter.
+    // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
+    pub const fn legacy_tasks(&mut self, served: bool) -> &mut Self {
+        self.legacy_tasks = served;
         self
     }
 

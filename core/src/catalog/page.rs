@@ -26,6 +26,7 @@ pub struct Page<'c> {
     after: Option<u64>,
     revision: Revision,
     cache: CacheHints,
+    tasks: bool,
 }
 
 impl Catalog {
@@ -69,7 +70,7 @@ impl Catalog {
                     .and_then(|cursor| self.read_cursor(kind, &cursor))?,
             ),
         };
-        Ok(Page { catalog: self, kind, after, revision, cache: cache.clone() })
+        Ok(Page { catalog: self, kind, after, revision, cache: cache.clone(), tasks: true })
     }
 
     fn read_cursor(&self, kind: ItemKind, cursor: &str) -> Result<u64, ErrorObject<'static>> {
@@ -88,6 +89,14 @@ impl Catalog {
 }
 
 impl Page<'_> {
+    /// The same page for a client with which no call can be a task: tools that only run as tasks
+    /// are left out, as a model that sees one would call it in vain.
+    #[must_use]
+    pub const fn without_tasks(mut self) -> Self {
+        self.tasks = false;
+        self
+    }
+
     // MCP 2026-07-28 server/tools#listing-tools [TOOL-003]
     // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
     fn write<T: Item>(&self, out: &mut Vec<u8>, list: &List<T>) -> Result<(), WriteError> {
@@ -99,7 +108,8 @@ impl Page<'_> {
         write_string(out, self.kind.member());
         out.extend_from_slice(b":[");
         let size = self.catalog.page_size.map_or(usize::MAX, usize::from);
-        let mut rest = list.iter_after(self.after);
+        let mut rest =
+            list.iter_after(self.after).filter(|(_, item)| self.tasks || !item.is_always_task());
         let mut last = None;
         for (index, (number, item)) in rest.by_ref().take(size).enumerate() {
             if index > 0 {
@@ -296,6 +306,23 @@ mod tests {
         let hints = CacheHints::default();
         let revision = Revision::LATEST;
         assert!(catalog.list(Method::PromptsList, &null.as_raw(), revision, &hints).is_ok());
+    }
+
+    #[test]
+    fn what_only_runs_as_a_task_is_listed_to_those_who_have_tasks() {
+        // Rule: [TOOL-025].
+        use crate::protocol::{TaskSupport, ToolExecution};
+        let mut catalog = Catalog::new();
+        let schema = || RawJson::parse(r#"{"type":"object"}"#).unwrap();
+        let required = ToolExecution::new().task_support(TaskSupport::Required);
+        catalog.add_tool(Tool::new("always", schema()).execution(required)).unwrap();
+        catalog.add_tool(Tool::new("plain", schema())).unwrap();
+        catalog.page_size(NonZeroUsize::new(1));
+        let (empty, hints) = (RawJson::EMPTY_OBJECT, CacheHints::default());
+        let page = catalog.list(Method::ToolsList, &empty, Revision::LATEST, &hints).unwrap();
+        assert!(text(&page).contains(r#""always""#));
+        let without = text(&page.without_tasks());
+        assert!(without.contains(r#""plain""#) && !without.contains("nextCursor"), "{without}");
     }
 
     #[test]

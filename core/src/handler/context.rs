@@ -15,7 +15,8 @@ use crate::catalog::Catalog;
 use crate::jsonrpc::{Json, RawJson};
 use crate::peer::{Inputs, Request, RequestHandle};
 use crate::protocol::{
-    Capabilities, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
+    Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
+    Method,
 };
 use crate::{Principal, Revision};
 
@@ -38,6 +39,8 @@ pub struct Received<'r, 'f> {
     /// What tells a blocking handler that nobody waits for it any more.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     pub(super) principal: Option<&'r Principal>,
+    /// Whether it can become a task, as far as this side is concerned.
+    pub(super) tasks: bool,
 }
 
 impl<'r, 'f> Received<'r, 'f> {
@@ -49,6 +52,7 @@ impl<'r, 'f> Received<'r, 'f> {
             spawner: None,
             cancelled: None,
             principal: None,
+            tasks: false,
         }
     }
 }
@@ -61,11 +65,26 @@ impl fmt::Debug for Received<'_, '_> {
 
 /// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
 pub(super) enum Command {
-    Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
-    Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
+    Progress {
+        request: RequestHandle,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        request: Option<RequestHandle>,
+        level: LoggingLevel,
+        logger: Option<String>,
+        data: Json,
+    },
     ResourceUpdated(String),
     EditCatalog(Box<dyn FnOnce(&mut Catalog) + Send>),
-    ReleaseConnection { request: RequestHandle, retry: Duration },
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing to let go of elsewhere"))]
+    ReleaseConnection {
+        request: RequestHandle,
+        retry: Duration,
+    },
+    RunAsTask(RequestHandle),
     Close,
 }
 
@@ -77,6 +96,7 @@ impl fmt::Debug for Command {
             Self::ResourceUpdated(_) => "ResourceUpdated",
             Self::EditCatalog(_) => "EditCatalog",
             Self::ReleaseConnection { .. } => "ReleaseConnection",
+            Self::RunAsTask(_) => "RunAsTask",
             Self::Close => "Close",
         })
     }
@@ -96,6 +116,7 @@ pub struct Context {
     outlet: Option<Outlet>,
     cancelled: Option<Arc<AtomicBool>>,
     principal: Option<Principal>,
+    tasks: bool,
 }
 
 impl Context {
@@ -114,6 +135,7 @@ impl Context {
             outlet: received.outlet.map(Arc::clone),
             cancelled: received.cancelled.clone(),
             principal: received.principal.cloned(),
+            tasks: received.tasks && request.method == Method::ToolsCall,
         }
     }
 
@@ -150,9 +172,11 @@ impl Context {
     }
 
     /// Reports progress, in units of the handler's choice; each report must be greater than the
-    /// one before. Nothing happens where the client did not ask for it.
+    /// one before. Nothing happens where the client did not ask for it. Of a task the message is
+    /// what its status says.
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: no progress of tasks.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
-        if !self.wants_progress {
+        if !self.wants_progress && !self.accepts_task() {
             return;
         }
         let message = (!message.is_empty()).then(|| String::from(message));
@@ -184,6 +208,44 @@ impl Context {
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
     pub fn release_connection(&self, retry: Duration) {
         self.send(Command::ReleaseConnection { request: self.handle, retry });
+    }
+
+    /// Whether this call can become a task: the server has [tasks](super::Server::tasks) and the
+    /// client declared with this very request that it knows them.
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-025]
+    #[must_use]
+    pub const fn accepts_task(&self) -> bool {
+        self.tasks && self.capabilities.contains(Capability::TasksExtension)
+    }
+
+    /// Lets this call of a tool go on as a task, if it [can](Self::accepts_task): where the handler
+    /// waits next, or asks something, the client gets the task instead of an answer, and comes
+    /// back for the result. Without a need for that the answer goes out as ever: to a client that
+    /// knows no tasks, from a handler that is done at once, or where the server has too many.
+    ///
+    /// A task goes on when its request or connection is over. What it asks the user is asked by way
+    /// of the task; what was asked before was asked of the call. Handlers that are called again,
+    /// with answers, do the same again: that changes nothing.
+    // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]
+    pub fn run_as_task(&self) {
+        if self.accepts_task() {
+            self.send(Command::RunAsTask(self.handle));
+        }
+    }
+
+    /// The same for a tool that works for clients with tasks only.
+    ///
+    /// # Errors
+    ///
+    /// The client did not declare that it knows tasks: return it, to tell the client.
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
+    pub fn require_task(&self) -> Result<(), Error> {
+        if !self.accepts_task() {
+            return Err(Error::task_required());
+        }
+        self.run_as_task();
+        Ok(())
     }
 
     /// Changes what the server offers; clients are told.

@@ -6,7 +6,7 @@ use crate::Era;
 use crate::catalog::{Catalog, Invalid};
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::{Inputs, MethodName, Request};
-use crate::protocol::{CallToolResult, Method};
+use crate::protocol::{CallToolResult, Capability, Method};
 
 use super::kind::Kind;
 use super::reply::{Body, Outcome};
@@ -98,10 +98,11 @@ impl<'h, K: Kind> Dispatch<'h, K> {
 }
 
 /// Frees a request from its frame. Its text is kept only where a further round would hand it to the
-/// handler again.
-pub(super) fn keep(mut request: Request<'_>) -> Request<'static> {
+/// handler again: in a legacy session, or as one of the `tasks` of this server.
+pub(super) fn keep(mut request: Request<'_>, tasks: bool) -> Request<'static> {
     let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
-    if !(rounds && request.revision.era() == Era::Legacy) {
+    let task = tasks && request.capabilities.contains(Capability::TasksExtension);
+    if !(rounds && (task || request.revision.era() == Era::Legacy)) {
         request.params = RawJson::EMPTY_OBJECT;
         request.inputs = Inputs::default();
     }

@@ -1,17 +1,10 @@
-use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll, Waker};
-
-use spin::Mutex;
+use core::task::Context;
 
 use crate::Instant;
-use crate::catalog::{Catalog, CatalogError};
+use crate::catalog::CatalogError;
 use crate::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
 };
@@ -19,13 +12,14 @@ use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
-use super::context::{Command, Outlet, Received};
-use super::dispatch::{Dispatch, keep};
-use super::kind::{Kind, Shared, Step};
+use super::context::{Command, Outlet};
+use super::http_work::{Attended, Finished, Running, Work};
+use super::kind::{Kind, Shared};
 use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
+use super::task::{TaskTable, is_of_tasks};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -38,11 +32,22 @@ use super::server::{Handlers, Server};
 /// [`poll_ready`](Self::poll_ready) names.
 #[derive(Debug)]
 pub struct HttpServer<K: Kind = Shared> {
-    machine: http::Server,
+    pub(super) machine: http::Server,
     handlers: Arc<Handlers<K>>,
     outlet: Outlet,
     /// Handlers that go on, to be told when nobody waits for them any more.
-    running: BTreeMap<RequestHandle, Arc<Ticket>>,
+    pub(super) running: BTreeMap<RequestHandle, Attended>,
+    pub(super) table: Option<TaskTable>,
+    /// Requests whose handlers want to be tasks, before they are known to go on.
+    pub(super) wishes: BTreeSet<RequestHandle>,
+}
+
+/// What an event asks for.
+enum Dispatched<'f, K: Kind> {
+    /// A handler has to work on a request.
+    Work(Work<'f, K>),
+    /// A request is about a task.
+    OfTask(Request<'f>),
 }
 
 /// Why a server cannot be put on HTTP. The caller's fault.
@@ -54,62 +59,6 @@ pub enum HttpServerError {
     /// A tool has annotations that clients would have to refuse.
     #[error(transparent)]
     Tool(#[from] UnservableTool),
-}
-
-/// A request and the handler that it goes to: to be run outside of any lock.
-#[derive(Debug)]
-pub struct Work<'f, K: Kind = Shared> {
-    request: Request<'f>,
-    handlers: Arc<Handlers<K>>,
-    catalog: Arc<Catalog>,
-    outlet: Outlet,
-    principal: Option<Principal>,
-}
-
-/// What running a [`Work`] comes to.
-#[derive(Debug)]
-pub enum Ran<'f, K: Kind = Shared> {
-    /// The answer, for [`HttpServer::finish`].
-    Done(Finished<'f>),
-    /// The handler goes on: give it to [`HttpServer::attend`], then poll it.
-    Running(Running<K>),
-}
-
-/// What a handler came to.
-#[derive(Debug)]
-pub struct Finished<'f> {
-    request: Request<'f>,
-    outcome: Outcome,
-}
-
-/// A handler that goes on. It is done with `None` when nobody waits for it any more.
-///
-/// To drop it is to give up without an answer; the request then waits until its client gives up.
-pub struct Running<K: Kind = Shared> {
-    /// `None` once it is done.
-    task: Option<K::Task>,
-    request: Option<Request<'static>>,
-    tool: Option<String>,
-    handlers: Arc<Handlers<K>>,
-    catalog: Arc<Catalog>,
-    ticket: Arc<Ticket>,
-}
-
-/// Tells a handler that nobody waits for it any more.
-#[derive(Debug, Default)]
-struct Ticket {
-    cancelled: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Ticket {
-    fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-        let waker = self.waker.lock().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
 }
 
 impl<K: Kind> HttpServer<K> {
@@ -127,6 +76,8 @@ impl<K: Kind> HttpServer<K> {
             handlers: Arc::clone(&server.handlers),
             outlet: Arc::new(Mailbox::new()),
             running: BTreeMap::new(),
+            table: server.task_table(),
+            wishes: BTreeSet::new(),
         })
     }
 
@@ -178,7 +129,14 @@ impl<K: Kind> HttpServer<K> {
         let Some(event) = event else { return (exchange, None) };
         // An observer that panics takes with it the only one who knows of the exchange.
         let observed = Observed { server: self, exchange, now };
-        let work = observed.server.dispatch(event);
+        let work = match observed.server.dispatch(event) {
+            Some(Dispatched::Work(work)) => Some(work),
+            Some(Dispatched::OfTask(request)) => {
+                observed.server.serve_task(&request, now);
+                None
+            }
+            None => None,
+        };
         core::mem::forget(observed);
         (exchange, work)
     }
@@ -191,6 +149,9 @@ impl<K: Kind> HttpServer<K> {
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
+            self.drop_handler(handler);
+        }
     }
 
     /// Takes the events that a read found: see [`http::Server::handle_stored`].
@@ -213,20 +174,50 @@ impl<K: Kind> HttpServer<K> {
     /// Takes note of a handler that goes on, so that it learns when nobody waits for it any more.
     pub fn attend(&mut self, running: &Running<K>) {
         let Some(request) = &running.request else { return };
-        if self.machine.is_due(request.handle) {
-            self.running.insert(request.handle, Arc::clone(&running.ticket));
-        } else {
+        let handle = request.handle;
+        let table = self.table.as_ref();
+        let of_task = table.is_some_and(|table| table.is_working(handle));
+        if !of_task && !self.machine.is_due(handle) {
             running.ticket.cancel();
+            return;
+        }
+        let request = table.map(|_| request.clone());
+        let attended = Attended { ticket: Arc::clone(&running.ticket), request };
+        self.running.insert(handle, attended);
+        if self.wishes.remove(&handle) {
+            // Now there is a use for it. Nobody is left to take it where the server is gone.
+            let _sent = self.outlet.send(Command::RunAsTask(handle));
         }
     }
 
-    /// Answers a request with what its handler came to.
+    /// Takes what the handler of a request came to.
     pub fn finish(&mut self, answer: Finished<'_>, now: Instant) {
         let Finished { request, outcome } = answer;
         let handle = request.handle;
         self.running.remove(&handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);
+        let wished = self.wishes.remove(&handle);
+        let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        match table.settle(handle, outcome, now) {
+            None => {}
+            // It waits for answers from here on: now there is a use for a task.
+            Some(outcome @ Outcome::InputRequired(_)) if wished => {
+                let request = request.into_owned();
+                if !self.create_task(&request, now) {
+                    return self.answer(request, outcome, now);
+                }
+                if let Some(table) = &mut self.table {
+                    let _taken = table.settle(handle, outcome, now);
+                }
+            }
+            Some(outcome) => self.answer(request, outcome, now),
+        }
+        self.tell_changes(now);
+    }
+
+    pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
+        let handle = request.handle;
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -239,14 +230,22 @@ impl<K: Kind> HttpServer<K> {
     /// Answers a request whose handler came to nothing, a panic say, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         self.running.remove(&request);
+        self.wishes.remove(&request);
+        let error = ErrorObject::internal(HANDLER_FAILED);
+        if let Some(table) = &mut self.table
+            && table.settle(request, Outcome::Error(error.clone()), now).is_none()
+        {
+            return self.tell_changes(now);
+        }
         // One that was cancelled meanwhile has been dealt with by the machine.
-        let _answered = self.machine.reject(request, ErrorObject::internal(HANDLER_FAILED), now);
+        let _answered = self.machine.reject(request, error, now);
     }
 
     /// Takes what handlers and [`Remote`]s want to send. The waker in `cx` is woken when there is
     /// more.
     pub fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.take_commands(now);
+        self.tell_changes(now);
         self.outlet.register(cx.waker());
     }
 
@@ -256,11 +255,13 @@ impl<K: Kind> HttpServer<K> {
     #[must_use]
     pub fn poll_work(&mut self) -> Option<Work<'static, K>> {
         while let Some(event) = self.machine.poll_event() {
-            if let Some(work) = self.dispatch(event) {
+            // What is about tasks is answered when it comes in.
+            if let Some(Dispatched::Work(work)) = self.dispatch(event) {
                 return Some(work);
             }
         }
-        None
+        let (request, principal) = self.table.as_mut()?.poll_resumed()?;
+        Some(self.work(request, principal))
     }
 
     /// An exchange with something new to send: see [`http::Server::poll_ready`].
@@ -289,7 +290,8 @@ impl<K: Kind> HttpServer<K> {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 
     /// Whether the server is closing and no response is under way.
@@ -298,27 +300,39 @@ impl<K: Kind> HttpServer<K> {
         self.machine.is_drained()
     }
 
-    fn dispatch<'f>(&mut self, event: Event<'f>) -> Option<Work<'f, K>> {
+    fn dispatch<'f>(&mut self, event: Event<'f>) -> Option<Dispatched<'f, K>> {
         for observer in &self.handlers.observers {
             observer(&event);
         }
         match event {
-            Event::Request(request) => Some(Work {
-                handlers: Arc::clone(&self.handlers),
-                catalog: self.machine.shared_catalog(),
-                outlet: Arc::clone(&self.outlet),
-                principal: self.machine.principal(request.handle).cloned(),
-                request,
-            }),
+            Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
+                Some(Dispatched::OfTask(request))
+            }
+            Event::Request(request) => {
+                let principal = self.machine.principal(request.handle).cloned();
+                Some(Dispatched::Work(self.work(request, principal)))
+            }
             Event::Cancelled(cancelled) => {
-                if let Subject::Request(handle) = cancelled.subject
-                    && let Some(ticket) = self.running.remove(&handle)
-                {
-                    ticket.cancel();
+                if let Subject::Request(handle) = cancelled.subject {
+                    self.wishes.remove(&handle);
+                    if let Some(attended) = self.running.remove(&handle) {
+                        attended.give_up();
+                    }
                 }
                 None
             }
             _ => None,
+        }
+    }
+
+    fn work<'f>(&self, request: Request<'f>, principal: Option<Principal>) -> Work<'f, K> {
+        Work {
+            handlers: Arc::clone(&self.handlers),
+            catalog: self.machine.shared_catalog(),
+            outlet: Arc::clone(&self.outlet),
+            principal,
+            request,
+            tasks: self.table.is_some(),
         }
     }
 
@@ -327,6 +341,11 @@ impl<K: Kind> HttpServer<K> {
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
             match command {
+                Command::Progress { request, message, .. }
+                    if self
+                        .table
+                        .as_mut()
+                        .is_some_and(|table| table.describe(request, message.as_deref(), now)) => {}
                 Command::Progress { request, progress, total, message } => {
                     self.machine.progress(request, progress, total, message.as_deref(), now);
                 }
@@ -339,6 +358,7 @@ impl<K: Kind> HttpServer<K> {
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);
                 }
+                Command::RunAsTask(request) => self.run_as_task(request, now),
                 Command::Close => self.machine.close(now),
             }
         }
@@ -348,9 +368,7 @@ impl<K: Kind> HttpServer<K> {
 impl<K: Kind> Drop for HttpServer<K> {
     fn drop(&mut self) {
         self.outlet.close();
-        for ticket in self.running.values() {
-            ticket.cancel();
-        }
+        self.running.values().for_each(Attended::give_up);
     }
 }
 
@@ -369,91 +387,3 @@ impl<K: Kind> Drop for Observed<'_, K> {
 
 /// What a client is told of a handler that panicked: nothing of what is inside.
 const HANDLER_FAILED: &str = "the handler did not finish";
-
-impl<'f, K: Kind> Work<'f, K> {
-    /// The request, to name it to [`HttpServer::fail`].
-    #[must_use]
-    pub const fn handle(&self) -> RequestHandle {
-        self.request.handle
-    }
-
-    /// Calls the handler. A plain one does its work in here.
-    #[must_use]
-    pub fn run(self) -> Ran<'f, K> {
-        let Self { request, handlers, catalog, outlet, principal } = self;
-        let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
-        let (function, variables) = match dispatch.find(&request) {
-            Ok(found) => found,
-            Err(outcome) => return Ran::Done(Finished { request, outcome: *outcome }),
-        };
-        let tool = dispatch.described_tool(&request);
-        let received = Received {
-            outlet: Some(&outlet),
-            variables,
-            spawner: handlers.spawner.as_ref(),
-            principal: principal.as_ref(),
-            ..Received::new(&request)
-        };
-        match function(received) {
-            Step::Done(outcome) => {
-                let outcome = checked(&handlers, &catalog, tool.as_deref(), outcome);
-                Ran::Done(Finished { request, outcome })
-            }
-            Step::Running(task) => Ran::Running(Running {
-                task: Some(task),
-                request: Some(keep(request)),
-                tool,
-                handlers,
-                catalog,
-                ticket: Arc::default(),
-            }),
-        }
-    }
-}
-
-impl<K: Kind> fmt::Debug for Running<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("request", &self.request).finish_non_exhaustive()
-    }
-}
-
-impl<K: Kind> Future for Running<K> {
-    type Output = Option<Finished<'static>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let running = &mut *self;
-        let Some(task) = &mut running.task else { return Poll::Ready(None) };
-        {
-            let mut waker = running.ticket.waker.lock();
-            if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-                *waker = Some(cx.waker().clone());
-            }
-        }
-        // After the waker is there: whoever cancels from here on wakes it.
-        if running.ticket.cancelled.load(Ordering::Acquire) {
-            running.task = None;
-            return Poll::Ready(None);
-        }
-        match Pin::new(task).poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(outcome) => {
-                running.task = None;
-                let Self { handlers, catalog, tool, .. } = &*running;
-                let outcome = checked(handlers, catalog, tool.as_deref(), outcome);
-                Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
-            }
-        }
-    }
-}
-
-fn checked<K: Kind>(
-    handlers: &Handlers<K>,
-    catalog: &Catalog,
-    tool: Option<&str>,
-    outcome: Outcome,
-) -> Outcome {
-    match tool {
-        Some(tool) => Dispatch { handlers, catalog }.check_output(tool, outcome),
-        None => outcome,
-    }
-}

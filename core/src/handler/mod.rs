@@ -95,6 +95,11 @@
 //!
 //! Each round brings the answers to its own questions only. What must outlast a round goes into
 //! [`Ask::state`].
+//!
+//! # Tasks
+//!
+//! A handler whose work takes long lets clients that know [tasks](Server::tasks) come back for the
+//! result, with [`call.run_as_task()`](Context::run_as_task). To all others it answers as ever.
 
 mod ask;
 mod blocking;
@@ -110,6 +115,10 @@ mod host;
 mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
+#[cfg(feature = "http")]
+mod http_tasks;
+#[cfg(feature = "http")]
+mod http_work;
 mod into_endpoint;
 mod kind;
 mod mailbox;
@@ -121,6 +130,8 @@ mod reply;
 mod schema;
 mod server;
 mod server_endpoint;
+mod server_tasks;
+mod task;
 mod tasks;
 
 pub use ask::{Answer, Ask, Elicit};
@@ -134,7 +145,9 @@ pub use host::Host;
 #[cfg(feature = "http")]
 pub use http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
-pub use http_server::{Finished, HttpServer, HttpServerError, Ran, Running, Work};
+pub use http_server::{HttpServer, HttpServerError};
+#[cfg(feature = "http")]
+pub use http_work::{Finished, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
 pub use pending::{CallFuture, ClientCall, Subscription};
@@ -147,3 +160,4 @@ pub use reply::{
 pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
+pub use task::TaskSettings;

@@ -9,8 +9,9 @@ use core::fmt;
 use serde::Serialize;
 
 use crate::jsonrpc::{ErrorCode, ErrorObject, Json};
+use crate::peer::server::missing_capability;
 use crate::protocol::{
-    BlobResourceContents, CallToolResult, CompleteResult, Completion, ContentBlock,
+    BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
     CreateMessageResult, ElicitResult, GetPromptResult, InputRequiredResult, ListRootsResult,
     PromptMessage, ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents,
     Wire,
@@ -131,6 +132,14 @@ impl Error {
             Ok(data) => error.with_data(data),
             Err(_) => error,
         })
+    }
+
+    /// The client would have to know tasks: see
+    /// [`require_task`](super::Context::require_task).
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
+    #[must_use]
+    pub fn task_required() -> Self {
+        Self::Protocol(missing_capability(Capability::TasksExtension))
     }
 
     pub(crate) fn into_outcome(self) -> Outcome {

@@ -17,6 +17,7 @@ use super::function::Handler;
 use super::kind::{Kind, Local, Shared};
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::server_endpoint::ServerEndpoint;
+use super::task::TaskSettings;
 
 /// A server: what it is called, what it offers, and the functions that do the work.
 ///
@@ -47,6 +48,7 @@ pub struct Server<K: Kind = Shared> {
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) problem: Option<CatalogError>,
+    pub(super) tasks: Option<TaskSettings>,
 }
 
 impl<K: Kind> Clone for Server<K> {
@@ -59,6 +61,7 @@ impl<K: Kind> Clone for Server<K> {
             policy: self.policy.clone(),
             handlers: Arc::clone(&self.handlers),
             problem: self.problem.clone(),
+            tasks: self.tasks.clone(),
         }
     }
 }
@@ -144,7 +147,8 @@ impl<K: Kind> Server<K> {
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
         let mut catalog = Catalog::new();
-        catalog.manage_all();
+        // Handlers have the tasks of the extension, not those of 2025-11-25.
+        catalog.manage_all().legacy_tasks(false);
         Self {
             options: ServerOptions::new(identity),
             catalog,
@@ -161,6 +165,7 @@ impl<K: Kind> Server<K> {
                 spawner: None,
             }),
             problem: None,
+            tasks: None,
         }
     }
 

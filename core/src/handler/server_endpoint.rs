@@ -1,10 +1,11 @@
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::task::Context;
 
 use crate::Instant;
 use crate::framing::FrameError;
-use crate::peer::{self, CloseReason, Event, Request, Subject};
+use crate::peer::{self, CloseReason, Event, Request, RequestHandle, Subject};
 
 use super::context::{Command, Outlet, Received};
 use super::dispatch::{Dispatch, keep};
@@ -14,22 +15,26 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::tasks::Tasks;
+use super::task::{TaskTable, is_of_tasks};
+use super::tasks::{DETACHED, Tasks};
 
 /// The server's side of one connection with its handlers: what an adapter drives.
 #[derive(Debug)]
 pub struct ServerEndpoint<K: Kind = Shared> {
-    machine: peer::Server,
+    pub(super) machine: peer::Server,
     handlers: Arc<Handlers<K>>,
-    tasks: Tasks<K, Command, Kept>,
+    pub(super) tasks: Tasks<K, Command, Kept>,
     outlet: Outlet,
+    pub(super) table: Option<TaskTable>,
+    /// Requests whose handlers want to be tasks, before there is anything to wait for.
+    pub(super) wishes: BTreeSet<RequestHandle>,
 }
 
 /// What is needed of a request while its handler runs.
 #[derive(Debug)]
-struct Kept {
-    request: Request<'static>,
-    tool: Option<String>,
+pub(super) struct Kept {
+    pub(super) request: Request<'static>,
+    pub(super) tool: Option<String>,
 }
 
 impl<K: Kind> ServerEndpoint<K> {
@@ -40,6 +45,8 @@ impl<K: Kind> ServerEndpoint<K> {
             handlers: Arc::clone(&server.handlers),
             tasks: Tasks::new(Arc::clone(&outlet)),
             outlet,
+            table: server.task_table(),
+            wishes: BTreeSet::new(),
         }
     }
 
@@ -60,9 +67,13 @@ impl<K: Kind> ServerEndpoint<K> {
             observer(&event);
         }
         match event {
+            Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
+                self.serve_task(&request, now);
+            }
             Event::Request(request) => self.call(request, now),
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
+                    self.wishes.remove(&handle);
                     self.tasks.cancel(handle.key.slot);
                 }
             }
@@ -77,6 +88,10 @@ impl<K: Kind> ServerEndpoint<K> {
         while let Some(event) = self.machine.poll_event() {
             self.dispatch(event, now);
         }
+        while let Some((request, _)) = self.table.as_mut().and_then(TaskTable::poll_resumed) {
+            self.call(request, now);
+        }
+        self.tell_changes();
     }
 
     /// Hands a request to its handler.
@@ -92,6 +107,7 @@ impl<K: Kind> ServerEndpoint<K> {
             outlet: Some(&self.outlet),
             variables,
             spawner: handlers.spawner.as_ref(),
+            tasks: self.table.is_some(),
             ..Received::new(&request)
         };
         match function(received) {
@@ -101,8 +117,10 @@ impl<K: Kind> ServerEndpoint<K> {
                 self.finish(request, tool, outcome, now);
             }
             Step::Running(task) => {
-                let place = request.handle.key.slot;
-                let kept = Kept { request: keep(request), tool };
+                let table = self.table.as_ref();
+                let of_task = table.and_then(|table| table.place_of(request.handle));
+                let place = of_task.map_or(request.handle.key.slot, |place| place | DETACHED);
+                let kept = Kept { request: keep(request, table.is_some()), tool };
                 if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);
                     self.finish(kept.request, kept.tool, outcome, now);
@@ -111,8 +129,8 @@ impl<K: Kind> ServerEndpoint<K> {
         }
     }
 
-    /// Answers a request with what its handler came to.
-    fn finish(
+    /// Takes what the handler of a request came to.
+    pub(super) fn finish(
         &mut self,
         request: Request<'_>,
         tool: Option<String>,
@@ -127,6 +145,26 @@ impl<K: Kind> ServerEndpoint<K> {
             }
             None => outcome,
         };
+        let wished = self.wishes.remove(&handle);
+        let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        match table.settle(handle, outcome, now) {
+            None => {}
+            // It waits for answers from here on: now there is a use for a task.
+            Some(outcome @ Outcome::InputRequired(_)) if wished => {
+                let request = request.into_owned();
+                if !self.create_task(&request, now) {
+                    return self.answer(request, outcome, now);
+                }
+                if let Some(table) = &mut self.table {
+                    let _taken = table.settle(handle, outcome, now);
+                }
+            }
+            Some(outcome) => self.answer(request, outcome, now),
+        }
+    }
+
+    pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
+        let handle = request.handle;
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -141,6 +179,11 @@ impl<K: Kind> ServerEndpoint<K> {
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
             match command {
+                Command::Progress { request, message, .. }
+                    if self
+                        .table
+                        .as_mut()
+                        .is_some_and(|table| table.describe(request, message.as_deref(), now)) => {}
                 Command::Progress { request, progress, total, message } => {
                     self.machine.progress(request, progress, total, message.as_deref(), now);
                 }
@@ -152,6 +195,7 @@ impl<K: Kind> ServerEndpoint<K> {
                 Command::EditCatalog(edit) => self.machine.edit_catalog(edit),
                 // A byte stream carries on: there is no connection of the request's own.
                 Command::ReleaseConnection { .. } => {}
+                Command::RunAsTask(request) => self.run_as_task(request, now),
                 Command::Close => self.machine.close(),
             }
         }
@@ -184,6 +228,9 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
+            self.drop_handler(handler);
+        }
         self.dispatch_queued(now);
     }
 
@@ -217,7 +264,8 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 
     fn is_congested(&self) -> bool {

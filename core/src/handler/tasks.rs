@@ -15,8 +15,13 @@ use super::reply::Outcome;
 /// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
 pub(super) struct Tasks<K: Kind, C, T> {
     places: Vec<Place<K, C, T>>,
+    /// Those that outlive their request.
+    detached: Vec<Place<K, C, T>>,
     mailbox: Arc<Mailbox<C>>,
 }
+
+/// Marks a place that is not that of a request in flight.
+pub(super) const DETACHED: u32 = 1 << 31;
 
 struct Place<K: Kind, C, T> {
     task: Option<(K::Task, T)>,
@@ -46,19 +51,21 @@ impl<C: Send> Wake for Signal<C> {
 
 impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
     pub(super) const fn new(mailbox: Arc<Mailbox<C>>) -> Self {
-        Self { places: Vec::new(), mailbox }
+        Self { places: Vec::new(), detached: Vec::new(), mailbox }
     }
 
     /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
     pub(super) fn start(&mut self, place: u32, task: K::Task, with: T) -> Option<(T, Outcome)> {
-        while self.places.len() <= place as usize {
-            let next = u32::try_from(self.places.len()).expect("as many as requests in flight");
+        let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
+        let places = if part == 0 { &mut self.places } else { &mut self.detached };
+        while places.len() <= index {
+            let next = u32::try_from(places.len()).expect("as many as requests in flight") | part;
             let mailbox = Arc::clone(&self.mailbox);
             let signal = Arc::new(Signal { place: next, ready: AtomicBool::new(false), mailbox });
             let waker = Waker::from(Arc::clone(&signal));
-            self.places.push(Place { task: None, signal, waker });
+            places.push(Place { task: None, signal, waker });
         }
-        self.places[place as usize].task = Some((task, with));
+        places[index].task = Some((task, with));
         self.poll(place)
     }
 
@@ -66,7 +73,7 @@ impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
     /// time: a handler that wakes itself keeps neither the others nor the stream waiting.
     pub(super) fn ready(&self) -> usize {
         if self.mailbox.take_missed() {
-            for place in &self.places {
+            for place in self.places.iter().chain(&self.detached) {
                 if place.signal.ready.load(Ordering::Acquire) {
                     self.mailbox.requeue(place.signal.place);
                 }
@@ -78,12 +85,12 @@ impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
     /// Lets the first of the ready handlers go on; what it came to, if it is done.
     pub(super) fn poll_next(&mut self) -> Option<(T, Outcome)> {
         let place = self.mailbox.take_ready()?;
-        let ready = &self.places.get(place as usize)?.signal.ready;
+        let ready = &self.place(place)?.signal.ready;
         if ready.load(Ordering::Acquire) { self.poll(place) } else { None }
     }
 
     fn poll(&mut self, place: u32) -> Option<(T, Outcome)> {
-        let Place { task, signal, waker } = self.places.get_mut(place as usize)?;
+        let Place { task, signal, waker } = self.place(place)?;
         signal.ready.swap(false, Ordering::AcqRel);
         let (running, _) = task.as_mut()?;
         match Pin::new(running).poll(&mut Context::from_waker(waker)) {
@@ -92,16 +99,32 @@ impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
         }
     }
 
+    fn place(&mut self, place: u32) -> Option<&mut Place<K, C, T>> {
+        let places = if place & DETACHED == 0 { &mut self.places } else { &mut self.detached };
+        places.get_mut((place & !DETACHED) as usize)
+    }
+
+    /// What belongs to the handler in `place`.
+    pub(super) fn get(&mut self, place: u32) -> Option<&T> {
+        self.place(place)?.task.as_ref().map(|(_, with)| with)
+    }
+
+    /// Takes the handler out of `place`. To go on it needs another one, where it is polled once
+    /// more: nobody wakes it for this one any longer.
+    pub(super) fn take(&mut self, place: u32) -> Option<(K::Task, T)> {
+        self.place(place)?.task.take()
+    }
+
     /// Drops the handler in `place`: its request was cancelled.
     pub(super) fn cancel(&mut self, place: u32) {
-        if let Some(place) = self.places.get_mut(place as usize) {
+        if let Some(place) = self.place(place) {
             place.task = None;
         }
     }
 
     /// Drops all handlers: nobody waits for them any more.
     pub(super) fn cancel_all(&mut self) {
-        for place in &mut self.places {
+        for place in self.places.iter_mut().chain(&mut self.detached) {
             place.task = None;
         }
     }
@@ -109,7 +132,8 @@ impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
 
 impl<K: Kind, C, T> core::fmt::Debug for Tasks<K, C, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let running = self.places.iter().filter(|place| place.task.is_some()).count();
+        let running =
+            self.places.iter().chain(&self.detached).filter(|place| place.task.is_some()).count();
         f.debug_struct("Tasks").field("running", &running).finish_non_exhaustive()
     }
 }

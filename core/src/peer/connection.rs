@@ -480,7 +480,7 @@ fn write_error_object(out: &mut Vec<u8>, error: &ErrorObject<'_>) {
 
 /// The error as it may be said at `revision`.
 // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027] [RSRC-010]
-pub(super) fn error_at(mut error: ErrorObject<'_>, revision: Revision) -> ErrorObject<'_> {
+pub(crate) fn error_at(mut error: ErrorObject<'_>, revision: Revision) -> ErrorObject<'_> {
     if error.code == ErrorCode::RESOURCE_NOT_FOUND && revision.era() == Era::Modern {
         error.code = ErrorCode::INVALID_PARAMS;
     } else if !error.code.is_emittable_at(revision) {

@@ -105,6 +105,7 @@ const POST_LENGTH: usize = 256;
 
 impl Outbox {
     /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn of_posts() -> Self {
         Self { posts: Some(VecDeque::new()), ..Self::default() }
     }
@@ -172,12 +173,14 @@ impl Outbox {
     }
 
     /// The next message, which stays until it is taken.
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {
         let post = *self.posts.as_ref()?.front()?;
         Some((post, self.bulk.chunk(post.length)))
     }
 
     /// Takes the next message away, without its bytes.
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn skip_post(&mut self) {
         if let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) {
             self.bulk.advance(post.length);
@@ -185,6 +188,7 @@ impl Outbox {
     }
 
     /// Takes the next message away, with its bytes; copies nothing where it is the only one.
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn take_post(&mut self) -> Vec<u8> {
         let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) else {
             return Vec::new();

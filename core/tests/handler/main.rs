@@ -13,6 +13,12 @@ mod questions;
 mod scheduling;
 mod server;
 mod subscriptions;
+mod task_desk;
+mod tasks;
+mod tasks_bounds;
+#[cfg(feature = "http")]
+mod tasks_http;
+mod tasks_input;
 
 use mcp_sansio::handler::{Client, ClientEndpoint, Host, Kind, Server, ServerEndpoint};
 use mcp_sansio::protocol::CallToolResult;

@@ -8,7 +8,9 @@ use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientOptions, Event, RequestHandle, ServerOptions,
 };
-use mcp_sansio::protocol::{CallToolResult, Implementation, LoggingLevel, Method, Tool};
+use mcp_sansio::protocol::{
+    CallToolResult, Implementation, LoggingLevel, Method, ServerCapabilities, Settings, Tool,
+};
 use mcp_sansio::{Instant, Revision, Revisions};
 
 use crate::network::{Application, Cuts, Network};
@@ -109,8 +111,8 @@ fn network(revision: Revision, cuts: Cuts) -> Network {
     let mut catalog = mcp_sansio::catalog::Catalog::new();
     let schema = RawJson::parse(r#"{"type":"object"}"#).unwrap();
     catalog.add_tool(Tool::new("work", schema)).unwrap();
-    let mut capabilities = mcp_sansio::protocol::ServerCapabilities::default();
-    capabilities.logging = Some(Default::default());
+    let logging = Some(Settings::default());
+    let capabilities = ServerCapabilities { logging, ..ServerCapabilities::default() };
     server = server.catalog(catalog).capabilities(capabilities);
     let client = ClientOptions::new(Implementation::new("client", "1"));
     Network::new(client, server, Revisions::only(revision), cuts)

@@ -82,8 +82,8 @@ fn step<T>(
 ) -> Result<Option<T>, Failure> {
     match result.map_err(Failure::from) {
         Ok(value) => Ok(Some(value)),
-        Err(Failure::Other(message)) => {
-            summary.errors.push(format!("{what}: {message}"));
+        Err(failure @ (Failure::Other(_) | Failure::Transport(_))) => {
+            summary.errors.push(format!("{what}: {failure}"));
             Ok(None)
         }
         Err(failure) => Err(failure),

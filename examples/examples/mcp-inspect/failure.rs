@@ -1,7 +1,9 @@
 //! Why a command came to nothing, in words.
 
+use std::fmt;
+
 use mcp_sansio::handler::ClientError;
-use mcp_sansio::peer::{CloseReason, Failure as CallFailure};
+use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
 
 /// What went wrong.
 #[derive(Debug)]
@@ -10,16 +12,33 @@ pub(crate) enum Failure {
     Lost,
     /// No answer came in time.
     Silent,
+    /// There was no connection in the first place.
+    Unopened(OpeningFailure),
+    /// The way of one call came to nothing: the network may know more.
+    Transport(TransportFailure),
     /// Anything else, in words.
     Other(String),
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lost => f.write_str("the connection was lost"),
+            Self::Silent => f.write_str("the server did not answer in time"),
+            Self::Unopened(failure) => write!(f, "could not open the connection: {failure}"),
+            Self::Transport(failure) => failure.fmt(f),
+            Self::Other(message) => f.write_str(message),
+        }
+    }
+}
+
 impl From<CloseReason> for Failure {
     fn from(reason: CloseReason) -> Self {
-        use mcp_sansio::peer::OpeningFailure;
         match reason {
             CloseReason::EndOfInput => Self::Lost,
             CloseReason::OpeningFailed(OpeningFailure::TimedOut) => Self::Silent,
+            CloseReason::OpeningFailed(failure) => Self::Unopened(failure),
+            CloseReason::Transport(failure) => Self::Transport(failure),
             reason => Self::Other(reason.to_string()),
         }
     }
@@ -31,6 +50,7 @@ impl From<ClientError> for Failure {
             ClientError::Closed(reason) => reason.into(),
             ClientError::Failed(CallFailure::ConnectionLost) => Self::Lost,
             ClientError::Failed(CallFailure::TimedOut { .. }) => Self::Silent,
+            ClientError::Failed(CallFailure::Transport(failure)) => Self::Transport(failure),
             ClientError::Failed(CallFailure::Refused(error)) => {
                 Self::Other(format!("the server answered with an error: {error}"))
             }

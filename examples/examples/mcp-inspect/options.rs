@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
+use mcp_sansio::http::Location;
 use mcp_sansio::protocol::{CompletionReference, PromptReference, ResourceTemplateReference};
 use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_examples::runtime::Runtime;
 use serde_json::{Map, Value};
 
 pub(crate) const USAGE: &str = "\
-mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] -- CMD [ARG...]
+mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | -- CMD [ARG...])
 
-Starts an MCP server and looks into it.
+Looks into an MCP server: one that is running at URL, or one that it starts with CMD.
 
   info                     what the server is and offers
   tools                    lists the tools
@@ -29,8 +30,9 @@ Starts an MCP server and looks into it.
   --runtime NAME   tokio (default) or std
   --timeout S      give up after so many seconds (default: 30; with listen: never)
   --json           print results as JSON
-  --wire           print every line that passes on standard error
-  --url URL        not available yet
+  --wire           print every line that passes, or every HTTP exchange, on standard error
+  --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; how
+                   to talk to it is found out
 
 The exit status is 0 on success, 1 on failure, 2 for a wrong use. Questions of the server to the
 user or the model are answered with defaults and made-up values.
@@ -60,8 +62,15 @@ pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) wire: bool,
     pub(crate) command: Command,
-    /// The server's program and its arguments.
-    pub(crate) server: Vec<String>,
+    pub(crate) server: Place,
+}
+
+/// Where the server is.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The program and its arguments, of which there is one at least.
+    Program(Vec<String>),
+    Url(Location),
 }
 
 impl Options {
@@ -73,33 +82,44 @@ impl Options {
     pub(crate) fn parse(mut arguments: Arguments) -> Result<Self, Stop> {
         let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
         let (mut json, mut wire) = (false, false);
-        let (mut words, mut server) = (Vec::new(), Vec::new());
+        let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
         while let Some(argument) = arguments.shift()? {
             match argument {
                 Argument::Word(word) => words.push(word),
-                Argument::Rest(rest) => server = rest,
+                Argument::Rest(rest) => program = rest,
                 Argument::Flag(flag) => match flag.as_str() {
                     "--revision" => revision = Some(parse_revision(&arguments.value(&flag)?)?),
                     "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
                     "--timeout" => timeout = Some(parse_seconds(&arguments.value(&flag)?)?),
                     "--json" => json = true,
                     "--wire" => wire = true,
-                    "--url" => {
-                        let instead = "start the server with `-- CMD`";
-                        return Err(Stop::Wrong(format!(
-                            "`--url` is not available yet; {instead}"
-                        )));
-                    }
+                    "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
                     _ => return Err(Stop::unknown(&flag)),
                 },
             }
         }
         let command = parse_command(words)?;
-        if server.is_empty() {
-            return Err(Stop::wrong("say which server to start: `-- CMD [ARG...]`"));
-        }
+        let server = match url {
+            None if program.is_empty() => {
+                return Err(Stop::wrong("say which server: `--url URL` or `-- CMD [ARG...]`"));
+            }
+            None => Place::Program(program),
+            Some(_) if !program.is_empty() => {
+                return Err(Stop::wrong("one server at a time: `--url URL` or `-- CMD [ARG...]`"));
+            }
+            Some(_) if runtime != Runtime::Tokio => {
+                return Err(Stop::wrong("`--url` goes with `--runtime tokio` only"));
+            }
+            Some(url) => Place::Url(url),
+        };
         Ok(Self { revision, runtime, timeout, json, wire, command, server })
     }
+}
+
+// Not the text itself in the message: it may have a password in it.
+fn parse_url(text: &str) -> Result<Location, Stop> {
+    let example = "an example of one is `https://example.com/mcp`";
+    Location::parse(text).map_err(|error| Stop::Wrong(format!("{error}; {example}")))
 }
 
 fn parse_revision(text: &str) -> Result<Revision, Stop> {

@@ -1,7 +1,11 @@
-//! What it does, in one run: a client and a server at every revision, in memory and over pipes.
+//! What it does, in one run: a client and a server at every revision, in memory, over pipes and over
+//! HTTP.
 
+mod cut;
 mod scenes;
+mod site;
 mod stage;
+mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,7 +20,7 @@ tour [--wire]
 
 Shows a client and a server that talk at every revision of the protocol.
 
-  --wire   print every frame as well
+  --wire   print every frame and every HTTP exchange as well
 ";
 
 /// What the tour runs when it starts itself as a server.

@@ -2,17 +2,28 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mcp_sansio::handler::{Client, Host, Server};
+use mcp_sansio::http::{Backoff, ClientOptions, Location};
 use mcp_sansio_async::ByteStream;
-use mcp_sansio_examples::wire::{Direction, Viewer, Wire};
-use mcp_sansio_tokio::{ChildServer, Graces, TokioStream, drive, now};
-use serde_json::Value;
+use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
+use mcp_sansio_examples::wire::{Viewer, Wire};
+use mcp_sansio_tokio::{
+    ChildServer, Connector, Graces, HttpDriver, Proxy, TokioExchanger, TokioStream, TokioTimer,
+    drive, now, seed,
+};
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use crate::trace::Trace;
 
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+/// How long a client waits after its connection broke. Shorter than in life, where it is a second
+/// or longer.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Where the tour plays.
 pub(crate) struct Stage {
@@ -20,19 +31,27 @@ pub(crate) struct Stage {
     bold: bool,
 }
 
-/// The messages of a connection as the client sees them, each in a few words.
-#[derive(Clone, Default)]
-pub(crate) struct Trace(Arc<Mutex<Vec<String>>>);
+/// How to go about the server at `url`.
+pub(crate) fn options(url: &str) -> Outcome<ClientOptions> {
+    let mut backoff = Backoff::DEFAULT;
+    backoff.initial = PAUSE;
+    Ok(ClientOptions::new(Location::parse(url)?).backoff(backoff))
+}
 
-impl Trace {
-    /// What passed since the last time.
-    pub(crate) fn take(&self) -> String {
-        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *steps).join("  ")
-    }
+/// A client on its visit to a server over HTTP.
+pub(crate) struct Visit {
+    pub(crate) client: Client,
+    pub(crate) trace: Trace,
+    driver: JoinHandle<()>,
+}
 
-    fn note(&self, step: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+impl Visit {
+    /// Leaves in good order: all that there was to say is said.
+    pub(crate) async fn leave(self) -> Trace {
+        self.client.close();
+        // One that panicked has left, too.
+        let _ended = self.driver.await;
+        self.trace
     }
 }
 
@@ -53,6 +72,13 @@ impl Stage {
         print(&format!("  {line}"));
     }
 
+    /// What belongs to the line before.
+    pub(crate) fn list(&self, lines: impl IntoIterator<Item = String>) {
+        for line in lines {
+            self.say(&format!("  {line}"));
+        }
+    }
+
     /// A server and a client with a pipe of memory between them.
     pub(crate) fn in_memory(&self, server: &Server, host: &Host) -> Outcome<(Client, Trace)> {
         let (near, far) = duplex(64 * 1024);
@@ -64,7 +90,7 @@ impl Stage {
     /// Drives the server's side of a pipe.
     pub(crate) fn serve(&self, server: &Server, pipe: DuplexStream) -> Outcome {
         let (reader, writer) = split(pipe);
-        let endpoint = server.endpoint(mcp_sansio_std::seed())?;
+        let endpoint = server.endpoint(seed())?;
         tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
         Ok(())
     }
@@ -78,14 +104,32 @@ impl Stage {
         let (trace, wire) = (Trace::default(), self.wire);
         let noting = trace.clone();
         let viewer: Viewer = Box::new(move |direction, line| {
-            noting.note(in_short(direction, line));
+            noting.message(direction, line);
             if wire {
                 print(&format!("    {} {line}", direction.as_str()));
             }
         });
-        let (client, endpoint) = host.connect(mcp_sansio_std::seed(), now());
+        let (client, endpoint) = host.connect(seed(), now());
         tokio::spawn(drive(endpoint, Wire::new(stream, Some(viewer))));
         (client, trace)
+    }
+
+    /// A client of a server over HTTP.
+    pub(crate) fn visit(&self, options: ClientOptions, host: &Host) -> Outcome<Visit> {
+        let (trace, wire) = (Trace::default(), self.wire);
+        let noting = trace.clone();
+        let viewer: ExchangeViewer = Box::new(move |number, sight| {
+            noting.exchange(number, sight);
+            if wire {
+                print(&format!("    {}", in_words(number, sight)).replace('\n', "\n    "));
+            }
+        });
+        // Nothing here leaves the computer.
+        let connector = Connector::builder().proxy(Proxy::none()).build()?;
+        let exchanger = Watched::new(TokioExchanger::new(connector), Some(viewer));
+        let (client, endpoint) = host.connect_http(options, seed(), now());
+        let driver = tokio::spawn(HttpDriver::new(endpoint, exchanger, TokioTimer::new()));
+        Ok(Visit { client, trace, driver })
     }
 
     /// A client of this program, started once more as a server.
@@ -110,21 +154,4 @@ impl Stage {
 fn print(line: &str) {
     // Whoever closes the pipe has seen enough.
     let _ = writeln!(io::stdout(), "{line}");
-}
-
-/// A message in a few words.
-fn in_short(direction: Direction, line: &str) -> String {
-    let message: Value = serde_json::from_str(line).unwrap_or_default();
-    let what = match (&message["method"], &message["result"], &message["error"]) {
-        (Value::String(method), _, _) => method.trim_start_matches("notifications/").to_owned(),
-        (_, result, _) if result["resultType"] == "input_required" => "input required".into(),
-        (_, Value::Object(_), _) => "result".into(),
-        (_, _, Value::Object(error)) => format!("error {}", error["code"]),
-        _ => "?".into(),
-    };
-    let arrow = match direction {
-        Direction::Out => "→",
-        Direction::In => "←",
-    };
-    format!("{arrow} {what}")
 }

@@ -8,6 +8,7 @@ mod questions;
 mod resources;
 mod rounds;
 mod seal;
+mod tasks;
 mod tools;
 
 use mcp_sansio::handler::Server;
@@ -25,6 +26,7 @@ pub fn server(runtime: Runtime) -> Server {
     let server = questions::offer(server);
     let server = rounds::offer(server);
     let server = resources::offer(server);
+    let server = tasks::offer(server, runtime);
     prompts::offer(server)
 }
 

@@ -3,6 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use crate::process::{Outcome, RUNTIMES, everything, run};
+use crate::site::Manner::{Blurts, Says, Trails};
+use crate::site::stranger;
 
 /// Looks into a server of a few words of shell, and says how long it took.
 #[allow(clippy::disallowed_methods, reason = "a test with a watch")]
@@ -96,9 +98,67 @@ fn a_server_that_repeats_everything_is_no_server() {
     }
 }
 
+/// Looks for a server at a URL where there is none.
+fn failure_at(url: &str) -> String {
+    failure("tokio", &["--timeout", "1", "--url", url])
+}
+
+#[test]
+fn nobody_at_an_address_is_told_from_somebody_else() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp?key=secret", nobody.local_addr().unwrap());
+    drop(nobody);
+    let message = failure_at(&url);
+    assert!(message.contains("cannot be reached") && message.contains("refused"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
+
+    let strangers = [
+        (Says("SSH-2.0-OpenSSH_9.9\r\n\r\n"), "breaks HTTP"),
+        (Says("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"), "HTTP status 404"),
+        (Says("HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n"), "HTTP status 500"),
+        (
+            Says("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<br>"),
+            "content type is neither JSON nor an event stream",
+        ),
+        (
+            Says(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nhello",
+            ),
+            "not JSON",
+        ),
+        (
+            Says("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"),
+            "the connection was lost",
+        ),
+        (
+            Says("HTTP/1.1 401 No\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\n\r\n"),
+            "wants an authorization (HTTP status 401): Bearer",
+        ),
+        (
+            Says("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"),
+            "wants an authorization (HTTP status 403)",
+        ),
+        (
+            Says(
+                "HTTP/1.1 302 Found\r\nlocation: http://example.com/\r\ncontent-length: 0\r\n\r\n",
+            ),
+            "redirects to `http://example.com/`",
+        ),
+        (Trails(""), "did not answer within 1 s"),
+        (Trails("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"), "did not answer"),
+    ];
+    for (manner, what) in strangers {
+        let message = failure_at(&format!("http://{}/mcp", stranger(manner)));
+        assert!(message.contains(what), "`{what}` is not in `{message}`");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    let message = failure_at(&format!("https://{}/mcp", stranger(Blurts("220 smtp.example\r\n"))));
+    assert!(message.contains("no secure connection"), "{message}");
+}
+
 #[test]
 fn a_wrong_use_is_told_from_a_failure() {
-    let wrong: [&[&str]; 8] = [
+    let wrong: [&[&str]; 12] = [
         &[],
         &["frobnicate", "--", "x"],
         &["info"],
@@ -106,15 +166,32 @@ fn a_wrong_use_is_told_from_a_failure() {
         &["info", "--revision", "2020-01-01", "--", "x"],
         &["info", "--timeout", "soon", "--", "x"],
         &["call", "echo", "[1]", "--", "x"],
-        &["info", "--url", "http://localhost/mcp"],
+        &["info", "--url", "http://localhost/mcp", "--", "x"],
+        &["info", "--url", "http://localhost/mcp", "--runtime", "std"],
+        &["info", "--url", "localhost/mcp"],
+        &["info", "--url", "http://me:secret@localhost/mcp"],
+        &["info", "--url"],
     ];
     for words in wrong {
         let outcome = run("mcp-inspect", words);
         assert_eq!(outcome.code, Some(2), "{words:?}: {outcome:?}");
         assert!(outcome.stderr.starts_with("mcp-inspect: "), "{outcome:?}");
+        assert!(!outcome.stderr.contains("secret"), "{outcome:?}");
+    }
+    for words in [&[][..], &["localhost"], &["http://localhost/mcp", "x"], &["--bogus"]] {
+        let outcome = run("everything-client", words);
+        assert!(matches!(outcome.code, Some(1 | 2)), "{words:?}: {outcome:?}");
     }
     for server in ["everything-server", "bench-server"] {
-        for words in [&[][..], &["--http", "127.0.0.1:0"], &["--bogus"], &["--runtime", "x"]] {
+        for words in [
+            &[][..],
+            &["--http"],
+            &["--http", "127.0.0.1:0", "--stdio"],
+            &["--http", "127.0.0.1:0", "--runtime", "std"],
+            &["--stdio", "--legacy-sse"],
+            &["--bogus"],
+            &["--runtime", "x"],
+        ] {
             assert_eq!(run(server, words).code, Some(2), "{server} {words:?}");
         }
         assert_eq!(run(server, ["--help"]).code, Some(0));

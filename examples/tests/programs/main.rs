@@ -3,7 +3,9 @@
 mod failures;
 mod fixtures;
 mod handshakes;
+mod http;
 mod misbehaviour;
 mod process;
 mod samples;
+mod site;
 mod web_servers;

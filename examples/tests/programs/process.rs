@@ -1,5 +1,6 @@
 //! Programs to run, and servers to talk to line by line.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -39,12 +40,19 @@ pub(crate) struct Outcome {
 }
 
 /// Runs an example to its end.
-pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(
+pub(crate) fn run<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Outcome {
+    run_in(name, arguments, &[])
+}
+
+/// The same with some variables in its environment.
+pub(crate) fn run_in<S: AsRef<OsStr>>(
     name: &str,
     arguments: impl IntoIterator<Item = S>,
+    environment: &[(&str, &str)],
 ) -> Outcome {
     let output = Command::new(example(name))
         .args(arguments)
+        .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -10,8 +10,17 @@ fn the_tour_comes_to_its_end() {
         assert!(outcome.stdout.contains(&format!("\n  {revision} ")), "{outcome:?}");
     }
     assert!(!outcome.stdout.contains("jsonrpc"), "{outcome:?}");
+    for words in [
+        "POST tools/call → 200, cut off\n    GET with Last-Event-ID 2-2 → 200\n",
+        "1 of 5, 2 of 5, 3 of 5, 4 of 5, 5 of 5\n  Arrived after 5 steps\n",
+        "Tea is ready\n",
+    ] {
+        assert!(outcome.stdout.contains(words), "{outcome:?}");
+    }
     let outcome = run("tour", ["--wire"]);
     assert!(outcome.stdout.contains(r#"--> {"jsonrpc":"2.0""#), "{outcome:?}");
+    assert!(outcome.stdout.contains("] GET http://"), "{outcome:?}");
+    assert!(outcome.stdout.contains("      last-event-id: "), "{outcome:?}");
 }
 
 #[test]

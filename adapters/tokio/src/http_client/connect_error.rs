@@ -1,4 +1,4 @@
-use mcp_sansio::http::InvalidUrl;
+use mcp_sansio::http::{InvalidUrl, Location};
 use mcp_sansio::peer::{CloseReason, OpeningFailure, TransportFailure};
 
 use crate::ConnectorError;
@@ -51,7 +51,7 @@ pub enum ConnectError {
         status: u16,
     },
     /// The two found no way to talk.
-    #[error("no connection to the server at {url}: {reason}{}", Cause(.cause.as_ref()))]
+    #[error("no connection to the server at {url}: {}{}", Why(.reason), Cause(.cause.as_ref()))]
     Refused {
         /// The server.
         url: String,
@@ -63,14 +63,19 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Of a connection that was closed before it was open.
-    pub(super) fn of_opening(
-        url: String,
+    /// Of a connection to the server at `url` that was closed for `reason` before it was open, for
+    /// those who drive the endpoint by themselves. `last_failure` is the one of the
+    /// [`TokioExchanger`](crate::TokioExchanger).
+    #[must_use]
+    pub fn of_opening(
+        url: &Location,
         reason: CloseReason,
-        trouble: Option<ConnectorError>,
+        last_failure: Option<ConnectorError>,
     ) -> Self {
         use TransportFailure::{NotSent, Status, Unauthorized};
 
+        let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
+        let (url, trouble) = (url.to_owned(), last_failure);
         let CloseReason::OpeningFailed(failure) = &reason else {
             return Self::Refused { url, reason, cause: trouble };
         };
@@ -84,6 +89,19 @@ impl ConnectError {
                 Self::NotFound { url, status: *status }
             }
             (_, cause) => Self::Refused { url, reason, cause },
+        }
+    }
+}
+
+/// What is wrong, without what the sentence before it says already.
+struct Why<'a>(&'a CloseReason);
+
+impl std::fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            CloseReason::OpeningFailed(OpeningFailure::Transport(failure)) => failure.fmt(f),
+            CloseReason::OpeningFailed(failure) => failure.fmt(f),
+            reason => reason.fmt(f),
         }
     }
 }

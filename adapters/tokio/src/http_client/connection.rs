@@ -81,9 +81,7 @@ pub async fn connect_with(
         Err(reason) => {
             // Should the server have changed, the next connection finds out how.
             eras.forget(url.origin());
-            let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
-            let url = url.to_owned();
-            Err(Box::new(ConnectError::of_opening(url, reason, trouble.last())).into())
+            Err(Box::new(ConnectError::of_opening(&url, reason, trouble.last())).into())
         }
     }
 }

@@ -52,7 +52,7 @@ impl Catalog {
         arguments(params)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
         // runs no tool as a task does not see that one is asked for.
-        if revision == Revision::V2025_11_25 && self.task_tools > 0 {
+        if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
             check_task(tool, present(params, "task").is_some())?;
         }
         Ok(())

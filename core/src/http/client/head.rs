@@ -1,5 +1,7 @@
 use crate::http::Status;
 
+use super::transmit::SESSION_ID;
+
 /// The head of a response, as far as the protocol cares: [`new`](Self::new), then
 /// [`field`](Self::field) for every header field.
 #[derive(Clone, Debug)]
@@ -55,5 +57,25 @@ impl<'a> ResponseHeadIn<'a> {
             _ => return,
         };
         slot.get_or_insert(value);
+    }
+
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The header fields that were taken note of, with names in lower case. One of them names the
+    /// session: whoever knows it can act in the session.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-005]
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &'a [u8])> {
+        let fields = [
+            ("content-type", self.content_type),
+            (SESSION_ID, self.session_id.map(|id| id.0)),
+            ("location", self.location),
+            ("retry-after", self.retry_after),
+            ("www-authenticate", self.challenge),
+        ];
+        fields.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }

@@ -123,7 +123,7 @@ impl Server {
     }
 
     // MCP 2025-11-25 basic/transports#streamable-http [HSRV-001]
-    // MCP 2026-07-28 basic/transports/streamable-http [HSRV-002]
+    // MCP 2026-07-28 basic/transports/streamable-http#message-flow [HSRV-002]
     fn find_route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         let options = &self.options;
         if options.event_path.as_deref() == Some(head.path) {

@@ -9,7 +9,7 @@ use crate::jsonrpc::{ErrorCode, ErrorObject, WriteError, WriteJson};
 use crate::peer::outbox::Verdict;
 use crate::peer::slab::Key;
 use crate::peer::{AnswerError, Request, RequestHandle};
-use crate::protocol::{Era, InputRequiredResult, LoggingLevel, Wire};
+use crate::protocol::{Era, InputRequiredResult, LoggingLevel, TaskStatusParams, Wire};
 
 use super::{Connection, Server, mirrors_of};
 
@@ -139,6 +139,21 @@ impl Server {
     /// Tells every client that subscribed to `uri` that the resource changed.
     pub fn resource_updated(&mut self, uri: &str, now: Instant) {
         self.for_each_connection(now, |connection| connection.machine.resource_updated(uri));
+    }
+
+    /// Tells whoever listens for it of the status of a task, as far as the task is theirs.
+    // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
+    pub fn task_changed(
+        &mut self,
+        status: &TaskStatusParams,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) {
+        self.for_each_connection(now, |connection| {
+            if connection.principal.as_ref() == principal {
+                connection.machine.task_changed(status);
+            }
+        });
     }
 
     /// Tells clients that a list changed which the catalog does not hold.

@@ -36,6 +36,19 @@ impl Server {
         let Some(method) = Method::parse(method) else { return Ok(()) };
         let named =
             matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead);
+        // MCP 2026-07-28 ext-tasks:tasks#streamable-http-routing-headers [TASK-039]: what routes a
+        // request to its task names that task. Clients without the header are served all the same.
+        if matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
+            && let Some(name) = head.mcp_name
+        {
+            let task = params.get("taskId").and_then(|task| task.to_text());
+            let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
+            return if task.is_none_or(|task| task == name) {
+                Ok(())
+            } else {
+                Err(differs("Mcp-Name"))
+            };
+        }
         let Some(subject) = metadata.subject(method).filter(|_| named) else { return Ok(()) };
         // MCP 2026-07-28 basic/transports/streamable-http#value-encoding [HDR-024]
         let Some(name) = head.mcp_name else { return Err(missing("Mcp-Name")) };

@@ -170,7 +170,7 @@ impl Server {
     }
 
     /// Nothing more will come on a stream: it ends, and not before.
-    // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [SSE-002] [BATCH-008]
+    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [SSE-002] [BATCH-008]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-028]
     fn finish_stream(&mut self, key: Key, number: u32, now: Instant) {
         let Some(stream) = self.stream_mut(key, number) else { return };

@@ -11,7 +11,7 @@ use crate::peer::error::AnswerError;
 use crate::peer::event::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::requests::{InFlight, ReplyTo, Work};
-use crate::protocol::{At, CacheHints, LoggingLevel, Method, Wire};
+use crate::protocol::{At, CacheHints, Capability, LoggingLevel, Method, Wire};
 use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
@@ -159,13 +159,19 @@ impl Server {
         };
         if modern.is_some() {
             // MCP 2026-07-28 server/utilities/logging#capabilities [CAP-004]
-            if !self.modern.contains(crate::protocol::Capability::Logging) {
+            if !self.modern.contains(Capability::Logging) {
                 return Ok(());
             }
             self.write_notification(Method::Message, channel, &params)
         } else {
             self.notify_session(Method::Message, channel, &params)
         }
+    }
+
+    /// Whether a request waits for an answer of the application.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn is_due(&self, request: RequestHandle) -> bool {
+        self.revision_of(request).is_ok()
     }
 
     // ------------------------------------------------------------------ shared by the parts
@@ -267,7 +273,13 @@ impl Server {
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {
         // Held for the time, so that a page is written straight from its entries.
         let catalog = Shared::clone(&self.catalog);
+        let tasks = match (incoming.revision.era(), &self.session) {
+            (Era::Modern, _) => incoming.client.contains(Capability::TasksExtension),
+            (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),
+            (Era::Legacy, None) => false,
+        };
         match catalog.list(method, &incoming.params, incoming.revision, &self.profile.cache) {
+            Ok(page) if !tasks => self.answer_by_machine(incoming, &page.without_tasks()),
             Ok(page) => self.answer_by_machine(incoming, &page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]
             Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),

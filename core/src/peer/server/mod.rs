@@ -36,6 +36,8 @@ use super::slab::Slab;
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub use options::ServerOptions;
+#[cfg(target_has_atomic = "ptr")]
+pub(crate) use receive::missing_capability;
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///

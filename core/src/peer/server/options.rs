@@ -15,7 +15,7 @@ pub struct ServerOptions {
     pub(super) catalog: Catalog,
     pub(super) cache: CacheHints,
     pub(super) anonymous: bool,
-    pub(super) limits: Limits,
+    pub(crate) limits: Limits,
     pub(super) timeouts: Timeouts,
     pub(super) policy: Policy,
 }

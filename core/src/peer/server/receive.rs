@@ -532,7 +532,7 @@ fn mentions_modern(params: Option<&RawJson<'_>>) -> bool {
 }
 
 /// The error that says which capability a request would have needed.
-pub(super) fn missing_capability(capability: crate::protocol::Capability) -> ErrorObject<'static> {
+pub(crate) fn missing_capability(capability: crate::protocol::Capability) -> ErrorObject<'static> {
     let data = alloc::format!(r#"{{"requiredCapabilities":{}}}"#, capability.as_required());
     let message = alloc::format!("the request needs the client capability `{capability}`");
     ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)

@@ -7,11 +7,11 @@ use crate::peer::connection::Flow;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::requests::{InFlight, Work};
-use crate::protocol::{At, Capability, Method, SubscriptionFilter};
+use crate::protocol::{At, Capability, Method, SubscriptionFilter, TaskStatusParams};
 use crate::{Era, Revision};
 
 use super::Server;
-use super::receive::Incoming;
+use super::receive::{Incoming, missing_capability};
 
 impl Server {
     /// Tells whoever subscribed to `uri` that the resource changed.
@@ -33,6 +33,16 @@ impl Server {
             filter.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
         };
         self.notify_listeners(Method::ResourcesUpdated, &params, wanted);
+    }
+
+    /// Tells whoever listens for it of the status of a task.
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
+    pub fn task_changed(&mut self, status: &TaskStatusParams) {
+        let Ok(params) = Typed(&At(status, Revision::LATEST)).to_shared_json() else { return };
+        let task = &status.detailed.task.task_id;
+        let wanted =
+            |filter: &SubscriptionFilter| filter.task_ids.iter().flatten().any(|id| id == task);
+        self.notify_listeners(Method::Tasks, &params, wanted);
     }
 
     /// Tells clients that a list changed which the catalog does not hold.
@@ -96,6 +106,15 @@ impl Server {
             self.answer_error(&incoming.id, &error, incoming.reply);
             return self.bad_parameters(Method::SubscriptionsListen, "no subscription filter");
         };
+        // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-036]
+        let tasks = Capability::TasksExtension;
+        if asked.task_ids.is_some()
+            && self.modern.contains(tasks)
+            && !incoming.client.contains(tasks)
+        {
+            self.answer_refusal(&incoming.id, &missing_capability(tasks), incoming.reply);
+            return self.bad_parameters(Method::SubscriptionsListen, "tasks without the extension");
+        }
         let open = self
             .connection
             .requests
@@ -104,12 +123,17 @@ impl Server {
             .count();
         let limits = &self.connection.limits;
         let uris = asked.resource_subscriptions.as_deref().unwrap_or_default();
+        let tasks = asked.task_ids.as_deref().unwrap_or_default();
         let too_much = if open >= limits.listen_streams_max {
             Some("too many listen streams are open")
         } else if uris.len() > limits.subscribed_resources_max {
             Some("too many resources in one subscription")
         } else if uris.iter().any(|uri| uri.len() > limits.uri_length_max) {
             Some("a resource URI is too long")
+        } else if tasks.len() > limits.subscribed_resources_max {
+            Some("too many tasks in one subscription")
+        } else if tasks.iter().any(|task| task.len() > limits.uri_length_max) {
+            Some("the name of a task is too long")
         } else {
             None
         };
@@ -164,6 +188,7 @@ impl Server {
             flag(asked.resources_list_changed, Capability::ResourcesListChanged);
         honoured.resource_subscriptions =
             asked.resource_subscriptions.filter(|_| has(Capability::ResourcesSubscribe));
+        honoured.task_ids = asked.task_ids.filter(|_| has(Capability::TasksExtension));
         honoured
     }
 

@@ -1,23 +1,18 @@
-//! From a command line to a connection, and to words for whatever becomes of it.
+//! A server that is started, and talked to over its standard streams.
 
 use std::fmt::Write;
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::Revisions;
-use mcp_sansio::handler::{Client, ClientEndpoint, Endpoint};
-use mcp_sansio::peer::{Event, Timeouts};
-use mcp_sansio::protocol::Method;
-use mcp_sansio_async::{ByteStream, Driver, Timer};
-use mcp_sansio_examples::canned::{self, Seen};
+use mcp_sansio_async::Driver;
+use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_examples::runtime::Runtime;
-use mcp_sansio_examples::together::{before, together};
 use mcp_sansio_examples::wire::{Noise, Viewer, Wire};
 
+use super::{converse, host, misdeed, remark, silence};
 use crate::failure::Failure;
-use crate::options::{self, Options};
-use crate::{NAME, commands, say};
+use crate::options::Options;
+use crate::{commands, say};
 
 /// How long a server may take to exit when it is no longer needed, before it is made to: whoever
 /// only looks does not like to wait.
@@ -36,9 +31,9 @@ struct End {
 }
 
 /// Starts the server, does what is asked for, ends the server.
-pub(crate) fn inspect(options: &Options) -> Result<(), String> {
-    let mut command = Command::new(&options.server[0]);
-    command.args(&options.server[1..]);
+pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
     let viewer = options.wire.then(|| -> Viewer {
         Box::new(|direction, line| say(&format!("{} {line}", direction.as_str())))
     });
@@ -49,26 +44,26 @@ pub(crate) fn inspect(options: &Options) -> Result<(), String> {
     let (outcome, end) = outcome.map_err(|error| error.to_string())??;
     match outcome {
         Ok(()) => {
-            if let Some(misdeed) = end.misdeed {
-                say(&format!("{NAME}: note: {misdeed}"));
-            }
+            remark(end.misdeed.as_deref());
             Ok(())
         }
-        Err(failure) => Err(explain(failure, end, options.patience())),
+        Err(failure) => Err(explain(failure, end, options)),
     }
 }
 
 type Inspected = Result<(Result<(), Failure>, End), String>;
 
 async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_tokio::{ChildServer, Graces, TokioTimer, now};
+    use mcp_sansio_tokio::{ChildServer, Graces, TokioTimer, now, seed};
     let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
-    let (client, endpoint, seen) = connect(options, now());
+    let (host, seen) = host(options);
+    let (client, endpoint) = host.connect(seed(), now());
     let wire = Wire::new(stream, viewer);
     let noise = wire.noise();
     let driver = Driver::new(endpoint, wire, TokioTimer::new());
-    let outcome = converse(options, driver, client, &seen).await;
+    let work = commands::run(options, &client, &seen);
+    let outcome = converse(options, driver, &client, work, FAREWELL).await;
     let mut graces = Graces::default();
     (graces.end_of_input, graces.terminate) = (GRACE, GRACE);
     let report = child.shutdown(graces).await.map_err(|error| error.to_string())?;
@@ -78,82 +73,30 @@ async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -
 }
 
 async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_std::{ChildOptions, ChildServer, Clock, now};
+    use mcp_sansio_std::{ChildOptions, ChildServer, Clock, now, seed};
     let mut child_options = ChildOptions::default();
     (child_options.patience, child_options.term_patience) = (GRACE, GRACE);
     let spawned =
         ChildServer::spawn_with(command, child_options).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
-    let (client, endpoint, seen) = connect(options, now());
+    let (host, seen) = host(options);
+    let (client, endpoint) = host.connect(seed(), now());
     let wire = Wire::new(stream, viewer);
     let noise = wire.noise();
     let driver = Driver::new(endpoint, wire, Clock::new());
-    let outcome = converse(options, driver, client, &seen).await;
+    let work = commands::run(options, &client, &seen);
+    let outcome = converse(options, driver, &client, work, FAREWELL).await;
     let report = child.shutdown().map_err(|error| error.to_string())?;
     let (status, last_words) = (report.status, report.stderr_tail);
     let (misdeed, forced) = (describe(&noise, &seen), report.forced.is_some());
     Ok((outcome, End { misdeed, status, last_words, forced }))
 }
 
-/// The client's side of the connection.
-fn connect(options: &Options, now: mcp_sansio::Instant) -> (Client, ClientEndpoint, Arc<Seen>) {
-    let seen = Arc::new(Seen::default());
-    let mut timeouts = Timeouts::default();
-    let patience = options.patience();
-    (timeouts.call, timeouts.call_hard, timeouts.opening) = (patience, patience, patience);
-    let mut host = canned::host(NAME, &seen).timeouts(timeouts);
-    if let Some(revision) = options.revision {
-        host = host.revisions(Revisions::only(revision));
-    }
-    if matches!(options.command, options::Command::Call { .. }) {
-        host = host.observe(|event| {
-            if let Event::Notification(notification) = event
-                && notification.method == Method::Message
-            {
-                say(&format!("log: {}", notification.params));
-            }
-        });
-    }
-    let (client, endpoint) = host.connect(mcp_sansio_std::seed(), now);
-    (client, endpoint, seen)
-}
-
-/// Does the work while the connection is driven, and closes the connection.
-async fn converse<E: Endpoint, S: ByteStream, T: Timer>(
-    options: &Options,
-    mut driver: Driver<E, S, T>,
-    client: Client,
-    seen: &Seen,
-) -> Result<(), Failure> {
-    let unlimited =
-        matches!(options.command, options::Command::Listen { .. }) && options.timeout.is_none();
-    let work = commands::run(options, &client, seen);
-    let outcome = if unlimited {
-        together(&mut driver, work).await
-    } else {
-        let alarm = options.runtime.sleep(options.patience());
-        let outcome = together(&mut driver, before(alarm, work)).await;
-        match (outcome, &options.command) {
-            (Some(outcome), _) => outcome,
-            // It was told for how long to listen.
-            (None, options::Command::Listen { .. }) if client.session().is_some() => Ok(()),
-            (None, _) => Err(Failure::Silent),
-        }
-    };
-    client.close();
-    // What it comes to says nothing about the work.
-    let _ = before(options.runtime.sleep(FAREWELL), &mut driver).await;
-    outcome
-}
-
 /// What a server did that it should not have, in words.
 fn describe(noise: &Noise, seen: &Seen) -> Option<String> {
     let (count, first) = noise.seen();
     let lines = match count {
-        0 => {
-            let violation = seen.violation.get()?;
-            return Some(format!("the server broke a rule of the protocol: {violation}"));
-        }
+        0 => return misdeed(seen),
         1 => "a line that is no message",
         _ => "lines that are no messages",
     };
@@ -164,14 +107,12 @@ fn describe(noise: &Noise, seen: &Seen) -> Option<String> {
 }
 
 /// One message that says what went wrong, and what is known besides.
-fn explain(failure: Failure, end: End, patience: Duration) -> String {
+fn explain(failure: Failure, end: End, options: &Options) -> String {
     let mut message = match failure {
         Failure::Lost if end.forced => "the server closed the connection".into(),
         Failure::Lost => format!("the server went away: {}", end.status),
-        Failure::Silent => {
-            format!("the server did not answer within {} s", patience.as_secs_f64())
-        }
-        Failure::Other(message) => message,
+        Failure::Silent => format!("the server {}", silence(options)),
+        failure => failure.to_string(),
     };
     // Nothing can fail that writes into a string.
     if let Some(misdeed) = end.misdeed {

@@ -1,0 +1,182 @@
+//! The work of handlers, done outside of the lock that guards an [`HttpServer`](super::HttpServer).
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll, Waker};
+
+use spin::Mutex;
+
+use crate::catalog::Catalog;
+use crate::http::Principal;
+use crate::peer::{Request, RequestHandle};
+
+use super::context::{Outlet, Received};
+use super::dispatch::{Dispatch, keep};
+use super::kind::{Kind, Shared, Step};
+use super::reply::Outcome;
+use super::server::Handlers;
+
+/// A request and the handler that it goes to: to be run outside of any lock.
+#[derive(Debug)]
+pub struct Work<'f, K: Kind = Shared> {
+    pub(super) request: Request<'f>,
+    pub(super) handlers: Arc<Handlers<K>>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) outlet: Outlet,
+    pub(super) principal: Option<Principal>,
+    pub(super) tasks: bool,
+}
+
+/// What running a [`Work`] comes to.
+#[derive(Debug)]
+pub enum Ran<'f, K: Kind = Shared> {
+    /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
+    Done(Finished<'f>),
+    /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
+    Running(Running<K>),
+}
+
+/// What a handler came to.
+#[derive(Debug)]
+pub struct Finished<'f> {
+    pub(super) request: Request<'f>,
+    pub(super) outcome: Outcome,
+}
+
+/// A handler that goes on. It is done with `None` when nobody waits for it any more.
+///
+/// To drop it is to give up without an answer; the request then waits until its client gives up.
+pub struct Running<K: Kind = Shared> {
+    /// `None` once it is done.
+    task: Option<K::Task>,
+    pub(super) request: Option<Request<'static>>,
+    tool: Option<String>,
+    handlers: Arc<Handlers<K>>,
+    catalog: Arc<Catalog>,
+    pub(super) ticket: Arc<Ticket>,
+}
+
+/// A handler that goes on.
+#[derive(Debug)]
+pub(super) struct Attended {
+    pub(super) ticket: Arc<Ticket>,
+    /// What a task is made of; only where there are tasks.
+    pub(super) request: Option<Request<'static>>,
+}
+
+impl Attended {
+    /// Tells the handler that nobody waits for it any more.
+    pub(super) fn give_up(&self) {
+        self.ticket.cancel();
+    }
+}
+
+/// Tells a handler that nobody waits for it any more.
+#[derive(Debug, Default)]
+pub(super) struct Ticket {
+    cancelled: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Ticket {
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        let waker = self.waker.lock().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<'f, K: Kind> Work<'f, K> {
+    /// The request, to name it to [`HttpServer::fail`](super::HttpServer::fail).
+    #[must_use]
+    pub const fn handle(&self) -> RequestHandle {
+        self.request.handle
+    }
+
+    /// Calls the handler. A plain one does its work in here.
+    #[must_use]
+    pub fn run(self) -> Ran<'f, K> {
+        let Self { request, handlers, catalog, outlet, principal, tasks } = self;
+        let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
+        let (function, variables) = match dispatch.find(&request) {
+            Ok(found) => found,
+            Err(outcome) => return Ran::Done(Finished { request, outcome: *outcome }),
+        };
+        let tool = dispatch.described_tool(&request);
+        let received = Received {
+            outlet: Some(&outlet),
+            variables,
+            spawner: handlers.spawner.as_ref(),
+            principal: principal.as_ref(),
+            tasks,
+            ..Received::new(&request)
+        };
+        match function(received) {
+            Step::Done(outcome) => {
+                let outcome = checked(&handlers, &catalog, tool.as_deref(), outcome);
+                Ran::Done(Finished { request, outcome })
+            }
+            Step::Running(task) => Ran::Running(Running {
+                task: Some(task),
+                request: Some(keep(request, tasks)),
+                tool,
+                handlers,
+                catalog,
+                ticket: Arc::default(),
+            }),
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Running<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+impl<K: Kind> Future for Running<K> {
+    type Output = Option<Finished<'static>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let running = &mut *self;
+        let Some(task) = &mut running.task else { return Poll::Ready(None) };
+        {
+            let mut waker = running.ticket.waker.lock();
+            if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+                *waker = Some(cx.waker().clone());
+            }
+        }
+        // After the waker is there: whoever cancels from here on wakes it.
+        if running.ticket.cancelled.load(Ordering::Acquire) {
+            running.task = None;
+            return Poll::Ready(None);
+        }
+        match Pin::new(task).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(outcome) => {
+                running.task = None;
+                let Self { handlers, catalog, tool, .. } = &*running;
+                let outcome = checked(handlers, catalog, tool.as_deref(), outcome);
+                Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
+            }
+        }
+    }
+}
+
+fn checked<K: Kind>(
+    handlers: &Handlers<K>,
+    catalog: &Catalog,
+    tool: Option<&str>,
+    outcome: Outcome,
+) -> Outcome {
+    match tool {
+        Some(tool) => Dispatch { handlers, catalog }.check_output(tool, outcome),
+        None => outcome,
+    }
+}

@@ -1,0 +1,67 @@
+//! Tasks on a byte stream: those of one connection.
+
+use crate::Instant;
+use crate::peer::{Request, RequestHandle};
+
+use super::kind::Kind;
+use super::server_endpoint::ServerEndpoint;
+use super::task::{Handler, TaskTable};
+use super::tasks::DETACHED;
+
+impl<K: Kind> ServerEndpoint<K> {
+    /// Answers a request about a task.
+    pub(super) fn serve_task(&mut self, request: &Request<'_>, now: Instant) {
+        let Some(table) = &mut self.table else { return };
+        // One client: whoever has the connection has its tasks.
+        let served = table.serve(request, None, now);
+        if let Some(handler) = served.dropped {
+            self.drop_handler(handler);
+        }
+        self.answer(request.clone(), served.outcome, now);
+    }
+
+    /// A handler wants to be a task: where it waits already it becomes one, else when it does.
+    pub(super) fn run_as_task(&mut self, handle: RequestHandle, now: Instant) {
+        // One that is answered, or a task already, stays what it is.
+        if !self.machine.is_due(handle) {
+            return;
+        }
+        let place = handle.key.slot;
+        let running = self.tasks.get(place).filter(|kept| kept.request.handle == handle);
+        let Some(request) = running.map(|kept| kept.request.clone()) else {
+            self.wishes.insert(handle);
+            return;
+        };
+        if !self.create_task(&request, now) {
+            return;
+        }
+        let table = self.table.as_ref();
+        let Some(of_task) = table.and_then(|table| table.place_of(handle)) else { return };
+        if let Some((task, kept)) = self.tasks.take(place)
+            && let Some((kept, outcome)) = self.tasks.start(of_task | DETACHED, task, kept)
+        {
+            self.finish(kept.request, kept.tool, outcome, now);
+        }
+    }
+
+    /// Makes a task of a request and answers it so; whether there was room for one more.
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
+    pub(super) fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
+        let Some(table) = &mut self.table else { return false };
+        let Some(created) = table.create(request.clone(), None, now) else { return false };
+        // That a client is gone meanwhile is no reason to give up its task.
+        let _answered = self.machine.respond(request.handle, &created);
+        true
+    }
+
+    pub(super) fn drop_handler(&mut self, handler: Handler) {
+        self.tasks.cancel(handler.place | DETACHED);
+    }
+
+    /// Tells the client of tasks whose status has changed.
+    pub(super) fn tell_changes(&mut self) {
+        while let Some((status, _)) = self.table.as_mut().and_then(TaskTable::poll_change) {
+            self.machine.task_changed(&status);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::jsonrpc::{ErrorObject, Json, RawJson, write_string};
+use crate::peer::{Inputs, Limits, Request};
+use crate::protocol::{
+    Capability, DetailedTask, InputRequests, InputRequiredResult, Task, TaskStatus, Wire,
+};
+use crate::{Instant, Principal};
+
+/// One task.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) task: Task,
+    /// Whose it is, where that is known: to anybody else it does not exist.
+    pub(super) principal: Option<Principal>,
+    /// What its handler is called with, again after each round of questions.
+    pub(super) request: Request<'static>,
+    pub(super) state: State,
+    pub(super) expires: Instant,
+    rounds: u32,
+    /// The names of all questions so far.
+    // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-031]
+    names: BTreeSet<String>,
+}
+
+/// How far a task is. From one that is over no other follows.
+#[derive(Debug)]
+pub(super) enum State {
+    /// A handler is at work.
+    Working,
+    /// The handler waits for answers.
+    Waiting(Box<Waiting>),
+    /// It has a result.
+    Completed(Json),
+    /// It has an error of the protocol.
+    Failed(Json),
+    /// The client gave it up.
+    Cancelled,
+}
+
+/// The questions of one round.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// Those without an answer, by the names that the client knows.
+    open: InputRequests,
+    /// The names of all of them: the client's, and the handler's.
+    names: Vec<(String, String)>,
+    /// The answers so far, by the handler's names.
+    answers: Vec<(String, RawJson<'static>)>,
+    /// What the handler wants back.
+    state: Option<String>,
+    /// What the questions cost.
+    bytes: usize,
+}
+
+impl Entry {
+    pub(super) fn new(
+        task: Task,
+        principal: Option<Principal>,
+        mut request: Request<'static>,
+        expires: Instant,
+    ) -> Self {
+        // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]: what was asked before there was
+        // a task is over.
+        request.inputs = Inputs::default();
+        let (state, names) = (State::Working, BTreeSet::new());
+        Self { task, principal, request, state, expires, rounds: 0, names }
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Completed(_) | State::Failed(_) | State::Cancelled)
+    }
+
+    /// What it holds that a client or a handler made long.
+    pub(super) fn bytes(&self) -> usize {
+        let names: usize = self.names.iter().map(String::len).sum();
+        let message = self.task.status_message.as_ref().map_or(0, String::len);
+        let held = match &self.state {
+            State::Working | State::Cancelled => 0,
+            State::Waiting(waiting) => {
+                let answers = waiting.answers.iter();
+                waiting.bytes + answers.map(|(_, answer)| answer.as_str().len()).sum::<usize>()
+            }
+            State::Completed(json) | State::Failed(json) => json.as_str().len(),
+        };
+        let inputs = &self.request.inputs;
+        let answers = inputs.responses.as_ref().map_or(0, |answers| answers.as_str().len());
+        let state = inputs.state.as_ref().map_or(0, |state| state.len());
+        self.request.params.as_str().len() + answers + state + names + message + held
+    }
+
+    /// Goes over to `state`, at a time of day. Not from one that is over.
+    // MCP 2025-11-25 basic/utilities/tasks#task-status-lifecycle [TASK-009]
+    pub(super) fn pass_to(&mut self, state: State, time: String) {
+        debug_assert!(!self.is_over(), "what is over stays as it is");
+        self.task.status = match state {
+            State::Working => TaskStatus::Working,
+            State::Waiting(_) => TaskStatus::InputRequired,
+            State::Completed(_) => TaskStatus::Completed,
+            State::Failed(_) => TaskStatus::Failed,
+            State::Cancelled => TaskStatus::Cancelled,
+        };
+        self.state = state;
+        self.task.last_updated_at = time;
+        // The handler is not called any more.
+        if self.is_over() {
+            self.request.params = RawJson::EMPTY_OBJECT;
+            self.request.inputs = Inputs::default();
+        }
+    }
+
+    /// The task with what it has to show.
+    // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
+    pub(super) fn detailed(&self) -> DetailedTask {
+        let task = self.task.clone();
+        match &self.state {
+            State::Working | State::Cancelled => task.into(),
+            State::Waiting(waiting) => DetailedTask::input_required(task, waiting.open.clone()),
+            State::Completed(result) => DetailedTask::completed(task, result.clone()),
+            State::Failed(error) => DetailedTask::failed(task, error.clone()),
+        }
+    }
+
+    /// Takes the questions of a handler; `None` of those that ask nothing, but want the handler to
+    /// be called again at once.
+    ///
+    /// The error is how the task ends instead.
+    pub(super) fn ask(
+        &mut self,
+        required: InputRequiredResult,
+        limits: &Limits,
+    ) -> Result<Option<Box<Waiting>>, ErrorObject<'static>> {
+        let questions = required.input_requests.unwrap_or_default();
+        self.rounds += 1;
+        let fault = if questions.is_empty() && required.request_state.is_none() {
+            Some("input required, but neither questions nor a state")
+        } else if questions.len() > limits.inputs_per_round_max {
+            Some("more questions than one round may have")
+        } else if self.rounds > limits.rounds_max {
+            Some("more rounds of input than the limit allows")
+        } else if questions.iter().any(|(_, question)| question.method().is_none()) {
+            Some("a question of a method that hosts do not know")
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            return Err(ErrorObject::internal(fault));
+        }
+        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005] [CAP-021]
+        let (declared, revision) = (self.request.capabilities, self.request.revision);
+        let lacks = |capability: &Capability| !declared.contains(*capability);
+        let missing =
+            questions.iter().find_map(|(_, question)| question.needs(revision).find(lacks));
+        if let Some(capability) = missing {
+            return Err(crate::peer::server::missing_capability(capability));
+        }
+        if questions.is_empty() {
+            self.request.inputs = Inputs {
+                responses: None,
+                state: required.request_state.map(Cow::Owned),
+                refused: None,
+            };
+            return Ok(None);
+        }
+        let bytes = questions.to_json_at(revision).map_or(0, |text| text.as_str().len())
+            + required.request_state.as_ref().map_or(0, String::len);
+        let mut waiting = Waiting { state: required.request_state, bytes, ..Waiting::default() };
+        for (name, question) in questions {
+            let known = self.rename(&name);
+            waiting.open.insert(known.clone(), question);
+            waiting.names.push((known, name));
+        }
+        Ok(Some(Box::new(waiting)))
+    }
+
+    /// The name under which the client is asked: the handler's own, unless it has had that before.
+    // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-031]
+    fn rename(&mut self, name: &str) -> String {
+        let mut known = String::from(name);
+        let mut count = 1_u32;
+        while self.names.contains(&known) {
+            count += 1;
+            known = format!("{name}#{count}");
+        }
+        self.names.insert(known.clone());
+        known
+    }
+
+    /// Takes answers. Whether any was waited for, and the request to be handled again if none is
+    /// open any more.
+    // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]: what nobody asked for is
+    // ignored.
+    pub(super) fn answer(&mut self, responses: &RawJson<'_>) -> Answered {
+        let State::Waiting(waiting) = &mut self.state else { return Answered::Nothing };
+        let mut taken = false;
+        for member in responses.members() {
+            let name = member.name();
+            if waiting.open.remove(&name).is_none() {
+                continue;
+            }
+            taken = true;
+            if let Some((_, own)) = waiting.names.iter().find(|(known, _)| *known == name) {
+                waiting.answers.push((own.clone(), member.value.into_owned()));
+            }
+        }
+        if !taken {
+            return Answered::Nothing;
+        }
+        if !waiting.open.is_empty() {
+            return Answered::Some;
+        }
+        let Waiting { answers, state, .. } = core::mem::take(&mut **waiting);
+        self.request.inputs = Inputs {
+            responses: Some(joined(&answers)),
+            state: state.map(Cow::Owned),
+            refused: None,
+        };
+        Answered::All
+    }
+}
+
+/// What answers brought.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// Nothing that was waited for.
+    Nothing,
+    /// Some of it.
+    Some,
+    /// The rest of it: the handler can go on.
+    All,
+}
+
+/// The answers as one object.
+fn joined(answers: &[(String, RawJson<'static>)]) -> RawJson<'static> {
+    let mut text = Vec::new();
+    for (name, answer) in answers {
+        text.push(if text.is_empty() { b'{' } else { b',' });
+        write_string(&mut text, name);
+        text.push(b':');
+        text.extend_from_slice(answer.as_str().as_bytes());
+    }
+    text.push(b'}');
+    let text = String::from_utf8(text).expect("joined from strings");
+    RawJson::trusted_shared(text.into())
+}

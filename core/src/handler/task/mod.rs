@@ -1,0 +1,16 @@
+//! The tasks of the extension `io.modelcontextprotocol/tasks`, from 2026-07-28 on: calls of tools
+//! that go on after their request is answered.
+//!
+//! The core tasks of 2025-11-25 are another, experimental thing, which the handlers do not serve:
+//! there a call stays a call.
+
+mod entry;
+mod offer;
+mod requests;
+mod settings;
+mod table;
+mod timestamp;
+
+pub(super) use requests::is_of_tasks;
+pub use settings::TaskSettings;
+pub(super) use table::{Handler, TaskTable};

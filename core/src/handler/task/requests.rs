@@ -1,0 +1,118 @@
+use crate::handler::reply::{Body, Outcome};
+use crate::jsonrpc::{ErrorObject, Json, RawJson};
+use crate::peer::{MethodName, Request};
+use crate::protocol::{CancelTaskResult, GetTaskResult, Method, Wire};
+use crate::{Era, Instant, Principal};
+
+use super::entry::{Answered, State};
+use super::table::{Handler, TaskTable};
+
+/// What becomes of a request about a task.
+#[derive(Debug)]
+pub(in crate::handler) struct Served {
+    pub(in crate::handler) outcome: Outcome,
+    /// A handler that nobody waits for any more.
+    pub(in crate::handler) dropped: Option<Handler>,
+}
+
+/// Whether a request is about tasks of the extension.
+// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]: there are no others.
+// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]: at that revision the same
+// methods mean something else.
+pub(in crate::handler) fn is_of_tasks(request: &Request<'_>) -> bool {
+    request.revision.era() == Era::Modern
+        && matches!(
+            request.method,
+            MethodName::Known(Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
+        )
+}
+
+impl TaskTable {
+    /// Answers a request about a task, at once.
+    pub(in crate::handler) fn serve(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> Served {
+        let mut dropped = None;
+        let answer = self.answer(request, principal, now, &mut dropped);
+        let outcome = match answer {
+            Ok(result) => Outcome::Result(Body::Other(result)),
+            Err(error) => Outcome::Error(error),
+        };
+        Served { outcome, dropped }
+    }
+
+    fn answer(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+        dropped: &mut Option<Handler>,
+    ) -> Result<Json, ErrorObject<'static>> {
+        let name = request.params.get("taskId").and_then(|name| name.to_text().map(Into::into));
+        let name: alloc::string::String =
+            name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
+        let responses = match &request.method {
+            MethodName::Known(Method::TasksUpdate) => Some(responses_of(request)?),
+            _ => None,
+        };
+        // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-035]
+        let key = self.find(&name, principal, now);
+        let key = key.ok_or_else(|| ErrorObject::invalid_params("there is no such task"))?;
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Err(ErrorObject::invalid_params("there is no such task"));
+        };
+        let written = match &request.method {
+            // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
+            MethodName::Known(Method::TasksGet) => {
+                GetTaskResult::from(entry.detailed()).to_json_at(request.revision)
+            }
+            // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]
+            _ => CancelTaskResult::default().to_json_at(request.revision),
+        };
+        if let Some(responses) = responses {
+            let (before, handle) = (entry.bytes(), entry.request.handle);
+            if matches!(entry.state, State::Waiting(_))
+                && self.is_too_much(responses.as_str().len())
+            {
+                return Err(ErrorObject::internal("the server holds too much for its tasks"));
+            }
+            let Some(entry) = self.entries.get_mut(key) else { return acknowledged(written) };
+            let answered = entry.answer(&responses);
+            self.weigh(key, before);
+            match answered {
+                Answered::Nothing => {}
+                Answered::Some => self.touch(key, now),
+                Answered::All => {
+                    self.change(key, Ok(State::Working), now);
+                    self.resume(handle);
+                }
+            }
+        } else if request.method == Method::TasksCancel && !entry.is_over() {
+            // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
+            *dropped = Some(Handler { request: entry.request.handle, place: key.slot });
+            self.change(key, Ok(State::Cancelled), now);
+        }
+        acknowledged(written)
+    }
+
+    /// A task is as it was, but knows more.
+    fn touch(&mut self, key: crate::peer::slab::Key, now: Instant) {
+        let time = self.settings.time(now);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.task.last_updated_at = time;
+        }
+        self.note(key);
+    }
+}
+
+fn acknowledged(written: Result<Json, serde_json::Error>) -> Result<Json, ErrorObject<'static>> {
+    written.map_err(|_| ErrorObject::internal("the task could not be written"))
+}
+
+fn responses_of<'r>(request: &'r Request<'_>) -> Result<RawJson<'r>, ErrorObject<'static>> {
+    let responses = request.params.get("inputResponses").filter(RawJson::is_object);
+    responses.ok_or_else(|| ErrorObject::invalid_params("`inputResponses` is an object"))
+}

@@ -1,0 +1,108 @@
+//! A server that is running, and talked to over HTTP.
+
+use std::future::pending;
+use std::time::Duration;
+
+use mcp_sansio::http::{ClientLimits, ClientOptions, Location};
+use mcp_sansio::peer::CloseReason;
+use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
+use mcp_sansio_examples::together::before;
+use mcp_sansio_tokio::{
+    ConnectError, Connector, ConnectorError, HttpDriver, TokioExchanger, TokioTimer, now, seed,
+};
+
+use super::{converse, host, misdeed, remark, silence};
+use crate::failure::Failure;
+use crate::options::{Command, Options};
+use crate::{commands, say};
+
+/// How long the server has to take note of the end of its session. It is as near as the answers
+/// before; whoever only looks does not like to wait.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// How long all of the end may take: the above, and a moment.
+const FAREWELL: Duration = Duration::from_millis(1200);
+
+/// How long a connection may take to be there, if there is time.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// Connects, does what is asked for, ends the session.
+pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
+    let outcome = options.runtime.block_on(visit(options, url));
+    outcome.map_err(|error| error.to_string())?
+}
+
+async fn visit(options: &Options, url: &Location) -> Result<(), String> {
+    let viewer = options
+        .wire
+        .then(|| -> ExchangeViewer { Box::new(|number, sight| say(&in_words(number, sight))) });
+    let patience = options.patience().min(CONNECTING);
+    let connector = Connector::builder().connect_timeout(patience).build();
+    let exchanger = TokioExchanger::new(connector.map_err(|error| error.to_string())?);
+    let mut limits = ClientLimits::DEFAULT;
+    limits.closing_wait = CLOSING;
+    let (host, seen) = host(options);
+    let (client, endpoint) =
+        host.connect_http(ClientOptions::new(url.clone()).limits(limits), seed(), now());
+    let driver =
+        HttpDriver::new(endpoint, Watched::new(exchanger.clone(), viewer), TokioTimer::new());
+    let work = async {
+        match before(interruption(), commands::run(options, &client, &seen)).await {
+            Some(outcome) => outcome,
+            // That is how one stops to listen.
+            None if matches!(options.command, Command::Listen { .. }) => Ok(()),
+            None => Err(Failure::Other("interrupted".into())),
+        }
+    };
+    let outcome = converse(options, driver, &client, work, FAREWELL).await;
+    let misdeed = misdeed(&seen);
+    match outcome {
+        Ok(()) => {
+            remark(misdeed.as_deref());
+            Ok(())
+        }
+        Err(failure) => {
+            let mut message = explain(failure, url, exchanger.last_failure(), options);
+            if let Some(misdeed) = misdeed {
+                message = format!("{message}; {misdeed}");
+            }
+            Err(message)
+        }
+    }
+}
+
+/// Done when the user has had enough: so that the server is told, too.
+async fn interruption() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+/// One message that says what went wrong, and what the network has to say to it.
+fn explain(
+    failure: Failure,
+    url: &Location,
+    cause: Option<ConnectorError>,
+    options: &Options,
+) -> String {
+    let (shown, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
+    match (failure, cause) {
+        (Failure::Unopened(failure), cause) => {
+            let reason = CloseReason::OpeningFailed(failure);
+            match ConnectError::of_opening(url, reason, cause) {
+                ConnectError::Unauthorized { url, status, challenge: Some(challenge) } => format!(
+                    "the server at {url} wants an authorization (HTTP status {status}): {challenge}"
+                ),
+                error => error.to_string(),
+            }
+        }
+        (Failure::Silent, None) => format!("the server at {shown} {}", silence(options)),
+        (Failure::Silent, Some(cause)) => {
+            format!("the server at {shown} {} ({cause})", silence(options))
+        }
+        (Failure::Lost, None) => format!("the server at {shown} ended the connection"),
+        (Failure::Lost, Some(cause)) => format!("the server at {shown} went away: {cause}"),
+        (Failure::Transport(failure), Some(cause)) => format!("{failure} ({cause})"),
+        (failure, _) => failure.to_string(),
+    }
+}

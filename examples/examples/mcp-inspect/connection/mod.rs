@@ -1,0 +1,93 @@
+//! From a command line to a connection, and to words for whatever becomes of it.
+
+mod child;
+mod http;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_sansio::Revisions;
+use mcp_sansio::handler::{Client, Host};
+use mcp_sansio::peer::{Event, Timeouts};
+use mcp_sansio::protocol::Method;
+use mcp_sansio_examples::canned::{self, Seen};
+use mcp_sansio_examples::together::{before, together};
+
+use crate::failure::Failure;
+use crate::options::{Command, Options, Place};
+use crate::{NAME, say};
+
+/// Connects to the server, does what is asked for, ends the connection.
+pub(crate) fn inspect(options: &Options) -> Result<(), String> {
+    match &options.server {
+        Place::Program(words) => child::inspect(options, words),
+        Place::Url(url) => http::inspect(options, url),
+    }
+}
+
+/// The client's side of any connection.
+fn host(options: &Options) -> (Host, Arc<Seen>) {
+    let seen = Arc::new(Seen::default());
+    let mut timeouts = Timeouts::default();
+    let patience = options.patience();
+    (timeouts.call, timeouts.call_hard, timeouts.opening) = (patience, patience, patience);
+    let mut host = canned::host(NAME, &seen).timeouts(timeouts);
+    if let Some(revision) = options.revision {
+        host = host.revisions(Revisions::only(revision));
+    }
+    if matches!(options.command, Command::Call { .. }) {
+        host = host.observe(|event| {
+            if let Event::Notification(notification) = event
+                && notification.method == Method::Message
+            {
+                say(&format!("log: {}", notification.params));
+            }
+        });
+    }
+    (host, seen)
+}
+
+/// Does the work while the connection is driven, and closes the connection, which may take as long
+/// as `farewell`.
+async fn converse(
+    options: &Options,
+    mut driver: impl Future + Unpin,
+    client: &Client,
+    work: impl Future<Output = Result<(), Failure>>,
+    farewell: Duration,
+) -> Result<(), Failure> {
+    let listens = matches!(options.command, Command::Listen { .. });
+    let outcome = if listens && options.timeout.is_none() {
+        together(&mut driver, work).await
+    } else {
+        let alarm = options.runtime.sleep(options.patience());
+        match together(&mut driver, before(alarm, work)).await {
+            Some(outcome) => outcome,
+            // It was told for how long to listen.
+            None if listens && client.session().is_some() => Ok(()),
+            None => Err(Failure::Silent),
+        }
+    };
+    client.close();
+    // What it comes to says nothing about the work.
+    let _ = before(options.runtime.sleep(farewell), &mut driver).await;
+    outcome
+}
+
+/// The first rule that the server broke, in words.
+fn misdeed(seen: &Seen) -> Option<String> {
+    let violation = seen.violation.get()?;
+    Some(format!("the server broke a rule of the protocol: {violation}"))
+}
+
+/// Says what the server did that it should not have, though all went well.
+fn remark(misdeed: Option<&str>) {
+    if let Some(misdeed) = misdeed {
+        say(&format!("{NAME}: note: {misdeed}"));
+    }
+}
+
+fn silence(options: &Options) -> String {
+    format!("did not answer within {} s", options.patience().as_secs_f64())
+}

@@ -1,0 +1,109 @@
+//! A bad network: passes bytes on, and cuts a connection when it is told to.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::stage::Outcome;
+
+/// What stands between a client and a server.
+pub(crate) struct Cut {
+    address: SocketAddr,
+    knife: Knife,
+    passing: JoinHandle<()>,
+}
+
+/// Cuts once it has seen a text often enough. Clones are the same knife.
+#[derive(Clone, Default)]
+struct Knife(Arc<Mutex<Option<Pattern>>>);
+
+struct Pattern {
+    text: &'static str,
+    /// How often it is still to come.
+    left: usize,
+}
+
+impl Cut {
+    /// Passes everything on to `server`.
+    pub(crate) async fn open(server: SocketAddr) -> Outcome<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let knife = Knife::default();
+        let passing = tokio::spawn(pass_on(listener, server, knife.clone()));
+        Ok(Self { address, knife, passing })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts the connection on which the server says `text` for the `count`th time, in the middle of
+    /// what it says.
+    pub(crate) fn arm(&self, text: &'static str, count: usize) {
+        *self.knife.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Pattern { text, left: count });
+    }
+
+    /// Whether it has cut since it was armed.
+    pub(crate) fn is_done(&self) -> bool {
+        self.knife.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+impl Drop for Cut {
+    fn drop(&mut self) {
+        self.passing.abort();
+    }
+}
+
+impl Knife {
+    /// After how many of these bytes to cut, if at all.
+    ///
+    /// A text that is split over two reads would be missed; the server writes its events one by
+    /// one, and none of them is long.
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        let mut pattern = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Pattern { text, left } = pattern.as_mut()?;
+        let starts = bytes.windows(text.len()).enumerate();
+        for (start, _) in starts.filter(|(_, part)| *part == text.as_bytes()) {
+            *left -= 1;
+            if *left == 0 {
+                *pattern = None;
+                return Some(start);
+            }
+        }
+        None
+    }
+}
+
+async fn pass_on(listener: TcpListener, server: SocketAddr, knife: Knife) {
+    while let Ok((client, _)) = listener.accept().await {
+        let Ok(server) = TcpStream::connect(server).await else { return };
+        tokio::spawn(connection(client, server, knife.clone()));
+    }
+}
+
+/// Ends with either side, or with the knife.
+async fn connection(client: TcpStream, server: TcpStream, knife: Knife) {
+    let (mut from_client, to_client) = client.into_split();
+    let (from_server, mut to_server) = server.into_split();
+    tokio::select! {
+        _ = copy(&mut from_client, &mut to_server) => {}
+        () = back(from_server, to_client, &knife) => {}
+    }
+}
+
+async fn back(mut server: OwnedReadHalf, mut client: OwnedWriteHalf, knife: &Knife) {
+    let mut buffer = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = server.read(&mut buffer).await {
+        let found = knife.find(&buffer[..length]);
+        let passed = client.write_all(&buffer[..found.unwrap_or(length)]).await;
+        if found.is_some() || passed.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Over HTTP: one server, at one address, for clients of every age.
+
+use mcp_sansio::handler::Server;
+use mcp_sansio::http::ClientOptions;
+use mcp_sansio::{Revision, Revisions};
+use serde_json::json;
+
+use super::{host, text};
+use crate::cut::Cut;
+use crate::site::Site;
+use crate::stage::{Outcome, PAUSE, Stage, options};
+use crate::trace::Steps;
+
+/// How many steps the walk has whose stream is cut,
+const STEPS: usize = 5;
+/// and in the middle of which.
+const CUT_AT: usize = 3;
+
+/// Without a stream for what a server says unasked, which would only distract.
+fn quietly(url: &str) -> Outcome<ClientOptions> {
+    Ok(options(url)?.listen(false))
+}
+
+pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
+    let site = Site::open(server, PAUSE).await?;
+    negotiation(stage, &site).await?;
+    progress(stage, &site).await?;
+    input_round(stage, &site).await?;
+    cut(stage, &site).await?;
+    long_work(stage, &site).await?;
+    site.close().await
+}
+
+async fn negotiation(stage: &Stage, site: &Site) -> Outcome {
+    stage.title("6. The same server over HTTP: clients of three ages, at one address");
+    let legacy = host().revisions(Revisions::only(Revision::V2025_06_18));
+    let visitors = [
+        ("a new client", host(), "/mcp"),
+        ("one of 2025-06-18", legacy, "/mcp"),
+        ("one that is sent to the old transport", host(), "/sse"),
+    ];
+    for (who, host, path) in visitors {
+        let visit = stage.visit(options(&site.url(path))?, &host)?;
+        let session = visit.client.opened().await?;
+        let result = visit.client.call_tool("forecast", &json!({ "location": "Oslo" })).await?;
+        stage.say(&format!("{who}: {}   {}", session.revision, text(&result)));
+        let trace = visit.leave().await;
+        stage.list(trace.exchanges());
+    }
+    Ok(())
+}
+
+async fn progress(stage: &Stage, site: &Site) -> Outcome {
+    stage.title("7. A call with progress: its answer becomes a stream of events");
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let host = host().revisions(Revisions::only(revision));
+        let visit = stage.visit(quietly(&site.url("/mcp"))?, &host)?;
+        visit.client.opened().await?;
+        let steps = Steps::default();
+        let result = visit
+            .client
+            .call_tool("forecast", &json!({ "location": "Bergen" }))
+            .on_progress(steps.counter())
+            .await?;
+        stage.say(&format!("{revision}   {}, {}", steps.take().join(", "), text(&result)));
+        visit.leave().await;
+    }
+    Ok(())
+}
+
+async fn input_round(stage: &Stage, site: &Site) -> Outcome {
+    stage.title("8. A handler asks the user: a request on the stream, or a second round");
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let host = host().revisions(Revisions::only(revision));
+        let visit = stage.visit(quietly(&site.url("/mcp"))?, &host)?;
+        visit.client.opened().await?;
+        visit.trace.clear();
+        let result = visit.client.call_tool("book", &json!({ "guests": 4 })).await?;
+        stage.say(&format!("{revision}   {}", text(&result)));
+        stage.list(visit.trace.exchanges());
+        visit.leave().await;
+    }
+    Ok(())
+}
+
+async fn cut(stage: &Stage, site: &Site) -> Outcome {
+    stage.title("9. The connection is cut in the middle of a call, and nothing is lost");
+    let cut = Cut::open(site.address()).await?;
+    let host = host().revisions(Revisions::only(Revision::V2025_11_25));
+    let visit = stage.visit(quietly(&format!("http://{}/mcp", cut.address()))?, &host)?;
+    visit.client.opened().await?;
+    visit.trace.clear();
+    cut.arm("\"notifications/progress\"", CUT_AT);
+    let steps = Steps::default();
+    let result = visit
+        .client
+        .call_tool("walk", &json!({ "steps": STEPS }))
+        .on_progress(steps.counter())
+        .await?;
+    stage.say(&format!("the network fails in the middle of the news of step {CUT_AT}"));
+    stage.list(visit.trace.exchanges());
+    let steps = steps.take();
+    stage.say(&steps.join(", "));
+    stage.say(text(&result));
+    let expected: Vec<_> = (1..=STEPS).map(|step| format!("{step} of {STEPS}")).collect();
+    if !cut.is_done() || steps != expected {
+        return Err("each step should have come once, in spite of the cut".into());
+    }
+    stage.say("each step and the result arrived, once and in order");
+    visit.leave().await;
+    Ok(())
+}
+
+async fn long_work(stage: &Stage, site: &Site) -> Outcome {
+    stage.title("10. Long work lets go of the connection; the client comes back for the result");
+    let host = host().revisions(Revisions::only(Revision::V2025_11_25));
+    let visit = stage.visit(quietly(&site.url("/mcp"))?, &host)?;
+    visit.client.opened().await?;
+    visit.trace.clear();
+    let result = visit.client.call_tool("brew", &json!({})).await?;
+    let polls = visit
+        .trace
+        .exchanges()
+        .iter()
+        .filter(|line| line.starts_with("GET with Last-Event-ID"))
+        .count();
+    if polls == 0 {
+        return Err("the client should have come back".into());
+    }
+    stage.list(visit.trace.exchanges());
+    stage.say(text(&result));
+    visit.leave().await;
+    Ok(())
+}

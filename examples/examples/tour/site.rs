@@ -1,0 +1,55 @@
+//! A server on a port of this computer.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mcp_sansio::handler::Server;
+use mcp_sansio::http::{ServerOptions, ServerTimeouts};
+use mcp_sansio_tokio::{HttpListener, HttpService};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::stage::Outcome;
+
+pub(crate) struct Site {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Site {
+    /// Serves clients of all revisions, on a port that is free; clients that lose a stream are to
+    /// come back after `retry`.
+    pub(crate) async fn open(server: &Server, retry: Duration) -> Outcome<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let mut timeouts = ServerTimeouts::default();
+        timeouts.retry = retry;
+        let options = ServerOptions::new().timeouts(timeouts).legacy_sse("/sse", "/messages");
+        let service = HttpService::new(server, options)?;
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(async move {
+            // That the other end is dropped means the same.
+            let stopped = async { drop(stopped.await) };
+            HttpListener::new(listener)
+                .linger(Duration::from_secs(1))
+                .serve(service, stopped)
+                .await;
+        });
+        Ok(Self { address, stop, serving })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) async fn close(self) -> Outcome {
+        drop(self.stop);
+        Ok(self.serving.await?)
+    }
+}

@@ -1,0 +1,103 @@
+//! What passes between a client and a server, in a few words.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp_sansio::peer::Progress;
+use mcp_sansio_examples::exchanges::Sight;
+use mcp_sansio_examples::wire::Direction;
+use serde_json::Value;
+
+/// What a connection has seen so far. Clones are the same trace.
+#[derive(Clone, Default)]
+pub(crate) struct Trace(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    messages: Vec<String>,
+    /// By their numbers: responses may come in another order.
+    exchanges: BTreeMap<usize, String>,
+}
+
+impl Trace {
+    pub(crate) fn message(&self, direction: Direction, line: &str) {
+        let arrow = match direction {
+            Direction::Out => "→",
+            Direction::In => "←",
+        };
+        self.lock().messages.push(format!("{arrow} {}", in_short(line.as_bytes())));
+    }
+
+    pub(crate) fn exchange(&self, number: usize, sight: &Sight<'_>) {
+        let exchanges = &mut self.lock().exchanges;
+        if let Sight::Request(request) = sight {
+            let mut words = request.method.to_owned();
+            if !request.body.is_empty() {
+                words = format!("{words} {}", in_short(&request.body));
+            }
+            if let Some((_, id)) = request.fields().find(|(name, _)| *name == "last-event-id") {
+                // Nothing can fail that writes into a string.
+                let _ = write!(words, " with Last-Event-ID {id}");
+            }
+            exchanges.insert(number, words);
+        } else if let Some(words) = exchanges.get_mut(&number) {
+            // Nothing can fail that writes into a string.
+            let _ = match sight {
+                Sight::Head(head) => write!(words, " → {}", head.status().0),
+                Sight::Failed(_) => write!(words, ", cut off"),
+                _ => Ok(()),
+            };
+        }
+    }
+
+    /// The messages since the last time.
+    pub(crate) fn take(&self) -> String {
+        mem::take(&mut self.lock().messages).join("  ")
+    }
+
+    /// The exchanges since [`clear`](Self::clear).
+    pub(crate) fn exchanges(&self) -> Vec<String> {
+        self.lock().exchanges.values().cloned().collect()
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.lock() = Seen::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The progress of a call, each step in a few words.
+#[derive(Clone, Default)]
+pub(crate) struct Steps(Arc<Mutex<Vec<String>>>);
+
+impl Steps {
+    /// What takes note of them.
+    pub(crate) fn counter(&self) -> impl FnMut(&Progress<'_>) + Send + 'static {
+        let Self(steps) = self.clone();
+        move |progress| {
+            let step = format!("{} of {}", progress.progress, progress.total.unwrap_or(0.0));
+            steps.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+        }
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A message in a few words.
+fn in_short(message: &[u8]) -> String {
+    let message: Value = serde_json::from_slice(message).unwrap_or_default();
+    match (&message["method"], &message["result"], &message["error"]) {
+        (Value::String(method), _, _) => method.trim_start_matches("notifications/").to_owned(),
+        (_, result, _) if result["resultType"] == "input_required" => "input required".into(),
+        (_, Value::Object(_), _) => "result".into(),
+        (_, _, Value::Object(error)) => format!("error {}", error["code"]),
+        _ => "?".into(),
+    }
+}

@@ -1,0 +1,283 @@
+//! An exchanger that shows the HTTP exchanges that pass.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::str;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use mcp_sansio::framing::{SseDecoder, SseEvent};
+use mcp_sansio::http::{ExchangeFailure, OutgoingRequest, ResponseHeadIn};
+use mcp_sansio_async::{Exchange, Exchanger};
+
+use crate::wire::{Direction, shortened};
+
+/// What is seen of an exchange, in this order.
+#[derive(Debug)]
+pub enum Sight<'a> {
+    /// A request goes out.
+    Request(&'a OutgoingRequest),
+    /// The head of the response is there.
+    Head(&'a ResponseHeadIn<'a>),
+    /// The body of a response that is no stream, with its length; it may be cut short.
+    Body(&'a [u8], usize),
+    /// An event of a response that is a stream.
+    Event(&'a SseEvent<'a>),
+    /// An event that cannot be read, and why.
+    Unreadable(String),
+    /// The response came to its end.
+    End,
+    /// It will not.
+    Failed(ExchangeFailure),
+    /// This side wants no more of it.
+    BrokenOff,
+}
+
+/// Is shown every sight, with the number of its exchange, which counts from one.
+pub type ExchangeViewer = Box<dyn FnMut(usize, &Sight<'_>) + Send>;
+
+/// Performs exchanges by `X` and shows each of them.
+pub struct Watched<X> {
+    exchanger: X,
+    watch: Watch,
+    count: usize,
+}
+
+/// A watched exchange.
+pub struct WatchedExchange<X> {
+    exchange: X,
+    watch: Watch,
+    number: usize,
+    body: Body,
+    over: bool,
+}
+
+/// The part of a body that was not shown.
+enum Body {
+    Whole { bytes: Vec<u8>, length: usize },
+    Events(SseDecoder<'static>),
+}
+
+/// How much of a body is kept to be shown, in bytes. More than is shown of a line.
+const BODY_LENGTH_MAX: usize = 8 * 1024;
+
+/// The longest event that is shown. As long as the client takes.
+const EVENT_LENGTH_MAX: usize = 4 * 1024 * 1024;
+
+#[derive(Clone)]
+struct Watch(Option<Arc<Mutex<ExchangeViewer>>>);
+
+impl Watch {
+    fn show(&self, number: usize, sight: &Sight<'_>) {
+        if let Some(viewer) = &self.0 {
+            viewer.lock().unwrap_or_else(PoisonError::into_inner)(number, sight);
+        }
+    }
+}
+
+impl<X> Watched<X> {
+    /// Looks at the exchanges of `exchanger`.
+    #[must_use]
+    pub fn new(exchanger: X, viewer: Option<ExchangeViewer>) -> Self {
+        let watch = Watch(viewer.map(|viewer| Arc::new(Mutex::new(viewer))));
+        Self { exchanger, watch, count: 0 }
+    }
+}
+
+impl<X: Exchanger> Exchanger for Watched<X> {
+    type Exchange = WatchedExchange<X::Exchange>;
+
+    fn send(&mut self, request: &OutgoingRequest) -> Self::Exchange {
+        self.count += 1;
+        self.watch.show(self.count, &Sight::Request(request));
+        WatchedExchange {
+            exchange: self.exchanger.send(request),
+            watch: self.watch.clone(),
+            number: self.count,
+            body: Body::Whole { bytes: Vec::new(), length: 0 },
+            over: false,
+        }
+    }
+}
+
+impl<X: Exchange> Exchange for WatchedExchange<X> {
+    fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<ResponseHeadIn<'_>, ExchangeFailure>> {
+        let Self { exchange, watch, number, body, over } = self;
+        let head = ready!(exchange.poll_head(cx));
+        match &head {
+            Ok(head) => {
+                let kind = head.fields().find(|(name, _)| *name == "content-type");
+                if kind.is_some_and(|(_, kind)| kind.starts_with(b"text/event-stream")) {
+                    *body = Body::Events(SseDecoder::growing(EVENT_LENGTH_MAX));
+                }
+                watch.show(*number, &Sight::Head(head));
+            }
+            Err(failure) => {
+                *over = true;
+                watch.show(*number, &Sight::Failed(*failure));
+            }
+        }
+        Poll::Ready(head)
+    }
+
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&[u8]>, ExchangeFailure>> {
+        let Self { exchange, watch, number, body, over } = self;
+        let piece = ready!(exchange.poll_body(cx));
+        // Without a viewer nothing is kept or decoded.
+        if watch.0.is_some() {
+            match &piece {
+                Ok(Some(bytes)) => body.take(bytes, |sight| watch.show(*number, sight)),
+                Ok(None) => body.end(|sight| watch.show(*number, sight)),
+                Err(failure) => watch.show(*number, &Sight::Failed(*failure)),
+            }
+        }
+        *over = !matches!(piece, Ok(Some(_)));
+        Poll::Ready(piece)
+    }
+}
+
+impl<X> Drop for WatchedExchange<X> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.watch.show(self.number, &Sight::BrokenOff);
+        }
+    }
+}
+
+impl Body {
+    fn take(&mut self, piece: &[u8], show: impl Fn(&Sight<'_>)) {
+        match self {
+            Self::Whole { bytes, length } => {
+                *length += piece.len();
+                let room = BODY_LENGTH_MAX.saturating_sub(bytes.len());
+                bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+            }
+            Self::Events(decoder) => {
+                let mut rest = piece;
+                while !rest.is_empty() {
+                    let taken = decoder.feed(rest);
+                    rest = &rest[taken..];
+                    while let Some(event) = decoder.next_event() {
+                        match event {
+                            Ok(event) => show(&Sight::Event(&event)),
+                            Err(error) => show(&Sight::Unreadable(error.to_string())),
+                        }
+                    }
+                    if taken == 0 {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, show: impl Fn(&Sight<'_>)) {
+        match self {
+            Self::Whole { bytes, length } if *length > 0 => show(&Sight::Body(bytes, *length)),
+            Self::Whole { .. } => {}
+            Self::Events(decoder) => {
+                if let Some(error) = decoder.handle_eof() {
+                    show(&Sight::Unreadable(error.to_string()));
+                }
+            }
+        }
+        show(&Sight::End);
+    }
+}
+
+/// A sight in words: one line, and one more for each header field and for the content. Names of
+/// sessions and whatever gives access are left out.
+#[must_use]
+pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
+    let (direction, mut words) = match sight {
+        Sight::Request(request) => {
+            let url = without_query(request.url().as_str());
+            let mut words = format!("{} {url}", request.method);
+            for (name, value) in request.fields() {
+                field(&mut words, name, value);
+            }
+            content(&mut words, &request.body, request.body.len());
+            (Direction::Out, words)
+        }
+        Sight::Head(head) => {
+            let mut words = head.status().0.to_string();
+            for (name, value) in head.fields() {
+                field(&mut words, name, &String::from_utf8_lossy(value));
+            }
+            (Direction::In, words)
+        }
+        Sight::Body(bytes, length) => {
+            let mut words = "body".into();
+            content(&mut words, bytes, *length);
+            (Direction::In, words)
+        }
+        Sight::Event(event) => {
+            let mut words = format!("event `{}`", event.event);
+            // Nothing can fail that writes into a string.
+            if let Some(id) = event.id {
+                let _ = write!(words, ", id {id}");
+            }
+            if let Some(retry) = event.retry {
+                let _ = write!(words, ", retry after {retry:?}");
+            }
+            // This one says where to send messages, and so in which session.
+            match str::from_utf8(event.data) {
+                Ok(url) if event.event == "endpoint" => {
+                    content(&mut words, without_query(url).as_bytes(), 0);
+                }
+                _ => content(&mut words, event.data, event.data.len()),
+            }
+            (Direction::In, words)
+        }
+        Sight::Unreadable(why) => (Direction::In, format!("cannot be read: {why}")),
+        Sight::End => (Direction::In, "end".into()),
+        Sight::Failed(ExchangeFailure::NotSent) => (Direction::In, "failed: not sent".into()),
+        Sight::Failed(ExchangeFailure::Broken) => (Direction::In, "failed: broken".into()),
+        Sight::BrokenOff => (Direction::Out, "broken off".into()),
+    };
+    words.insert_str(0, &format!("{} [{number}] ", direction.as_str()));
+    words
+}
+
+/// Fields whose values are secrets.
+const SECRET: [&str; 4] = ["authorization", "cookie", "mcp-session-id", "proxy-authorization"];
+
+fn field(words: &mut String, name: &str, value: &str) {
+    let value = match name {
+        _ if SECRET.contains(&name) => "..".into(),
+        "location" => without_query(value),
+        _ => Cow::Borrowed(value),
+    };
+    // Nothing can fail that writes into a string.
+    let _ = write!(words, "\n      {name}: {value}");
+}
+
+fn content(words: &mut String, bytes: &[u8], length: usize) {
+    if !bytes.is_empty() {
+        let text = String::from_utf8_lossy(bytes);
+        let _ = write!(words, "\n      {}", shortened(text.trim_end(), length));
+    }
+}
+
+/// A URL without its query, which may name a session or a key.
+fn without_query(url: &str) -> Cow<'_, str> {
+    match url.split_once('?') {
+        Some((url, _)) => format!("{url}?..").into(),
+        None => url.into(),
+    }
+}
+
+impl<X> std::fmt::Debug for Watched<X> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watched").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl<X> std::fmt::Debug for WatchedExchange<X> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchedExchange").field("number", &self.number).finish_non_exhaustive()
+    }
+}

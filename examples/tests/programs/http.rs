@@ -1,0 +1,196 @@
+//! Every feature over HTTP, from our clients to our servers.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::process::{Outcome, run, run_in};
+use crate::site::Site;
+
+const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
+
+/// The transports by their paths: Streamable HTTP, and HTTP+SSE.
+const PATHS: [&str; 2] = ["/mcp", "/sse"];
+
+fn inspect(url: &str, words: &[&str]) -> Outcome {
+    run("mcp-inspect", words.iter().copied().chain(["--url", url]))
+}
+
+/// What is printed where all goes well.
+fn printed(url: &str, words: &[&str]) -> String {
+    let outcome = inspect(url, words);
+    assert_eq!(outcome.code, Some(0), "{words:?}: {outcome:?}");
+    outcome.stdout
+}
+
+fn check(url: &str, words: &[&str]) -> Value {
+    serde_json::from_str(&printed(url, &[&["check"], words].concat())).unwrap()
+}
+
+#[test]
+fn every_revision_is_spoken_at_one_address() {
+    let site = Site::everything();
+    for revision in REVISIONS {
+        let summary = check(&site.url("/mcp"), &["--revision", revision]);
+        assert_eq!(summary["protocolVersion"], revision);
+        assert_eq!(summary["ok"], true);
+        assert_eq!(summary["calls"][0]["text"], "hello");
+        assert_eq!(summary["resourceTemplates"], json!(["test://template/{id}/data"]));
+        assert_eq!(summary["promptMessages"], 1);
+    }
+    assert_eq!(check(&site.url("/mcp"), &[])["protocolVersion"], "2026-07-28");
+}
+
+#[test]
+fn the_old_transport_is_found_by_its_url() {
+    let site = Site::everything();
+    for revision in &REVISIONS[..4] {
+        let summary = check(&site.url("/sse"), &["--revision", revision]);
+        assert_eq!(summary["protocolVersion"], *revision);
+        assert_eq!(summary["calls"][0]["text"], "hello");
+    }
+    assert_eq!(check(&site.url("/sse"), &[])["protocolVersion"], "2025-11-25");
+}
+
+#[test]
+fn each_subcommand_prints_its_result() {
+    let site = Site::everything();
+    for path in PATHS {
+        let print = |words: &[&str]| printed(&site.url(path), words);
+        let revision = if path == "/mcp" { "2026-07-28" } else { "2025-11-25" };
+        assert!(print(&["info"]).contains(&format!("revision      {revision}\n")));
+        assert!(print(&["tools"]).starts_with("test_simple_text  Returns a text\n"));
+        assert!(print(&["prompts"]).contains("test_prompt_with_image  "));
+        assert!(print(&["resources"]).ends_with("test://template/{id}/data  template\n"));
+        assert!(print(&["read", "test://template/7/data"]).contains("Data for ID: 7"));
+        assert_eq!(print(&["call", "echo", r#"{"text":"hi"}"#]), "hi\n");
+        // One whose argument is repeated in a header.
+        assert_eq!(print(&["call", "test_custom_header", r#"{"value":"Zoë"}"#]), "Zoë\n");
+        let got = print(&["get", "test_prompt_with_arguments", r#"{"arg1":"a","arg2":2}"#]);
+        assert_eq!(got, "user: Prompt with arguments: arg1='a', arg2='2'\n");
+        let completed = print(&["complete", "prompt:test_prompt_with_arguments", "arg1", "par"]);
+        assert_eq!(completed, "paris\npark\nparty\n");
+        let json = print(&["call", "echo", r#"{"text":"hi"}"#, "--json", "--revision=2025-11-25"]);
+        assert_eq!(json, "{\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}\n");
+    }
+}
+
+#[test]
+fn a_handler_that_asks_serves_both_eras() {
+    let site = Site::everything();
+    for (path, revision) in [
+        ("/mcp", "2025-06-18"),
+        ("/mcp", "2025-11-25"),
+        ("/mcp", "2026-07-28"),
+        ("/sse", "2025-11-25"),
+    ] {
+        let print = |tool| printed(&site.url(path), &["call", tool, "--revision", revision]);
+        assert_eq!(
+            print("test_input_required_result_multiple_inputs"),
+            "Hello, hello! The model says: a made-up answer. There are 1 roots.\n"
+        );
+        assert_eq!(print("test_input_required_result_multi_round"), "hello likes hello best.\n");
+    }
+}
+
+#[test]
+fn progress_and_log_messages_arrive_before_the_result() {
+    let site = Site::everything();
+    for revision in REVISIONS {
+        let call = |tool| inspect(&site.url("/mcp"), &["call", tool, "--revision", revision]);
+        let outcome = call("test_tool_with_progress");
+        assert_eq!(outcome.stderr.matches("progress: ").count(), 3, "{outcome:?}");
+        let outcome = call("test_tool_with_logging");
+        assert_eq!(outcome.stderr.matches("log: ").count(), 3, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_client_comes_back_for_long_work() {
+    let site = Site::everything();
+    let words = ["call", "test_reconnection", "--wire", "--revision", "2025-11-25"];
+    let outcome = inspect(&site.url("/mcp"), &words);
+    assert_eq!(outcome.stdout, "The result was worth the wait.\n", "{outcome:?}");
+    assert!(outcome.stderr.contains("last-event-id: "), "{outcome:?}");
+}
+
+#[test]
+fn listening_prints_what_changes_and_ends_in_time() {
+    let site = Site::everything();
+    let visitors = [("/mcp", "2025-11-25"), ("/mcp", "2026-07-28"), ("/sse", "2025-11-25")];
+    let listeners = visitors.map(|(path, revision)| {
+        let url = site.url(path);
+        let words = ["listen", "test://watched-resource", "--timeout", "3", "--revision", revision];
+        (path, revision, thread::spawn(move || inspect(&url, &words)))
+    });
+    // Until all of them listen: there is time for some tries.
+    for _ in 0..6 {
+        thread::sleep(Duration::from_millis(300));
+        printed(&site.url("/mcp"), &["call", "test_trigger_tool_change"]);
+        printed(&site.url("/mcp"), &["call", "test_touch_watched_resource"]);
+    }
+    for (path, revision, listener) in listeners {
+        let outcome = listener.join().unwrap();
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert!(outcome.stderr.starts_with("listening: {"), "{outcome:?}");
+        for method in ["notifications/tools/list_changed", "notifications/resources/updated"] {
+            assert!(outcome.stdout.contains(method), "{revision} {path}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn exchanges_are_shown_without_secrets_and_the_session_ends() {
+    let site = Site::everything();
+    let words = ["info", "--wire", "--revision", "2025-11-25"];
+    let shown = inspect(&format!("{}?key=secret", site.url("/mcp")), &words).stderr;
+    for part in [
+        "--> [1] POST http://",
+        "/mcp?..\n",
+        "\n      content-type: application/json\n",
+        "\n      {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",",
+        "\n<-- [1] 200\n",
+        "\n      mcp-session-id: ..\n",
+        "\n      mcp-protocol-version: 2025-11-25\n",
+        "] DELETE http://",
+        "] 204\n",
+    ] {
+        assert!(shown.contains(part), "{part} is not in {shown}");
+    }
+    assert_eq!(shown.matches("mcp-session-id: ").count(), shown.matches("-id: ..\n").count());
+    assert!(!shown.contains("secret"), "{shown}");
+
+    let shown = inspect(&site.url("/sse"), &["info", "--wire"]).stderr;
+    assert!(shown.contains("event `endpoint`\n      /messages?..\n"), "{shown}");
+}
+
+#[test]
+fn a_client_uses_everything() {
+    let site = Site::everything();
+    // Before, some of what is there could not be used: it asks the user.
+    for revision in &REVISIONS[2..] {
+        let environment = [("MCP_CONFORMANCE_PROTOCOL_VERSION", *revision)];
+        let outcome = run_in("everything-client", [site.url("/mcp")], &environment);
+        assert_eq!(outcome.code, Some(0), "{revision}: {outcome:?}");
+    }
+    for path in PATHS {
+        let outcome = run("everything-client", [site.url(path)]);
+        assert_eq!(outcome.code, Some(0), "{path}: {outcome:?}");
+    }
+}
+
+#[test]
+fn every_step_of_the_benchmark_is_reported() {
+    let site = Site::start("bench-server", &[]);
+    for revision in ["2025-11-25", "2026-07-28"] {
+        let words = ["call", "progress", r#"{"count":3000}"#, "--revision", revision];
+        let outcome = inspect(&site.url("/mcp"), &words);
+        assert_eq!(outcome.stdout, "3000 steps\n");
+        assert_eq!(outcome.stderr.lines().count(), 3000);
+        let words = ["read", "mem://blob", "--revision", revision];
+        assert_eq!(printed(&site.url("/mcp"), &words).len(), 64 * 1024 + 1);
+        let words = ["call", "add", r#"{"a":2,"b":3}"#, "--revision", revision];
+        assert_eq!(printed(&site.url("/mcp"), &words), "5\n");
+    }
+}
