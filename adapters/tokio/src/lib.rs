@@ -49,7 +49,7 @@ pub use http_client::{
     TokioExchange, TokioExchanger, connect, connect_with, drive_http,
 };
 #[cfg(feature = "http-server")]
-pub use http_service::{HttpListener, HttpService, ServedBody, Unread, serve_http};
+pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,

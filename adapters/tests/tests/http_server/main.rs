@@ -1,5 +1,6 @@
 //! A server on HTTP, against clients that are bytes on sockets.
 
+mod archives;
 mod bodies;
 mod disconnects;
 mod http2;

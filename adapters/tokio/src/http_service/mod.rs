@@ -8,10 +8,12 @@ use bytes::Bytes;
 use http_body::Body;
 use mcp_sansio::Principal;
 use mcp_sansio::handler::{Remote, Server};
+use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{RequestHead, ServerOptions};
 
 use crate::{Error, now, seed};
 
+mod archive;
 mod body;
 mod cut;
 mod keeper;
@@ -23,6 +25,7 @@ mod running;
 mod site;
 mod socket;
 
+pub use archive::EventArchive;
 pub use body::{ServedBody, Unread};
 pub use listener::{HttpListener, serve_http};
 
@@ -69,6 +72,26 @@ impl HttpService {
         let site = Arc::new(Site::new(server, tokio::runtime::Handle::current()));
         tokio::spawn(keeper::keep_time(Arc::downgrade(&site)));
         Ok(Self { site })
+    }
+
+    /// Puts a server on HTTP whose events are kept in an archive of the caller's as well, for clients
+    /// that come back later than memory lasts. As for its deadlines there is a task for it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn with_archive(
+        server: &Server,
+        options: ServerOptions,
+        archive: impl EventArchive,
+    ) -> Result<Self, Error> {
+        let service = Self::new(server, options.event_store(EventStore::External))?;
+        tokio::spawn(archive::keep_events(Arc::downgrade(&service.site), archive));
+        Ok(service)
     }
 
     /// A way to all clients from outside of the handlers.

@@ -27,6 +27,8 @@ pub(super) struct Locked {
     /// The task that keeps the time, and when it wakes by itself.
     pub(super) keeper: Option<Waker>,
     pub(super) wakes_at: Option<Instant>,
+    /// The task that keeps events outside, where there is one, while it has nothing to do.
+    pub(super) archivist: Option<Waker>,
     /// Who waits for the end of all responses.
     drained: Vec<Waker>,
 }
@@ -81,6 +83,7 @@ impl Site {
             seats: Vec::new(),
             keeper: None,
             wakes_at: None,
+            archivist: None,
             drained: Vec::new(),
         });
         Self { locked, runtime }
@@ -122,8 +125,8 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let locked = self.locked.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(keeper) = locked.keeper.take() {
-            keeper.wake();
+        for waker in [locked.keeper.take(), locked.archivist.take()].into_iter().flatten() {
+            waker.wake();
         }
     }
 }
@@ -147,6 +150,9 @@ impl Locked {
             if seat.cut.is_some() && self.server.is_aborted(exchange) {
                 left.cuts.extend(seat.cut.take());
             }
+        }
+        if let Some(archivist) = self.archivist.take() {
+            left.wake(archivist);
         }
         if !self.drained.is_empty() && self.server.is_drained() {
             left.wakers.append(&mut self.drained);

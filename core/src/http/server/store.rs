@@ -20,7 +20,7 @@ pub enum EventStore {
     Memory,
     /// Recent ones in the machine, within the same bounds, and all of them in a store of the
     /// deployment's, which [`Server::poll_store`](super::Server::poll_store) says what to do. For
-    /// drivers that ask it: without one, events wait for nobody and use up their bounds.
+    /// drivers that ask it: with another one, events wait for nobody and use up their bounds.
     ///
     /// The store holds what sessions said, not the sessions: these are gone with the machine.
     External,

@@ -1,0 +1,104 @@
+//! Events that an archive keeps when memory does not.
+
+use std::sync::{Arc, Mutex};
+
+use mcp_sansio::Principal;
+use mcp_sansio::http::server::{EventPlace, NotStored, StoredEvent};
+use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
+use mcp_sansio_tokio::{EventArchive, HttpListener, HttpService};
+use tokio::net::TcpListener;
+
+use crate::served::{Gate, gated};
+use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
+
+/// An archive in memory, which yields before it does anything, as one across a network would.
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<Vec<StoredEvent>>>);
+
+impl EventArchive for Shelf {
+    async fn append(&self, event: StoredEvent) {
+        tokio::task::yield_now().await;
+        self.0.lock().unwrap().push(event);
+    }
+
+    async fn read(
+        &self,
+        from: EventPlace,
+        events_max: usize,
+        _bytes_max: usize,
+    ) -> Result<Vec<StoredEvent>, NotStored> {
+        tokio::task::yield_now().await;
+        let wanted = |place: &EventPlace| {
+            let same = (place.session, place.stream) == (from.session, from.stream);
+            same && place.principal == from.principal && place.sequence >= from.sequence
+        };
+        let shelf = self.0.lock().unwrap();
+        let found = shelf.iter().filter(|event| wanted(&event.place)).take(events_max);
+        Ok(found.cloned().collect())
+    }
+
+    async fn forget(&self, session: SessionId, stream: Option<u32>, _: Option<Principal>) {
+        let kept = |place: &EventPlace| {
+            place.session != session || stream.is_some_and(|stream| stream != place.stream)
+        };
+        self.0.lock().unwrap().retain(|event| kept(&event.place));
+    }
+}
+
+/// A server whose memory keeps one event of each stream.
+fn forgetful() -> ServerOptions {
+    let mut limits = ServerLimits::DEFAULT;
+    limits.replay_events_max = 1;
+    ServerOptions::new().limits(limits)
+}
+
+async fn serve(service: HttpService) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(HttpListener::new(listener).serve(service, std::future::pending()));
+    address
+}
+
+/// What a client gets that leaves a call after its first event and comes back when it is answered.
+async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>) {
+    let address = serve(service).await;
+    let mut wire = Wire::connect(address).await;
+    let session = open_session(&mut wire).await;
+    wire.send(Post::legacy_call(&session, "progress").bytes()).await;
+    assert_eq!(wire.head().await.status, 200);
+    let first = wire.event().await.unwrap();
+    let first = id_of(&first).unwrap();
+    gate.arrival().await;
+    drop(wire);
+    gate.open.add_permits(1);
+    gate.departure().await;
+    // The handler is done; its answer is on its way to the log.
+    let mut again = Wire::connect(address).await;
+    again.send(get(&session, Some(&first))).await;
+    let status = again.head().await.status;
+    let mut said = Vec::new();
+    while status == 200 && said.len() < 3 {
+        let message = again.message().await;
+        let params = message["params"]["message"].as_str().map(str::to_owned);
+        said.push(params.unwrap_or_else(|| text_of(&message)));
+    }
+    (status, said)
+}
+
+#[tokio::test]
+async fn what_memory_has_dropped_comes_from_the_archive() {
+    let gate = Gate::new();
+    let shelf = Shelf::default();
+    let service = HttpService::with_archive(&gated(&gate), forgetful(), shelf.clone()).unwrap();
+    let came_back = in_time(come_back(service, &gate)).await;
+    assert_eq!(came_back, (200, vec!["before".into(), "after".into(), "reported".into()]));
+    assert!(shelf.0.lock().unwrap().len() >= 4);
+}
+
+#[tokio::test]
+async fn without_an_archive_the_loss_is_told() {
+    let gate = Gate::new();
+    let service = HttpService::new(&gated(&gate), forgetful()).unwrap();
+    let (status, _) = in_time(come_back(service, &gate)).await;
+    assert_eq!(status, 410);
+}

@@ -1,0 +1,73 @@
+use std::future::{Future, poll_fn};
+use std::sync::Weak;
+use std::task::Poll;
+
+use mcp_sansio::Principal;
+use mcp_sansio::http::SessionId;
+use mcp_sansio::http::server::{EventPlace, NotStored, StoreAction, StoredEvent};
+
+use super::site::Site;
+use crate::now;
+
+/// A store that keeps the events of HTTP clients that come back for them, when there are more than
+/// fit in memory: Redis, a database, a disk. See `docs/http.md` for what is asked of it.
+///
+/// Each is awaited before the next is asked for, so a read sees what was appended before it. Session,
+/// stream and principal belong to the key of an event, all three.
+pub trait EventArchive: Send + Sync + 'static {
+    /// Keeps an event. One that cannot be kept is a loss, of which its client is told when it asks
+    /// for it.
+    fn append(&self, event: StoredEvent) -> impl Future<Output = ()> + Send;
+
+    /// The events of one stream from `from` on, in order: at most `events_max`, and at most
+    /// `bytes_max` bytes of messages beyond the first.
+    ///
+    /// # Errors
+    ///
+    /// The store does not have them, or cannot be reached. The client is told that they are gone.
+    fn read(
+        &self,
+        from: EventPlace,
+        events_max: usize,
+        bytes_max: usize,
+    ) -> impl Future<Output = Result<Vec<StoredEvent>, NotStored>> + Send;
+
+    /// Drops the events of a stream; of the whole session where `stream` is `None`.
+    fn forget(
+        &self,
+        session: SessionId,
+        stream: Option<u32>,
+        principal: Option<Principal>,
+    ) -> impl Future<Output = ()> + Send;
+}
+
+/// Does what a site wants of its archive, until the site is gone.
+pub(super) async fn keep_events(site: Weak<Site>, archive: impl EventArchive) {
+    loop {
+        let action = poll_fn(|cx| {
+            let Some(site) = site.upgrade() else { return Poll::Ready(None) };
+            let mut locked = site.lock();
+            match locked.server.poll_store() {
+                Some(action) => Poll::Ready(Some(action)),
+                None => {
+                    locked.archivist = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        });
+        match action.await {
+            None => return,
+            Some(StoreAction::Append { event }) => archive.append(event).await,
+            Some(StoreAction::Forget { session, stream, principal }) => {
+                archive.forget(session, stream, principal).await;
+            }
+            Some(StoreAction::Read { read, from, events_max, bytes_max }) => {
+                let events = archive.read(from, events_max, bytes_max).await;
+                let Some(site) = site.upgrade() else { return };
+                site.change(|locked| locked.server.handle_stored(read, events, now()));
+            }
+            // What it does not know it cannot do.
+            Some(_) => {}
+        }
+    }
+}
