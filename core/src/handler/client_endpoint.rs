@@ -17,13 +17,13 @@ use super::client::{Client, ClientError, Command, Session, Shared};
 use super::client_machine::ClientMachine;
 use super::context::Received;
 use super::endpoint::Endpoint;
+use super::executor::Executor;
 use super::host::{Host, HostHandlers};
 use super::kind::{Kind, Shared as AnyThread, Step};
 use super::mailbox::Mailbox;
 use super::opening::Opening;
 use super::pending::Pending;
 use super::reply::Outcome;
-use super::tasks::Tasks;
 
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
@@ -36,7 +36,7 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> 
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Questions that the host works on.
     inputs: Slab<InputHandle>,
-    tasks: Tasks<K, Command, Key>,
+    tasks: Executor<K, Command, Key>,
 }
 
 impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
@@ -49,7 +49,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             shared: Arc::clone(&shared),
             calls: Vec::new(),
             inputs: Slab::new(),
-            tasks: Tasks::new(mailbox),
+            tasks: Executor::new(mailbox),
         };
         (Client::new(shared), endpoint)
     }

@@ -109,6 +109,7 @@ mod client_machine;
 mod context;
 mod dispatch;
 mod endpoint;
+mod executor;
 mod function;
 mod host;
 #[cfg(feature = "http")]
@@ -132,7 +133,6 @@ mod server;
 mod server_endpoint;
 mod server_tasks;
 mod task;
-mod tasks;
 
 pub use ask::{Answer, Ask, Elicit};
 pub use blocking::{Blocking, Blocks, Job, blocking};

@@ -10,20 +10,20 @@ use crate::peer::{self, CloseReason, Event, Request, RequestHandle, Subject};
 use super::context::{Command, Outlet, Received};
 use super::dispatch::{Dispatch, keep};
 use super::endpoint::Endpoint;
+use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
 use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::task::{TaskTable, is_of_tasks};
-use super::tasks::{DETACHED, Tasks};
 
 /// The server's side of one connection with its handlers: what an adapter drives.
 #[derive(Debug)]
 pub struct ServerEndpoint<K: Kind = Shared> {
     pub(super) machine: peer::Server,
     handlers: Arc<Handlers<K>>,
-    pub(super) tasks: Tasks<K, Command, Kept>,
+    pub(super) tasks: Executor<K, Command, Kept>,
     outlet: Outlet,
     pub(super) table: Option<TaskTable>,
     /// Requests whose handlers want to be tasks, before there is anything to wait for.
@@ -43,7 +43,7 @@ impl<K: Kind> ServerEndpoint<K> {
         Self {
             machine: peer::Server::new(server.peer_options(), seed),
             handlers: Arc::clone(&server.handlers),
-            tasks: Tasks::new(Arc::clone(&outlet)),
+            tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
             table: server.task_table(),
             wishes: BTreeSet::new(),

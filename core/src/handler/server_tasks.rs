@@ -3,10 +3,10 @@
 use crate::Instant;
 use crate::peer::{Request, RequestHandle};
 
+use super::executor::DETACHED;
 use super::kind::Kind;
 use super::server_endpoint::ServerEndpoint;
 use super::task::{Handler, TaskTable};
-use super::tasks::DETACHED;
 
 impl<K: Kind> ServerEndpoint<K> {
     /// Answers a request about a task.

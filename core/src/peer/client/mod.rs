@@ -290,6 +290,8 @@ impl Client {
     /// Gives up a call or ends a subscription: the server is told, and it ends with
     /// [`Failure::Cancelled`]. Nothing happens if it has ended already.
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
+        // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-018]: only a call that
+        // is in the table.
         let Some(entry) = self.connection.calls.remove(call.key) else { return };
         if entry.purpose == Purpose::Waiting {
             self.unsubscribe_resources(call.key, now);

@@ -13,7 +13,7 @@ use super::reply::Outcome;
 /// The handlers that are not done yet, each in the place of its request, with what belongs to it.
 ///
 /// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
-pub(super) struct Tasks<K: Kind, C, T> {
+pub(super) struct Executor<K: Kind, C, T> {
     places: Vec<Place<K, C, T>>,
     /// Those that outlive their request.
     detached: Vec<Place<K, C, T>>,
@@ -49,7 +49,7 @@ impl<C: Send> Wake for Signal<C> {
     }
 }
 
-impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
+impl<K: Kind, C: Send + 'static, T> Executor<K, C, T> {
     pub(super) const fn new(mailbox: Arc<Mailbox<C>>) -> Self {
         Self { places: Vec::new(), detached: Vec::new(), mailbox }
     }
@@ -130,10 +130,10 @@ impl<K: Kind, C: Send + 'static, T> Tasks<K, C, T> {
     }
 }
 
-impl<K: Kind, C, T> core::fmt::Debug for Tasks<K, C, T> {
+impl<K: Kind, C, T> core::fmt::Debug for Executor<K, C, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let running =
             self.places.iter().chain(&self.detached).filter(|place| place.task.is_some()).count();
-        f.debug_struct("Tasks").field("running", &running).finish_non_exhaustive()
+        f.debug_struct("Executor").field("running", &running).finish_non_exhaustive()
     }
 }
