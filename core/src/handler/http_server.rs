@@ -110,6 +110,12 @@ impl<K: Kind> HttpServer<K> {
         self.machine.body_too_long()
     }
 
+    /// The response to a request whose body is one too many for what the others leave.
+    #[must_use]
+    pub fn bodies_too_many(&self) -> Response {
+        self.machine.bodies_too_many()
+    }
+
     /// The response to a request whose body does not come in time.
     #[must_use]
     pub fn body_too_slow(&self) -> Response {

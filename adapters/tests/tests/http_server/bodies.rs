@@ -123,3 +123,33 @@ async fn heads_that_trickle_are_cut_off() {
     assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
     in_time(wire.closed()).await;
 }
+
+#[tokio::test]
+async fn bodies_share_a_bound_that_passes() {
+    let mut limits = ServerLimits::default();
+    limits.bodies_bytes_max = 1000;
+    let served = served(ServerOptions::new().limits(limits)).await;
+    let call = Post::call("plain");
+    let (mut slow, mut other) =
+        (Wire::connect(served.address).await, Wire::connect(served.address).await);
+    let padding = " ".repeat(900);
+    let length = call.body.len() + padding.len();
+    slow.send(format!("{}Content-Length: {length}\r\n\r\n{padding}", call.open_head())).await;
+    // The other one learns that the first is being read by being refused for it.
+    in_time(async {
+        loop {
+            let (head, body) = other.ask(&call).await;
+            if head.status == 503 {
+                assert!(head.field("retry-after").is_some(), "{body}");
+                break;
+            }
+            assert_eq!(text(&body), "plain");
+        }
+    })
+    .await;
+    drop(slow);
+    in_time(async {
+        while Wire::connect(served.address).await.ask(&call).await.0.status != 200 {}
+    })
+    .await;
+}

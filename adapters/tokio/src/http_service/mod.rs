@@ -2,9 +2,8 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http_body::Body;
 use mcp_sansio::Principal;
 use mcp_sansio::handler::{Remote, Server};
@@ -30,7 +29,7 @@ pub use body::{ServedBody, Unread};
 pub use listener::{HttpListener, serve_http};
 
 use place::{Beginning, Place};
-use request::Unusable;
+use request::{HeldBody, Unusable};
 use site::Site;
 
 /// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
@@ -126,12 +125,13 @@ impl HttpService {
             Err(refused) => return response::whole(refused),
         };
         let body = pin!(body);
-        let read = request::read_body(body, admission.body_bytes_max);
+        let read = request::read_body(body, admission, &self.site.held);
         let refused = match tokio::time::timeout(admission.body_time, read).await {
             Ok(Ok(body)) => {
                 let principal = parts.extensions.get::<Principal>();
-                return self.answer(&head, &body, principal).await;
+                return self.answer(&head, body, principal).await;
             }
+            Ok(Err(Unusable::TooMany)) => self.site.lock().server.bodies_too_many(),
             Ok(Err(Unusable::TooLong)) => self.site.lock().server.body_too_long(),
             Ok(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
             Err(_) => self.site.lock().server.body_too_slow(),
@@ -142,20 +142,25 @@ impl HttpService {
     async fn answer(
         &self,
         head: &RequestHead<'_>,
-        body: &Bytes,
+        body: HeldBody<'_>,
         principal: Option<&Principal>,
     ) -> http::Response<ServedBody> {
-        let (mut place, mut work) = Place::take(&self.site, head, body, principal);
-        let beginning = poll_fn(|cx| {
-            if let Some(work) = work.take()
-                && let Some(ended) = running::begin(&self.site, work, cx)
-                && let Some(beginning) = place.end(ended)
-            {
-                return Poll::Ready(beginning);
-            }
-            Poll::Ready(ready!(place.poll_beginning(cx)))
-        })
-        .await;
+        let (mut place, beginning) = {
+            let (mut place, mut work) = Place::take(&self.site, head, &body.bytes, principal);
+            let beginning = poll_fn(|cx| {
+                let work = work.take();
+                let ended = work.and_then(|work| running::begin(&self.site, work, cx));
+                Poll::Ready(ended.and_then(|ended| place.end(ended)))
+            });
+            let beginning = beginning.await;
+            (place, beginning)
+        };
+        // A handler that goes on has what it needs of it.
+        drop(body);
+        let beginning = match beginning {
+            Some(beginning) => beginning,
+            None => poll_fn(|cx| place.poll_beginning(cx)).await,
+        };
         match beginning {
             Beginning::Whole(response) => response::whole(response),
             Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),

@@ -1,9 +1,11 @@
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::Body;
 use mcp_sansio::http::RequestHead;
+use mcp_sansio::http::server::Admission;
 
 /// The head of a request as the machine takes it.
 pub(super) fn head_of(parts: &http::request::Parts) -> RequestHead<'_> {
@@ -24,35 +26,70 @@ pub(super) fn head_of(parts: &http::request::Parts) -> RequestHead<'_> {
 pub(super) enum Unusable {
     /// There is more of it than there may be.
     TooLong,
+    /// All bodies together are more than there may be.
+    TooMany,
     /// It breaks off. What there is of it may happen to be a message, but not the client's.
     Broken,
 }
 
+/// The bytes of all bodies that are held.
+#[derive(Debug, Default)]
+pub(super) struct Held(AtomicUsize);
+
+/// A body, and its part of what is held.
+#[derive(Debug)]
+pub(super) struct HeldBody<'h> {
+    pub(super) bytes: Bytes,
+    held: &'h Held,
+    length: usize,
+}
+
+impl HeldBody<'_> {
+    fn hold(&mut self, length: usize, most: usize) -> Result<(), Unusable> {
+        self.length += length;
+        let before = self.held.0.fetch_add(length, Ordering::Relaxed);
+        if before.saturating_add(length) > most { Err(Unusable::TooMany) } else { Ok(()) }
+    }
+}
+
+impl Drop for HeldBody<'_> {
+    fn drop(&mut self) {
+        self.held.0.fetch_sub(self.length, Ordering::Relaxed);
+    }
+}
+
 /// Reads a body, as far as it may go.
-pub(super) async fn read_body<B: Body>(
+pub(super) async fn read_body<'h, B: Body>(
     mut body: Pin<&mut B>,
-    most: usize,
-) -> Result<Bytes, Unusable> {
+    admission: Admission,
+    held: &'h Held,
+) -> Result<HeldBody<'h>, Unusable> {
+    let most = admission.body_bytes_max;
     if body.size_hint().lower() > most as u64 {
         return Err(Unusable::TooLong);
     }
-    let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+    let mut whole = HeldBody { bytes: Bytes::new(), held, length: 0 };
+    let mut rest = BytesMut::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|_| Unusable::Broken)?;
         let Ok(mut data) = frame.into_data() else { continue };
         let length = data.remaining();
-        if first.len() + rest.len() + length > most {
+        if whole.length + length > most {
             return Err(Unusable::TooLong);
         }
-        if first.is_empty() && rest.is_empty() {
+        whole.hold(length, admission.bodies_bytes_max)?;
+        if whole.bytes.is_empty() && rest.is_empty() {
             // The common case, which copies nothing.
-            first = data.copy_to_bytes(length);
+            whole.bytes = data.copy_to_bytes(length);
             continue;
         }
         if rest.is_empty() {
-            rest.extend_from_slice(&std::mem::take(&mut first));
+            rest.extend_from_slice(&std::mem::take(&mut whole.bytes));
         }
         rest.put(data);
     }
-    Ok(if rest.is_empty() { first } else { rest.freeze() })
+    if !rest.is_empty() {
+        whole.bytes = rest.freeze();
+    }
+    Ok(whole)
 }

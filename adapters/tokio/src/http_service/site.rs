@@ -8,6 +8,7 @@ use mcp_sansio::http::ExchangeId;
 use tokio::runtime::Handle;
 
 use super::cut::Cut;
+use super::request::Held;
 use super::running;
 
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
@@ -15,6 +16,8 @@ use super::running;
 #[derive(Debug)]
 pub(super) struct Site {
     locked: Mutex<Locked>,
+    /// The bodies of requests that are held.
+    pub(super) held: Held,
     /// Where handlers run: a response may be dropped on a thread that knows no runtime.
     pub(super) runtime: Handle,
 }
@@ -86,7 +89,7 @@ impl Site {
             archivist: None,
             drained: Vec::new(),
         });
-        Self { locked, runtime }
+        Self { locked, held: Held::default(), runtime }
     }
 
     /// To look at the server. Whatever panicked with the lock held, an observer or an edit of the

@@ -18,6 +18,9 @@ pub struct Admission {
     /// The longest body to read, in bytes. When there is more, send
     /// [`Server::body_too_long`] and read no further.
     pub body_bytes_max: usize,
+    /// The most bytes of bodies to hold for all requests together. When there would be more, send
+    /// [`Server::bodies_too_many`] and read no further.
+    pub bodies_bytes_max: usize,
     /// How long reading the body may take. After it, send [`Server::body_too_slow`].
     pub body_time: core::time::Duration,
 }
@@ -47,6 +50,7 @@ impl Server {
         self.route(head)?;
         Ok(Admission {
             body_bytes_max: self.options.limits.body_bytes_max,
+            bodies_bytes_max: self.options.limits.bodies_bytes_max,
             body_time: self.options.timeouts.body,
         })
     }
@@ -55,6 +59,12 @@ impl Server {
     #[must_use]
     pub fn body_too_long(&self) -> Response {
         refusal(Status::CONTENT_TOO_LARGE, None, "the body is longer than this server takes")
+    }
+
+    /// The response to a request whose body is one too many for what the others leave.
+    #[must_use]
+    pub fn bodies_too_many(&self) -> Response {
+        busy(None, "the server is reading too much at once")
     }
 
     /// The response to a request whose body does not come in time.

@@ -121,6 +121,9 @@ impl ServerOptions {
 pub struct ServerLimits {
     /// The body of a request, in bytes. 4 MiB: what other servers take.
     pub body_bytes_max: usize,
+    /// Bytes of all bodies that are being read or handed over, together. 256 MiB: sixty-four of the
+    /// longest. For the adapter, which reads them.
+    pub bodies_bytes_max: usize,
     /// Sessions at once. 10,000: some 20 MB while they stand idle. One more is refused until another
     /// ends.
     pub sessions_max: usize,
@@ -159,6 +162,7 @@ impl ServerLimits {
     /// The defaults for a computer.
     pub const DEFAULT: Self = Self {
         body_bytes_max: 4 * 1024 * 1024,
+        bodies_bytes_max: 256 * 1024 * 1024,
         sessions_max: 10_000,
         exchanges_max: 65_536,
         unread_bytes_max: 16 * 1024 * 1024,
