@@ -42,7 +42,15 @@ impl Server {
             return Err(busy(request, "the server has too many sessions"));
         }
         let id = self.session_ids.draw();
-        let machine = self.fresh_machine();
+        let machine = match transport {
+            Transport::Streamable => self.fresh_machine(),
+            // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]: the
+            // transport is older than modern requests, which have none but the endpoint.
+            Transport::EventStream => {
+                let blueprint = self.blueprint.of_handshakes();
+                Box::new(peer::Server::posting(&blueprint, self.seed))
+            }
+        };
         let session = Session {
             id,
             transport,

@@ -23,7 +23,7 @@ pub(crate) struct Blueprint {
 }
 
 /// What a server is, and does not become.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Profile {
     pub(super) identity: Implementation,
     pub(super) instructions: Option<String>,
@@ -57,6 +57,14 @@ impl Blueprint {
         let modern = profile.declared_set(&catalog, Revision::LATEST);
         let (profile, catalog) = (Shared::new(profile), Shared::new(catalog));
         Self { profile, catalog, modern, limits, timeouts, policy }
+    }
+
+    /// The same for connections that begin with a handshake.
+    #[cfg(feature = "http")]
+    pub(crate) fn of_handshakes(&self) -> Self {
+        let revisions = self.profile.revisions.intersection(crate::Revisions::LEGACY);
+        let profile = Shared::new(Profile { revisions, ..Profile::clone(&self.profile) });
+        Self { profile, ..self.clone() }
     }
 
     /// The revisions that the server speaks.
