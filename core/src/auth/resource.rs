@@ -8,7 +8,6 @@ use crate::http::{InvalidUrl, Location};
 /// The canonical URI of an MCP server: the value of `resource` in authorization and token requests.
 ///
 /// It is sent byte for byte as it is here, percent-encoded as a query asks for.
-// MCP 2026-07-28 basic/authorization/index#resource-parameter-implementation [AUTHC-040]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceUri(String);
 

@@ -10,7 +10,7 @@ pub const REDIRECT_LENGTH_MAX: usize = 64 * 1024;
 
 /// An authorization response that nobody has checked: nothing in it can be got at before
 /// [`AuthorizationResponse::check`].
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Clone, Default)]
 pub struct AuthorizationResponse {
     code: Option<String>,
     state: Option<String>,
@@ -26,7 +26,6 @@ pub struct ExpectedResponse<'a> {
     /// The `state` that the request had.
     pub state: &'a State,
     /// The `issuer` of the metadata, after it was validated.
-    // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHC-056]
     pub issuer: &'a str,
     /// Whether that metadata says that every response has `iss`:
     /// `authorization_response_iss_parameter_supported`.
@@ -216,7 +215,7 @@ mod tests {
 
     #[test]
     fn iss_is_compared_where_it_is_and_missed_where_it_was_announced() {
-        // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-058] [AUTHC-059].
+        // Rule: [AUTHC-057] [AUTHC-058] [AUTHC-059].
         let good = "&code=c%2B+d&iss=https%3A%2F%2Fa.example";
         let code = Ok("c+ d".to_string());
         assert_eq!(check(good, true), code);
