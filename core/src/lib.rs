@@ -11,6 +11,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "auth")]
+pub mod auth;
 pub mod catalog;
 pub mod framing;
 #[cfg(feature = "_fuzz")]

@@ -1,0 +1,120 @@
+//! The two secrets of one authorization: the PKCE verifier and `state`.
+
+use alloc::string::String;
+use core::{fmt, hint};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+/// The bytes of entropy that each secret is made of.
+pub const ENTROPY_LENGTH: usize = 32;
+
+/// The PKCE verifier of one authorization: what shows the token endpoint that whoever brings the
+/// code is whoever asked for it.
+///
+/// Each authorization has its own; it is sent to the token endpoint alone.
+// MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-011]
+pub struct CodeVerifier(String);
+
+impl CodeVerifier {
+    /// A verifier of 43 characters. The bytes must be unpredictable and used for nothing else.
+    #[must_use]
+    pub fn new(entropy: [u8; ENTROPY_LENGTH]) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(entropy))
+    }
+
+    /// The value of `code_verifier`, for the token request.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The value of `code_challenge`, for the authorization request. Its method is `S256`.
+    // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-012]
+    #[must_use]
+    pub fn challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(Sha256::digest(&self.0))
+    }
+}
+
+impl fmt::Debug for CodeVerifier {
+    /// Leaves the secret out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CodeVerifier(..)")
+    }
+}
+
+/// The `state` of one authorization: what ties the response to the request, so that nobody can
+/// have a client finish an authorization that it did not start.
+// MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
+pub struct State(String);
+
+impl State {
+    /// A state of 43 characters. The bytes must be unpredictable and used for nothing else.
+    #[must_use]
+    pub fn new(entropy: [u8; ENTROPY_LENGTH]) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(entropy))
+    }
+
+    /// The value of `state`, for the authorization request.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the response has this state. The time that takes says nothing about where the two
+    /// differ.
+    #[must_use]
+    pub fn matches(&self, response: &str) -> bool {
+        let (ours, theirs) = (self.0.as_bytes(), response.as_bytes());
+        let mut difference = u8::from(ours.len() != theirs.len());
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            difference = hint::black_box(difference | (ours ^ theirs));
+        }
+        difference == 0
+    }
+}
+
+impl fmt::Debug for State {
+    /// Leaves the secret out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("State(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    #[test]
+    fn the_example_of_rfc_7636_comes_out_as_there() {
+        // Rule: [AUTHC-011] [AUTHC-012].
+        let verifier = CodeVerifier::new([
+            116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212,
+            37, 77, 105, 214, 191, 240, 91, 88, 5, 88, 83, 132, 141, 121,
+        ]);
+        assert_eq!(verifier.as_str(), "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+        assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+    }
+
+    #[test]
+    fn a_state_matches_itself_alone() {
+        // Rule: [AUTHC-048].
+        let state = State::new([0xff; 32]);
+        assert_eq!(state.as_str().len(), 43);
+        assert!(state.matches(state.as_str()));
+        let longer = format!("{}A", state.as_str());
+        for other in ["", &state.as_str()[1..], &longer, State::new([0xfe; 32]).as_str()] {
+            assert!(!state.matches(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        assert_eq!(format!("{:?}", CodeVerifier::new([0; 32])), "CodeVerifier(..)");
+        assert_eq!(format!("{:?}", State::new([0; 32])), "State(..)");
+    }
+}
