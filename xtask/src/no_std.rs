@@ -45,7 +45,7 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         command.current_dir(&root).args(["build", "--quiet", "--package", "mcp-sansio"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         let features =
-            if *target == "thumbv6m-none-eabi" { "critical-section,http" } else { "http" };
+            if *target == "thumbv6m-none-eabi" { "critical-section,auth" } else { "auth" };
         command.args(["--features", features]);
         if !command.status()?.success() {
             failed.push(*target);
