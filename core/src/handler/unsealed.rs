@@ -7,23 +7,28 @@ use crate::peer::Request;
 use super::reply::Outcome;
 
 /// Seals nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sealing;
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sealing(());
 
 impl Sealing {
-    pub(super) const fn is_on(self) -> bool {
+    pub(super) const fn is_on(&self) -> bool {
         false
     }
 
     pub(super) const fn open(
-        self,
+        &self,
         _: &mut Request<'_>,
         _: Option<&Principal>,
     ) -> Result<(), ErrorObject<'static>> {
         Ok(())
     }
 
-    pub(super) fn close(self, _: &Request<'_>, _: Option<&Principal>, outcome: Outcome) -> Outcome {
+    pub(super) fn close(
+        &self,
+        _: &Request<'_>,
+        _: Option<&Principal>,
+        outcome: Outcome,
+    ) -> Outcome {
         outcome
     }
 }

@@ -160,6 +160,17 @@ fn the_longest_state_is_sealed_and_a_longer_one_is_not() {
 }
 
 #[test]
+fn the_form_is_the_one_that_other_processes_know() {
+    // Made with another implementation of HMAC and SHA-256.
+    let known = "AQAAAABqZPB8U1H8NKVVP63LoVOk1pN7lVGw8ALy-1xW-fOo7AL2QIhzdGVwIDI";
+    let params = RawJson::parse(r#"{"name":"book","arguments":{"table":4}}"#).unwrap();
+    let ann = Principal::new("ann");
+    let binding = Binding::new("tools/call", &params).principal(Some(&ann));
+    assert_eq!(seal().close("step 2", &binding, NOW + 60).unwrap(), known);
+    assert_eq!(seal().open(known, &binding, NOW), Ok("step 2".into()));
+}
+
+#[test]
 fn no_key_is_in_the_debug_output() {
     let shown = format!("{:?}", Seal::new([7; 32]).with_previous_keys([[9; 32]]));
     assert_eq!(shown, "Seal { previous: 1, .. }");
