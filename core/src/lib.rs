@@ -27,6 +27,8 @@ pub mod jsonrpc;
 pub mod peer;
 mod principal;
 pub mod protocol;
+#[cfg(feature = "seal")]
+pub mod seal;
 mod shared;
 
 pub use instant::Instant;

@@ -36,8 +36,8 @@ impl Ask {
 
     /// What the handler wants back with the answers.
     ///
-    /// In the modern era it travels through the client: seal it if it influences more than
-    /// whether the request fails.
+    /// In the modern era it travels through the client, which can read it. If it influences more
+    /// than whether the request fails, have it sealed: with `Server::seal` (feature `seal`).
     pub fn state(mut self, state: impl Into<String>) -> Self {
         self.state = Some(state.into());
         self
@@ -103,7 +103,7 @@ impl Context {
     }
 
     /// The state that the handler gave to [`Ask::state`]. From a modern client it is what the
-    /// client says that it was.
+    /// client says that it was, unless the server has states sealed.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.inputs().state()

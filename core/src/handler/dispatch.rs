@@ -10,6 +10,7 @@ use crate::protocol::{CallToolResult, Capability, Method};
 
 use super::kind::Kind;
 use super::reply::{Body, Outcome};
+use super::sealing::Sealing;
 use super::server::Handlers;
 
 /// Finds the handler of a request, and checks what goes in and what comes out.
@@ -98,13 +99,16 @@ impl<'h, K: Kind> Dispatch<'h, K> {
 }
 
 /// Frees a request from its frame. Its text is kept only where a further round would hand it to the
-/// handler again: in a legacy session, or as one of the `tasks` of this server.
-pub(super) fn keep(mut request: Request<'_>, tasks: bool) -> Request<'static> {
+/// handler again, in a legacy session or as one of the `tasks` of this server; or where `sealing`
+/// would bind a state to it.
+pub(super) fn keep(mut request: Request<'_>, tasks: bool, sealing: &Sealing) -> Request<'static> {
     let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
     let task = tasks && request.capabilities.contains(Capability::TasksExtension);
     if !(rounds && (task || request.revision.era() == Era::Legacy)) {
-        request.params = RawJson::EMPTY_OBJECT;
         request.inputs = Inputs::default();
+        if !(rounds && sealing.is_on()) {
+            request.params = RawJson::EMPTY_OBJECT;
+        }
     }
     request.into_owned()
 }

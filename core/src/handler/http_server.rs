@@ -224,6 +224,8 @@ impl<K: Kind> HttpServer<K> {
 
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
+        let principal = self.machine.principal(handle);
+        let outcome = self.handlers.sealing.close(&request, principal, outcome);
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -267,7 +269,7 @@ impl<K: Kind> HttpServer<K> {
             }
         }
         let (request, principal) = self.table.as_mut()?.poll_resumed()?;
-        Some(self.work(request, principal))
+        Some(Work { sealed: false, ..self.work(request, principal) })
     }
 
     /// An exchange with something new to send: see [`http::Server::poll_ready`].
@@ -339,6 +341,7 @@ impl<K: Kind> HttpServer<K> {
             principal,
             request,
             tasks: self.table.is_some(),
+            sealed: true,
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Work<'f, K: Kind = Shared> {
     pub(super) outlet: Outlet,
     pub(super) principal: Option<Principal>,
     pub(super) tasks: bool,
+    /// Whether a state in it comes from the client.
+    pub(super) sealed: bool,
 }
 
 /// What running a [`Work`] comes to.
@@ -102,7 +104,10 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { request, handlers, catalog, outlet, principal, tasks } = self;
+        let Self { mut request, handlers, catalog, outlet, principal, tasks, sealed } = self;
+        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref()) {
+            return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
+        }
         let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
         let (function, variables) = match dispatch.find(&request) {
             Ok(found) => found,
@@ -124,7 +129,7 @@ impl<'f, K: Kind> Work<'f, K> {
             }
             Step::Running(task) => Ran::Running(Running {
                 task: Some(task),
-                request: Some(keep(request, tasks)),
+                request: Some(keep(request, tasks, &handlers.sealing)),
                 tool,
                 handlers,
                 catalog,

@@ -129,6 +129,11 @@ mod remote;
 mod reply;
 #[cfg(feature = "schemars")]
 mod schema;
+#[cfg(feature = "seal")]
+mod sealing;
+#[cfg(not(feature = "seal"))]
+#[path = "unsealed.rs"]
+mod sealing;
 mod server;
 mod server_endpoint;
 mod server_tasks;

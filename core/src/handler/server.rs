@@ -16,6 +16,7 @@ use super::blocking::Spawner;
 use super::function::Handler;
 use super::kind::{Kind, Local, Shared};
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
+use super::sealing::Sealing;
 use super::server_endpoint::ServerEndpoint;
 use super::task::TaskSettings;
 
@@ -78,6 +79,7 @@ pub(super) struct Handlers<K: Kind> {
     pub(super) observers: Vec<Observer>,
     /// Where blocking handlers run; if nowhere, where they are called.
     pub(super) spawner: Option<Spawner>,
+    pub(super) sealing: Sealing,
 }
 
 impl<K: Kind> Clone for Handlers<K> {
@@ -91,6 +93,7 @@ impl<K: Kind> Clone for Handlers<K> {
             others: self.others.clone(),
             observers: self.observers.clone(),
             spawner: self.spawner.clone(),
+            sealing: self.sealing.clone(),
         }
     }
 }
@@ -163,6 +166,7 @@ impl<K: Kind> Server<K> {
                 others: BTreeMap::new(),
                 observers: Vec::new(),
                 spawner: None,
+                sealing: Sealing::default(),
             }),
             problem: None,
             tasks: None,
@@ -374,7 +378,7 @@ impl<K: Kind> Server<K> {
     }
 
     /// The functions, to add to them; a copy of them where a connection has them already.
-    fn functions(&mut self) -> &mut Handlers<K> {
+    pub(super) fn functions(&mut self) -> &mut Handlers<K> {
         Arc::make_mut(&mut self.handlers)
     }
 

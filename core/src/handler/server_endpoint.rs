@@ -70,7 +70,10 @@ impl<K: Kind> ServerEndpoint<K> {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 self.serve_task(&request, now);
             }
-            Event::Request(request) => self.call(request, now),
+            Event::Request(mut request) => match self.handlers.sealing.open(&mut request, None) {
+                Ok(()) => self.call(request, now),
+                Err(error) => self.answer(request, Outcome::Error(error), now),
+            },
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     self.wishes.remove(&handle);
@@ -120,7 +123,8 @@ impl<K: Kind> ServerEndpoint<K> {
                 let table = self.table.as_ref();
                 let of_task = table.and_then(|table| table.place_of(request.handle));
                 let place = of_task.map_or(request.handle.key.slot, |place| place | DETACHED);
-                let kept = Kept { request: keep(request, table.is_some()), tool };
+                let kept =
+                    Kept { request: keep(request, table.is_some(), &handlers.sealing), tool };
                 if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);
                     self.finish(kept.request, kept.tool, outcome, now);
@@ -165,6 +169,7 @@ impl<K: Kind> ServerEndpoint<K> {
 
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
+        let outcome = self.handlers.sealing.close(&request, None, outcome);
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {

@@ -11,6 +11,8 @@ mod http_pair;
 mod pair;
 mod questions;
 mod scheduling;
+#[cfg(all(feature = "http", feature = "seal"))]
+mod sealing;
 mod server;
 mod subscriptions;
 mod task_desk;

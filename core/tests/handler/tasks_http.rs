@@ -43,7 +43,7 @@ fn server(gate: &Gate) -> Server {
 }
 
 /// A site without a network, driven by hand.
-struct Site {
+pub(crate) struct Site {
     server: HttpServer,
     now: Instant,
     running: Vec<Running>,
@@ -52,11 +52,15 @@ struct Site {
 }
 
 /// A response: its status, and the messages in it.
-struct Response(u16, Vec<Value>);
+pub(crate) struct Response(pub(crate) u16, pub(crate) Vec<Value>);
 
 impl Site {
     fn new(gate: &Gate) -> Self {
-        let server = server(gate).http(ServerOptions::new(), [7; 32], 7).unwrap();
+        Self::of(&server(gate))
+    }
+
+    pub(crate) fn of(server: &Server) -> Self {
+        let server = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
         let judge = Judge::default();
         Self { server, now: Instant::ZERO, running: Vec::new(), judge, last: 0 }
     }
@@ -135,7 +139,7 @@ impl Site {
         Response(status, messages)
     }
 
-    fn response(
+    pub(crate) fn response(
         &mut self,
         method: &str,
         params: Value,

@@ -14,11 +14,11 @@ fn form() -> mcp_sansio::protocol::InputRequest {
     Elicit::form::<Confirmation>("Sure?")
 }
 
-fn yes() -> Value {
+pub(crate) fn yes() -> Value {
     json!({ "action": "accept", "content": { "sure": true } })
 }
 
-fn server(gate: &Gate) -> Server {
+pub(crate) fn server(gate: &Gate) -> Server {
     let [slow, first] = [(); 2].map(|()| gate.clone());
     Server::new("s", "1")
         .tasks(settings())

@@ -22,6 +22,7 @@ pub fn server(runtime: Runtime) -> Server {
         .instructions("Call any tool: each shows one feature, and none changes anything.")
         .logging()
         .subscriptions();
+    let server = seal::seal_states(server);
     let server = tools::offer(server, runtime);
     let server = questions::offer(server);
     let server = rounds::offer(server);

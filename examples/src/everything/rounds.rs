@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::questions::{ask, sampling, text_of};
-use super::seal::Seal;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Name {
@@ -21,9 +20,6 @@ struct Confirmation {
 }
 
 pub(super) fn offer(server: Server) -> Server {
-    let seal = Seal::default();
-    let (confirm_seal, tampered_seal, all_seal, step_seal) =
-        (seal.clone(), seal.clone(), seal.clone(), seal);
     server
         .tool("test_input_required_result_elicitation", "Asks for a name", elicitation)
         .tool("test_input_required_result_sampling", "Asks the model for a capital", capital)
@@ -31,22 +27,22 @@ pub(super) fn offer(server: Server) -> Server {
         .tool(
             "test_input_required_result_request_state",
             "Asks for a confirmation, with a state",
-            move |call: Call<NoArguments>| confirm(&call, &confirm_seal),
+            confirm,
         )
         .tool(
             "test_input_required_result_tampered_state",
             "Refuses a state that was tampered with",
-            move |call: Call<NoArguments>| confirm(&call, &tampered_seal),
+            confirm,
         )
         .tool(
             "test_input_required_result_multiple_inputs",
             "Asks for three things at once",
-            move |call: Call<NoArguments>| all_three(&call, &all_seal),
+            all_three,
         )
         .tool(
             "test_input_required_result_multi_round",
             "Asks for one thing after the other",
-            move |call: Call<NoArguments>| step_by_step(&call, &step_seal),
+            step_by_step,
         )
         .tool(
             "test_input_required_result_capabilities",
@@ -90,9 +86,8 @@ fn roots(call: Call<NoArguments>) -> Result<String, Error> {
     }
 }
 
-fn confirm(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
-    let state = checked(call.state(), seal)?;
-    match (call.input::<Confirmation>("confirm")?, state) {
+fn confirm(call: Call<NoArguments>) -> Result<String, Error> {
+    match (call.input::<Confirmation>("confirm")?, call.state()) {
         (Some(answer), Some(_)) => Ok(if answer.content.is_some_and(|content| content.ok) {
             "state-ok: confirmed".into()
         } else {
@@ -100,20 +95,12 @@ fn confirm(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
         }),
         _ => {
             let question = Elicit::form::<Confirmation>("Please confirm");
-            ask(call, [("confirm", question)], Some(seal.close("confirm")))
+            ask(&call, [("confirm", question)], Some("confirm".into()))
         }
     }
 }
 
-/// The state that came back, if one did.
-fn checked<'s>(state: Option<&'s str>, seal: &Seal) -> Result<Option<&'s str>, Error> {
-    let Some(sealed) = state else { return Ok(None) };
-    let opened = seal.open(sealed);
-    opened.map(Some).ok_or_else(|| Error::invalid_params("the request state is not intact"))
-}
-
-fn all_three(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
-    checked(call.state(), seal)?;
+fn all_three(call: Call<NoArguments>) -> Result<String, Error> {
     let name = call.input::<Name>("user_name")?;
     let greeting = call.sampled("greeting")?;
     let roots = call.roots("client_roots")?;
@@ -123,38 +110,39 @@ fn all_three(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
             ("greeting", sampling("Write a greeting.")),
             ("client_roots", where_to_work()),
         ];
-        return ask(call, questions, Some(seal.close("all")));
+        return ask(&call, questions, Some("all".into()));
     };
     let greeting = text_of(&greeting);
     let (name, count) = (greet(name.content), roots.roots.len());
     Ok(format!("{name} The model says: {greeting}. There are {count} roots."))
 }
 
-fn step_by_step(call: &Call<NoArguments>, seal: &Seal) -> Result<String, Error> {
-    match checked(call.state(), seal)? {
-        None => ask(call, [("step1", who())], Some(seal.close("step 2"))),
-        Some(state) if state.starts_with("step 2") => {
+fn step_by_step(call: Call<NoArguments>) -> Result<String, Error> {
+    match call.state() {
+        None => ask(&call, [("step1", who())], Some("step 2".into())),
+        Some("step 2") => {
             let Some(answer) = call.input::<Name>("step1")? else {
-                return ask(call, [("step1", who())], Some(seal.close("step 2")));
+                return ask(&call, [("step1", who())], Some("step 2".into()));
             };
             let name = answer.content.map_or_else(|| "nobody".into(), |content| content.name);
-            let schema = ElicitSchema::new().field("color", StringSchema::new());
-            let question = Elicit::form_with("What is your favourite colour?", schema);
             // What the first round brought is in the state: the client does not send it again.
-            ask(call, [("step2", question)], Some(seal.close(&format!("step 3 {name}"))))
+            ask(&call, [("step2", colour())], Some(format!("step 3 {name}")))
         }
         Some(state) => {
             let name = state.strip_prefix("step 3 ").unwrap_or_default();
             let Some(answer) = call.input::<serde_json::Value>("step2")? else {
-                let schema = ElicitSchema::new().field("color", StringSchema::new());
-                let question = Elicit::form_with("What is your favourite colour?", schema);
-                return ask(call, [("step2", question)], call.state().map(Into::into));
+                return ask(&call, [("step2", colour())], Some(state.into()));
             };
             let content = answer.content.unwrap_or_default();
             let color = content["color"].as_str().unwrap_or("none");
             Ok(format!("{name} likes {color} best."))
         }
     }
+}
+
+fn colour() -> InputRequest {
+    let schema = ElicitSchema::new().field("color", StringSchema::new());
+    Elicit::form_with("What is your favourite colour?", schema)
 }
 
 fn whatever(call: Call<NoArguments>) -> Result<String, Error> {

@@ -1,39 +1,25 @@
-//! State that travels through the client and comes back unchanged, or not at all.
+//! States that travel through the client and come back unchanged, or not at all.
 
-use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Marks texts so that changed ones are recognised.
+use mcp_sansio::handler::Server;
+use mcp_sansio::seal::Seal;
+
+/// Enough for a user who looks something up before they answer.
+const LIFETIME: Duration = Duration::from_secs(600);
+
+/// Seals states with a key of this process: a server of several processes would be given one.
 ///
-/// The mark is a keyed hash of 64 bits under a key of this process: enough to tell an accident or
-/// a curious client. It neither hides the text nor expires.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Seal(RandomState);
-
-impl Seal {
-    /// The text with its mark.
-    pub(super) fn close(&self, text: &str) -> String {
-        format!("{text}.{:016x}", self.0.hash_one(text))
-    }
-
-    /// The text, if it is one of [`close`](Self::close).
-    pub(super) fn open<'t>(&self, sealed: &'t str) -> Option<&'t str> {
-        let (text, mark) = sealed.rsplit_once('.')?;
-        (format!("{:016x}", self.0.hash_one(text)) == mark).then_some(text)
-    }
+/// # Panics
+///
+/// When the operating system has no entropy: better no server than one that believes anybody.
+pub(super) fn seal_states(server: Server) -> Server {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).expect("the operating system has entropy");
+    server.seal(Seal::new(key), LIFETIME, unix_time)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_was_sealed_is_opened() {
-        let (seal, other) = (Seal::default(), Seal::default());
-        let sealed = seal.close("a.b");
-        assert_eq!(seal.open(&sealed), Some("a.b"));
-        assert_eq!(seal.open(&format!("{sealed}-TAMPERED")), None);
-        assert_eq!(seal.open(&sealed.replace('a', "c")), None);
-        assert_eq!(other.open(&sealed), None);
-        assert_eq!(seal.open(""), None);
-    }
+#[allow(clippy::disallowed_methods, reason = "a program is where the time comes from")]
+fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
