@@ -44,8 +44,11 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         println!("{target}: with {name}");
         command.current_dir(&root).args(["build", "--quiet", "--package", "mcp-sansio"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
-        let features =
-            if *target == "thumbv6m-none-eabi" { "critical-section,http" } else { "http" };
+        let features = if *target == "thumbv6m-none-eabi" {
+            "critical-section,http,seal"
+        } else {
+            "http,seal"
+        };
         command.args(["--features", features]);
         if !command.status()?.success() {
             failed.push(*target);
