@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use mcp_sansio::framing::{SseDecoder, SseEvent};
-use mcp_sansio::http::{ExchangeFailure, OutgoingRequest, ResponseHeadIn};
+use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest};
 use mcp_sansio_async::{Exchange, Exchanger};
 
 use crate::wire::{Direction, shortened};
@@ -18,7 +18,7 @@ pub enum Sight<'a> {
     /// A request goes out.
     Request(&'a OutgoingRequest),
     /// The head of the response is there.
-    Head(&'a ResponseHeadIn<'a>),
+    Head(&'a IncomingResponse<'a>),
     /// The body of a response that is no stream, with its length; it may be cut short.
     Body(&'a [u8], usize),
     /// An event of a response that is a stream.
@@ -104,7 +104,7 @@ impl<X: Exchange> Exchange for WatchedExchange<X> {
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<ResponseHeadIn<'_>, ExchangeFailure>> {
+    ) -> Poll<Result<IncomingResponse<'_>, ExchangeFailure>> {
         let Self { exchange, watch, number, body, over } = self;
         let head = ready!(exchange.poll_head(cx));
         match &head {

@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::http::field_value::is_token_byte;
+
 /// The most bytes of `WWW-Authenticate` that are looked at; what comes after them is not.
 pub const CHALLENGES_LENGTH_MAX: usize = 16 * 1024;
 /// The most challenges that are kept.
@@ -227,7 +229,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn token(&mut self) -> &'a [u8] {
-        self.take(is_token)
+        self.take(is_token_byte)
     }
 
     /// Takes `=` and the white space around it, if it is there; otherwise nothing.
@@ -304,27 +306,6 @@ impl<'a> Scanner<'a> {
         self.0 = rest;
         taken
     }
-}
-
-const fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
 }
 
 fn lossy(bytes: &[u8]) -> String {

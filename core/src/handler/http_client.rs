@@ -2,7 +2,7 @@ use core::task::Context;
 
 use crate::Instant;
 use crate::http::client::Transmit;
-use crate::http::{self, ExchangeFailure, ExchangeId, ResponseHeadIn};
+use crate::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
 
 use super::client_endpoint::ClientEndpoint;
 use super::kind::{Kind, Shared};
@@ -30,7 +30,7 @@ pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, http::Client>;
 /// The loop ends when [`is_drained`](Self::is_drained).
 pub trait HttpEndpoint {
     /// Takes the head of the response of an exchange.
-    fn handle_response(&mut self, exchange: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant);
+    fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant);
 
     /// Takes a piece of the body of a response, cut where the network has cut it.
     fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant);
@@ -74,7 +74,7 @@ pub trait HttpEndpoint {
 }
 
 impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
-    fn handle_response(&mut self, exchange: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+    fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         self.machine.handle_response(exchange, head, now);
         self.dispatch_queued(now);
     }

@@ -66,6 +66,28 @@ pub(crate) fn decode(value: &[u8]) -> Result<Cow<'_, str>, InvalidFieldValue> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| InvalidFieldValue::Utf8)
 }
 
+/// Whether a token, such as the name of a header field, may have the byte (RFC 9110, `tchar`).
+pub(crate) const fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#'
+                | b'$'
+                | b'%'
+                | b'&'
+                | b'\''
+                | b'*'
+                | b'+'
+                | b'-'
+                | b'.'
+                | b'^'
+                | b'_'
+                | b'`'
+                | b'|'
+                | b'~'
+        )
+}
+
 /// The value without the optional white space around it.
 // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]: it is not a part of the value.
 pub(super) const fn trim(mut value: &[u8]) -> &[u8] {

@@ -9,7 +9,7 @@ mod authority;
 mod backoff;
 pub mod client;
 mod exchange;
-mod field_value;
+pub(crate) mod field_value;
 mod head;
 mod location;
 mod media;
@@ -21,8 +21,8 @@ pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;
 pub use client::{
-    Client, ClientLimits, ClientOptions, ExchangeFailure, LostSession, OutgoingRequest,
-    ResponseHeadIn,
+    Client, ClientLimits, ClientOptions, ExchangeFailure, IncomingResponse, LostSession,
+    OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
 pub use head::{Content, RequestHead, Response, ResponseHead, Status};

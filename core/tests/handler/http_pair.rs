@@ -12,8 +12,8 @@ use mcp_sansio::handler::{
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::server::Transmit as FromServer;
 use mcp_sansio::http::{
-    ExchangeFailure, ExchangeId, Location, OutgoingRequest, RequestHead, ResponseHead,
-    ResponseHeadIn, ServerOptions,
+    ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, RequestHead,
+    ResponseHead, ServerOptions,
 };
 
 /// A client and a server that exchange HTTP in memory, driven by hand.
@@ -261,7 +261,7 @@ fn run(
 
 fn show(client: &mut HttpClientEndpoint, exchange: ExchangeId, head: &ResponseHead, now: Instant) {
     let fields: Vec<_> = head.fields().collect();
-    let mut seen = ResponseHeadIn::new(head.status);
+    let mut seen = IncomingResponse::new(head.status);
     for (name, value) in &fields {
         seen.field(name, value.as_bytes());
     }

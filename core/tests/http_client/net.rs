@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientOptions, ExchangeFailure, ExchangeId, Location, OutgoingRequest, ResponseHeadIn,
-    Status,
+    Client, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
+    OutgoingRequest, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, TransportFailure};
@@ -121,7 +121,7 @@ impl Net {
     }
 
     pub(crate) fn answer_head(&mut self, n: usize, status: u16, fields: &[(&str, &str)]) {
-        let mut head = ResponseHeadIn::new(Status(status));
+        let mut head = IncomingResponse::new(Status(status));
         for (name, value) in fields {
             head.field(name, value.as_bytes());
         }

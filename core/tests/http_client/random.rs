@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientLimits, ExchangeFailure, ExchangeId, LostSession, ResponseHeadIn, Status,
+    Client, ClientLimits, ExchangeFailure, ExchangeId, IncomingResponse, LostSession, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallHandle, CallOptions, Event};
@@ -152,7 +152,7 @@ impl Chaos {
         // Most connections are to open, so that there is more to see.
         if !self.transcript.contains("Opened(") && !headed && self.dice.roll(5) > 0 {
             let revision = self.dice.pick(&Revision::ALL);
-            let mut head = ResponseHeadIn::new(Status::OK);
+            let mut head = IncomingResponse::new(Status::OK);
             head.field("content-type", b"application/json");
             head.field("mcp-session-id", b"s");
             self.client.handle_response(exchange, &head, now);
@@ -173,7 +173,7 @@ impl Chaos {
             let unlucky = [400, 401, 404, 404, 405, 307, 500, 503, 204];
             let usual = if request > 0 || method == "GET" { 200 } else { 202 };
             let status = if self.dice.roll(5) == 0 { self.dice.pick(&unlucky) } else { usual };
-            let mut head = ResponseHeadIn::new(Status(status));
+            let mut head = IncomingResponse::new(Status(status));
             let json = method != "GET" && self.dice.roll(2) == 0;
             let media = if json { "application/json" } else { "text/event-stream" };
             head.field("content-type", media.as_bytes());

@@ -276,7 +276,7 @@ fn the_session_id_is_in_no_debug_output() {
     net.sent();
     assert_eq!(net.field(2, "mcp-session-id").as_deref(), Some("very-secret"));
     assert!(!format!("{:?}", net.request(2)).contains("very-secret"));
-    let mut head = mcp_sansio::http::ResponseHeadIn::new(mcp_sansio::http::Status::OK);
+    let mut head = mcp_sansio::http::IncomingResponse::new(mcp_sansio::http::Status::OK);
     head.field("Mcp-Session-Id", b"very-secret");
     assert!(!format!("{head:?}").contains("very-secret") && !format!("{head:?}").contains("118"));
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mcp_sansio::http::client::Transmit as Sent;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    Client, ClientOptions, ExchangeFailure, ExchangeId, Location, OutgoingRequest, RequestHead,
-    Response, ResponseHead, ResponseHeadIn, Server, ServerOptions,
+    Client, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
+    OutgoingRequest, RequestHead, Response, ResponseHead, Server, ServerOptions,
 };
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::{Instant, Revisions};
@@ -150,7 +150,7 @@ impl Network {
 
     fn head(&mut self, exchange: ExchangeId, head: &ResponseHead) {
         let fields: Vec<_> = head.fields().map(|(n, v)| (n, v.into_owned())).collect();
-        let mut received = ResponseHeadIn::new(head.status);
+        let mut received = IncomingResponse::new(head.status);
         for (name, value) in &fields {
             received.field(name, value.as_bytes());
         }

@@ -1,6 +1,6 @@
 use std::task::{Context, Poll};
 
-use mcp_sansio::http::{ExchangeFailure, OutgoingRequest, ResponseHeadIn};
+use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest};
 
 /// Performs HTTP exchanges: what a runtime brings, with the HTTP library of its choice.
 pub trait Exchanger {
@@ -28,7 +28,7 @@ pub trait Exchange {
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<ResponseHeadIn<'_>, ExchangeFailure>>;
+    ) -> Poll<Result<IncomingResponse<'_>, ExchangeFailure>>;
 
     /// Waits for the next piece of the body, which is as long as it happens to come, and whose size
     /// the exchange bounds; `None` at the end. Polled only after the head is there.

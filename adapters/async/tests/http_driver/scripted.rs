@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::{ExchangeFailure, OutgoingRequest, ResponseHeadIn, Status};
+use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 use mcp_sansio_async::{Exchange, Exchanger, Timer};
 
 /// What comes of the body.
@@ -121,7 +121,7 @@ impl Exchange for Scripted {
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<ResponseHeadIn<'_>, ExchangeFailure>> {
+    ) -> Poll<Result<IncomingResponse<'_>, ExchangeFailure>> {
         let mut script = self.script.borrow_mut();
         match script.head {
             None => {
@@ -130,7 +130,7 @@ impl Exchange for Scripted {
             }
             Some(Err(failure)) => Poll::Ready(Err(failure)),
             Some(Ok((status, content_type))) => {
-                let mut head = ResponseHeadIn::new(Status(status));
+                let mut head = IncomingResponse::new(Status(status));
                 head.field("Content-Type", content_type.as_bytes());
                 Poll::Ready(Ok(head))
             }

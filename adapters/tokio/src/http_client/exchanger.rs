@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response, response};
-use mcp_sansio::http::{ExchangeFailure, OutgoingRequest, ResponseHeadIn, Status};
+use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 use mcp_sansio_async::{Exchange, Exchanger};
 
 use crate::{Connector, ConnectorError, ResponseBody};
@@ -97,7 +97,7 @@ impl Exchange for TokioExchange {
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<ResponseHeadIn<'_>, ExchangeFailure>> {
+    ) -> Poll<Result<IncomingResponse<'_>, ExchangeFailure>> {
         if let State::Sending(sending) = &mut self.state {
             match ready!(sending.as_mut().poll(cx)) {
                 Ok(response) => {
@@ -127,8 +127,8 @@ impl Exchange for TokioExchange {
     }
 }
 
-fn to_head(parts: &response::Parts) -> ResponseHeadIn<'_> {
-    let mut head = ResponseHeadIn::new(Status(parts.status.as_u16()));
+fn to_head(parts: &response::Parts) -> IncomingResponse<'_> {
+    let mut head = IncomingResponse::new(Status(parts.status.as_u16()));
     for (name, value) in &parts.headers {
         head.field(name.as_str(), value.as_bytes());
     }

@@ -5,7 +5,7 @@ use super::transmit::SESSION_ID;
 /// The head of a response, as far as the protocol cares: [`new`](Self::new), then
 /// [`field`](Self::field) for every header field.
 #[derive(Clone, Debug)]
-pub struct ResponseHeadIn<'a> {
+pub struct IncomingResponse<'a> {
     pub(super) status: Status,
     pub(super) content_type: Option<&'a [u8]>,
     pub(super) session_id: Option<Hidden<'a>>,
@@ -25,7 +25,7 @@ impl core::fmt::Debug for Hidden<'_> {
     }
 }
 
-impl<'a> ResponseHeadIn<'a> {
+impl<'a> IncomingResponse<'a> {
     /// A response with this status and no fields.
     #[must_use]
     pub const fn new(status: Status) -> Self {

@@ -11,7 +11,7 @@ use crate::shared::Shared;
 
 use super::exchanges::{Exchange, Pause, Purpose, Stream};
 use super::responses::{is_passing, seconds};
-use super::{Client, Gate, ResponseHeadIn};
+use super::{Client, Gate, IncomingResponse};
 
 /// How the listening stream is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Client {
     pub(super) fn listen_answered(
         &mut self,
         id: ExchangeId,
-        head: &ResponseHeadIn<'_>,
+        head: &IncomingResponse<'_>,
         now: Instant,
     ) {
         self.stop_waiting_for_listening();

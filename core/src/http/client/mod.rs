@@ -35,7 +35,7 @@ use queue::Queue;
 use session::LegacySession;
 use tools::Tools;
 
-pub use head::ResponseHeadIn;
+pub use head::IncomingResponse;
 pub use limits::ClientLimits;
 pub use options::{ClientOptions, LostSession};
 pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
@@ -147,7 +147,7 @@ impl Client {
     pub fn handle_response(
         &mut self,
         exchange: ExchangeId,
-        head: &ResponseHeadIn<'_>,
+        head: &IncomingResponse<'_>,
         now: Instant,
     ) {
         self.receive_head(exchange, head, now);

@@ -10,7 +10,7 @@ use crate::shared::Shared;
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::Message;
 use super::responses::is_passing;
-use super::{Client, ResponseHeadIn, Way};
+use super::{Client, IncomingResponse, Way};
 
 /// What is kept while it is found out whether the server is of the transport of 2024-11-05.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Client {
     pub(super) fn old_stream_answered(
         &mut self,
         id: ExchangeId,
-        head: &ResponseHeadIn<'_>,
+        head: &IncomingResponse<'_>,
         now: Instant,
     ) {
         if matches!(head.status.0, 401 | 403) {

@@ -13,10 +13,15 @@ use crate::shared::Shared;
 use super::exchanges::{Exchange, Purpose, Receiving, Refusal, Stream};
 use super::message::{Asks, Message, What};
 use super::session::SessionKey;
-use super::{Client, ExchangeFailure, ResponseHeadIn, Way};
+use super::{Client, ExchangeFailure, IncomingResponse, Way};
 
 impl Client {
-    pub(super) fn receive_head(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+    pub(super) fn receive_head(
+        &mut self,
+        id: ExchangeId,
+        head: &IncomingResponse<'_>,
+        now: Instant,
+    ) {
         let status = head.status.0;
         let Some(exchange) = self.exchanges.get(id) else { return };
         if status < 200 || !matches!(exchange.receiving, Receiving::Head) {
@@ -40,7 +45,7 @@ impl Client {
         }
     }
 
-    fn post_accepted(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+    fn post_accepted(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let current = self.legacy.number;
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let Some(message) = &exchange.message else { return };
@@ -96,7 +101,7 @@ impl Client {
     fn take_session_key(
         &mut self,
         id: ExchangeId,
-        head: &ResponseHeadIn<'_>,
+        head: &IncomingResponse<'_>,
         now: Instant,
     ) -> bool {
         let Some(text) = head.session_id else { return true };
@@ -123,7 +128,7 @@ impl Client {
         }
     }
 
-    fn post_refused(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+    fn post_refused(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let status = head.status.0;
         if matches!(status, 401 | 403) {
             let failure = self.unauthorized(head);
@@ -166,7 +171,7 @@ impl Client {
         }
     }
 
-    pub(super) fn unauthorized(&self, head: &ResponseHeadIn<'_>) -> TransportFailure {
+    pub(super) fn unauthorized(&self, head: &IncomingResponse<'_>) -> TransportFailure {
         let limit = self.options.limits.challenge_length_max;
         let challenge = head.challenge.filter(|value| value.len() <= limit);
         let challenge = challenge.map(|value| String::from_utf8_lossy(value).into_owned());
@@ -175,7 +180,7 @@ impl Client {
 
     /// The server sends the client somewhere else. It goes there if it is the same server, so that
     /// nothing gets into the hands of another one, and if method and body stay.
-    fn redirected(&mut self, id: ExchangeId, head: &ResponseHeadIn<'_>, now: Instant) {
+    fn redirected(&mut self, id: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         let Some(exchange) = self.exchanges.get(id) else { return };
         let target = head.location.unwrap_or_default();
         let target = String::from_utf8_lossy(&target[..target.len().min(LOCATION_LENGTH_MAX)]);

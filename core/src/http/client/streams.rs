@@ -14,7 +14,7 @@ use crate::{Era, Instant, Revision};
 use super::exchanges::{Exchange, Pause, Purpose, Receiving, Stream};
 use super::message::{Asks, Message};
 use super::responses::{is_passing, seconds};
-use super::{Client, ResponseHeadIn};
+use super::{Client, IncomingResponse};
 
 impl Client {
     pub(super) fn receive_events(&mut self, id: ExchangeId, bytes: &[u8], now: Instant) {
@@ -229,7 +229,7 @@ impl Client {
     pub(super) fn resume_answered(
         &mut self,
         id: ExchangeId,
-        head: &ResponseHeadIn<'_>,
+        head: &IncomingResponse<'_>,
         now: Instant,
     ) {
         let status = head.status.0;

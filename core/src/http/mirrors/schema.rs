@@ -10,6 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use super::{Branch, MIRRORS_MAX, MirrorFault, Mirrors, PREFIX};
+use crate::http::field_value::is_token_byte;
 use crate::jsonrpc::RawJson;
 
 pub(super) const ANNOTATION: &str = "x-mcp-header";
@@ -268,26 +269,4 @@ impl Walk<'_> {
         self.fault = Some(fault(pointer));
         E::custom("")
     }
-}
-
-/// Whether the name of a header may have the byte (RFC 9110, `tchar`).
-const fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
 }
