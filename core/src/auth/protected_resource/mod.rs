@@ -40,8 +40,6 @@ use scope::Hierarchy;
 /// );
 /// # Ok::<(), mcp_sansio::auth::protected_resource::InvalidResource>(())
 /// ```
-// MCP 2026-07-28 basic/authorization/index#authorization-flow-steps [AUTHS-016]: challenges name
-// scopes in one way everywhere, see `challenges`.
 #[derive(Clone, Debug)]
 pub struct ProtectedResource {
     uri: ResourceUri,
@@ -269,7 +267,7 @@ impl ProtectedResource {
     ///
     /// Whoever issues a token may have written the URI in another form of the same: with a host in
     /// capitals, say.
-    // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHS-013]
+    // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     fn is_audience(&self, audience: &str) -> bool {
         audience == self.uri.as_str()
             || self.audiences.iter().any(|it| it == audience)
@@ -277,3 +275,6 @@ impl ProtectedResource {
                 && Location::parse(audience).is_ok_and(|it| it == self.location))
     }
 }
+
+#[cfg(test)]
+mod tests;
