@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use mcp_sansio::auth::{
@@ -10,17 +10,13 @@ use mcp_sansio::auth::{
     TokenCheck, TokenRefusal, VerifiedToken,
 };
 use mcp_sansio::http::{Location, Principal, ServerOptions};
-use mcp_sansio_tokio::{Call, HttpService, NoArguments, Server};
+use mcp_sansio_tokio::{Call, HttpService, NoArguments, Server, unix_time};
 use tokio::sync::Semaphore;
 
 use crate::served::{Gate, Served, gated};
 use crate::wire::{Head, Post, Wire, get, in_time, open_session_with, text};
 
 const URI: &str = "http://localhost/mcp";
-
-fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
 
 fn resource() -> ProtectedResource {
     let resource = ProtectedResource::new(URI, ["https://auth.example.com"]).unwrap();
