@@ -22,6 +22,7 @@ pub use judgement::ACCESS_TOKEN_LENGTH_MAX;
 pub use operation::Operation;
 pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 
+use operation::Needs;
 use scope::Hierarchy;
 
 /// An MCP server that takes tokens: what it is called, whose tokens it takes, and what they must be
@@ -48,7 +49,7 @@ pub struct ProtectedResource {
     /// Other names of this resource in `aud`.
     audiences: Vec<String>,
     base_scopes: Vec<String>,
-    operations: Vec<(Operation, Vec<String>)>,
+    operations: Needs,
     hierarchy: Hierarchy,
     scopes_supported: Option<Vec<String>>,
     name: Option<String>,
@@ -121,7 +122,7 @@ impl ProtectedResource {
             issuers,
             audiences: Vec::new(),
             base_scopes: Vec::new(),
-            operations: Vec::new(),
+            operations: Needs::default(),
             hierarchy: Hierarchy::default(),
             scopes_supported: None,
             name: None,
@@ -155,7 +156,7 @@ impl ProtectedResource {
         operation: impl Into<Operation>,
         scopes: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
-        self.operations.push((operation.into(), scope::checked(scopes)?));
+        self.operations.add(operation.into(), &scope::checked(scopes)?);
         Ok(self)
     }
 
@@ -244,23 +245,11 @@ impl ProtectedResource {
         self.check_time
     }
 
-    /// The scopes that a request needs, all of them.
-    fn scopes_of(&self, method: &str, params: &crate::jsonrpc::RawJson<'_>) -> Vec<String> {
-        let mut scopes = Vec::new();
-        for (operation, needed) in &self.operations {
-            if operation.covers(method, params) {
-                needed.iter().for_each(|it| scope::add(&mut scopes, it));
-            }
-        }
-        scopes
-    }
-
     /// Whether this is a scope that something here needs or is good for.
     fn knows_scope(&self, scope: &str) -> bool {
         let supported = self.scopes_supported.iter().flatten();
-        let named = self.base_scopes.iter().chain(supported);
-        named.chain(self.operations.iter().flat_map(|(_, it)| it)).any(|it| it == scope)
-            || self.hierarchy.knows(scope)
+        let mut named = self.base_scopes.iter().chain(supported);
+        named.any(|it| it == scope) || self.operations.knows(scope) || self.hierarchy.knows(scope)
     }
 
     /// Whether an audience is this resource.
