@@ -14,6 +14,7 @@ use mcp_sansio::{Instant, Principal, Revision};
 use serde_json::{Value, json};
 
 use crate::gatehouse::{Gatehouse, METADATA, URI, check, legacy_call, request, resource};
+use crate::task_desk::{everything, request as task_request, settings};
 use crate::{connect, text};
 
 /// Tools: `who` tells who calls and with which scopes, `delete` does nothing, `look` finds out by
@@ -221,6 +222,39 @@ fn a_later_round_has_the_scopes_of_its_request() {
         let rest = house.read_on(exchange);
         assert!(rest.contains(expected), "{rest}");
     }
+}
+
+#[test]
+fn a_task_has_the_scopes_of_its_request() {
+    let server = server().tasks(settings()).tool("later", "", |call: Call<NoArguments>| {
+        call.run_as_task();
+        match call.input::<Value>("sure")? {
+            None => call.ask("sure", Elicit::form_with("Sure?", ElicitSchema::new())).into_result(),
+            Some(_) => Ok(call.scopes().join(" ")),
+        }
+    });
+    let mut house = Gatehouse::new(server);
+    let mut ask = |token: &str, method: &str, name: &str, params: Value| -> Value {
+        let bearer = format!("Bearer {token}");
+        let fields = [
+            ("authorization", bearer.as_str()),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+            ("mcp-name", name),
+        ];
+        let body = task_request(1, method, params, &everything());
+        serde_json::from_str(&house.send("POST", "/mcp", &fields, &body).text).unwrap()
+    };
+    let call = json!({ "name": "later", "arguments": {} });
+    let created = ask("ann/use+write", "tools/call", "later", call);
+    let task = created["result"]["taskId"].as_str().expect("a task").to_owned();
+    let yes = json!({ "sure": { "action": "accept", "content": {} } });
+    let update = json!({ "taskId": task, "inputResponses": yes });
+    assert!(ask("bob/use", "tasks/update", &task, update.clone())["error"].is_object());
+    ask("ann/use", "tasks/update", &task, update);
+    let done = ask("ann/use", "tasks/get", &task, json!({ "taskId": task }));
+    let said = &done["result"]["result"]["content"][0]["text"];
+    assert_eq!(*said, "use write", "{done}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use mcp_sansio::http::{Refusal, ServerOptions, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
 
+use crate::answers::ask_for_roots;
 use crate::words::*;
 
 fn refusal() -> Refusal {
@@ -166,6 +167,18 @@ fn one_refusal_among_the_answers_to_a_batch_is_its_error_alone() {
     let reply = site.reply(asked);
     assert_eq!((reply.status(), reply.field("www-authenticate")), (200, None));
     assert!(String::from_utf8_lossy(&reply.body).contains("not you"));
+}
+
+#[test]
+fn a_request_that_waits_for_the_client_cannot_be_refused() {
+    let mut site = site();
+    let session = site.open(Revision::V2025_11_25, r#"{"roots":{}}"#);
+    site.post(&session, &call(4));
+    let request = site.asked();
+    let (handle, now) = (request.handle, site.now);
+    site.server.require_input(request, &ask_for_roots(), now).expect("an answer is due");
+    assert!(site.server.refuse(handle, refusal(), now).is_err());
+    site.pump();
 }
 
 #[test]
