@@ -103,9 +103,9 @@ impl ProtectedResource {
         issuers: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
         let location = Location::parse(uri)?;
-        if uri.contains('#') {
-            return Err(InvalidResource::Fragment);
-        }
+        // A URL is above itself, so that a fragment is all that can be wrong.
+        let uri =
+            ResourceUri::of_metadata(uri, &location).map_err(|_| InvalidResource::Fragment)?;
         let issuers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHS-008]
         if issuers.is_empty() {
@@ -117,7 +117,7 @@ impl ProtectedResource {
                 .map_err(|reason| InvalidResource::Issuer { issuer: issuer.clone(), reason })?;
         }
         Ok(Self {
-            uri: ResourceUri::of_metadata(uri, &location).map_err(|_| InvalidResource::Fragment)?,
+            uri,
             location,
             issuers,
             audiences: Vec::new(),
