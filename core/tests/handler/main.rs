@@ -4,11 +4,15 @@
 
 mod calls;
 mod connection;
+#[cfg(feature = "auth")]
+mod gatehouse;
 #[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
 mod pair;
+#[cfg(feature = "auth")]
+mod protection;
 mod questions;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]

@@ -1,4 +1,4 @@
-//! Requests as they come in.
+//! Messages as they are posted.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::http::{Content, ExchangeId, Principal, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
-    ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, parse, write_error,
+    ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
 };
 use crate::peer::metadata::Metadata;
 use crate::peer::outbox::{Channel, Verdict};
@@ -15,7 +15,7 @@ use crate::peer::{Event, Violation};
 use crate::protocol::{Era, Method};
 use crate::{Instant, Revisions};
 
-use super::admission::{Route, named_revision, refusal};
+use super::admission::{named_revision, refusal};
 use super::answers::status_of;
 use super::exchange::{Exchange, State};
 use super::options::Answers;
@@ -26,52 +26,20 @@ use super::streams::Streams;
 use super::{Connection, Server, stamped};
 
 /// The channel of the only request on a modern connection, and the number of its stream.
-const ONLY: u32 = 0;
+pub(super) const ONLY: u32 = 0;
 
 /// What comes of a request: its exchange, and an event at most.
-type Handled<'f> = (ExchangeId, Option<Event<'f>>);
+pub(super) type Handled<'f> = (ExchangeId, Option<Event<'f>>);
 
 impl Server {
-    /// Takes a whole request, and returns what the application must know of it.
-    ///
-    /// `principal` says who sends it, where that has been verified; see [`Principal`]. The exchange
-    /// stands until its response is complete or its client has gone.
-    pub fn handle_request<'f>(
+    /// Takes a message to the endpoint.
+    pub(super) fn post<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: &'f [u8],
-        principal: Option<&Principal>,
-        now: Instant,
-    ) -> (ExchangeId, Option<Event<'f>>) {
-        let handled = match self.route(head) {
-            Ok(_) if body.len() > self.options.limits.body_bytes_max => Err(self.body_too_long()),
-            Ok(Route::Post) => self.post(head, body, principal, now),
-            Ok(Route::Message) => self.message(head, body, principal, now),
-            Ok(Route::Get) => self.get(head, principal, now).map(|exchange| (exchange, None)),
-            Ok(Route::Delete) => self.delete(head, principal, now).map(|exchange| (exchange, None)),
-            Ok(Route::EventStream) => {
-                self.open_event_stream(principal, now).map(|exchange| (exchange, None))
-            }
-            Err(refused) => Err(refused),
-        };
-        handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
-    }
-
-    /// An exchange whose response is there already.
-    pub(super) fn respond_whole(&mut self, response: Response) -> ExchangeId {
-        let key = self.exchanges.insert(Exchange::new(None, ONLY, State::Whole(response)));
-        self.make_ready(key);
-        ExchangeId(key)
-    }
-
-    fn post<'f>(
-        &mut self,
-        head: &RequestHead<'_>,
-        body: &'f [u8],
+        frame: Result<Frame<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let frame = parse(body, self.blueprint.parse_limits());
         self.check_not_closing(&frame)?;
         match &frame {
             Ok(Frame::Single(Message::Request(request))) => {
