@@ -6,6 +6,7 @@
 //! [`response`].
 
 pub mod challenge;
+pub mod client;
 pub mod discovery;
 pub mod metadata;
 pub mod pkce;
