@@ -6,6 +6,7 @@ use bytes::Bytes;
 use bytestring::ByteString;
 
 use crate::http::{ExchangeId, Location};
+use crate::peer::TransportFailure;
 use crate::shared::Shared;
 
 /// What the driver is to do.
@@ -75,4 +76,13 @@ pub enum ExchangeFailure {
     NotSent,
     /// The connection broke when some of the request may have left.
     Broken,
+}
+
+impl From<ExchangeFailure> for TransportFailure {
+    fn from(failure: ExchangeFailure) -> Self {
+        match failure {
+            ExchangeFailure::NotSent => Self::NotSent,
+            ExchangeFailure::Broken => Self::Broken,
+        }
+    }
 }
