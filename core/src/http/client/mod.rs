@@ -39,6 +39,8 @@ use tools::Tools;
 pub use head::IncomingResponse;
 pub use limits::ClientLimits;
 pub use options::{ClientOptions, LostSession};
+#[cfg(feature = "auth")]
+pub(crate) use transmit::Field;
 pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
 
 /// The client's side of one connection over HTTP, as a state machine over exchanges.

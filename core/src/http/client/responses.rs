@@ -174,7 +174,7 @@ impl Client {
 
     pub(super) fn unauthorized(&self, head: &IncomingResponse<'_>) -> TransportFailure {
         let limit = self.options.limits.challenge_length_max;
-        let challenge = head.challenge.filter(|value| value.len() <= limit);
+        let challenge = head.challenges.first().filter(|value| value.len() <= limit);
         let challenge = challenge.map(|value| String::from_utf8_lossy(value).into_owned());
         TransportFailure::Unauthorized { status: head.status.0, challenge }
     }
