@@ -4,6 +4,8 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 
+#[cfg(feature = "auth")]
+use super::authorization::Answered;
 use super::context::Received;
 use super::reply::Outcome;
 
@@ -14,6 +16,16 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     type Task: Future<Output = Outcome> + Unpin;
     /// A handler, ready to be called.
     type Function: Clone + core::ops::Deref<Target: Fn(Received<'_, '_>) -> Step<Self>>;
+    /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
+    #[cfg(feature = "auth")]
+    type Answering: Future<Output = Answered> + Unpin;
+    /// A function that answers, ready to be called.
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
+
+    /// The answer of a store, which is for any thread.
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering;
 }
 
 /// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
@@ -38,11 +50,29 @@ pub enum Step<K: Kind> {
 impl Kind for Shared {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
+    #[cfg(feature = "auth")]
+    type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::Answering + Send + Sync>;
+
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+        answer
+    }
 }
 
 impl Kind for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
+    #[cfg(feature = "auth")]
+    type Answering = Pin<Box<dyn Future<Output = Answered>>>;
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
+
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+        answer
+    }
 }
 
 mod sealed {

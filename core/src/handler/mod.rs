@@ -102,6 +102,11 @@
 //! result, with [`call.run_as_task()`](Context::run_as_task). To all others it answers as ever.
 
 mod ask;
+#[cfg(feature = "auth")]
+mod authorization;
+#[cfg(all(feature = "http", not(feature = "auth")))]
+#[path = "unauthorized.rs"]
+mod authorization;
 mod blocking;
 mod client;
 mod client_endpoint;
@@ -140,6 +145,8 @@ mod server_tasks;
 mod task;
 
 pub use ask::{Answer, Ask, Elicit};
+#[cfg(feature = "auth")]
+pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
 pub use blocking::{Blocking, Blocks, Job, blocking};
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
