@@ -4,6 +4,7 @@
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
+//! * The same for a server that wants a token, with the feature `auth`: `Authorization`.
 //! * HTTP exchanges for anything else, with the same feature: `Connector`.
 //!
 //! ```no_run
@@ -43,6 +44,8 @@ pub use clock::now;
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
+#[cfg(feature = "auth")]
+pub use http_client::equip;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
@@ -50,10 +53,20 @@ pub use http_client::{
 };
 #[cfg(feature = "http-server")]
 pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
+#[cfg(feature = "auth")]
+pub use mcp_sansio::auth::{
+    self,
+    client::{
+        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+        SigningRequest,
+    },
+};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(feature = "auth")]
+pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
