@@ -1,8 +1,10 @@
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use core::fmt;
 
+use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::ID_JAG;
 use crate::auth::dpop::USE_DPOP_NONCE;
 
 /// The longest answer of a token endpoint that is read, in bytes.
@@ -52,8 +54,6 @@ pub(in crate::auth) struct TokenResponse {
     pub(in crate::auth) refresh_token: Option<String>,
     /// The scopes, separated by spaces; `None` where they are those that were asked for.
     pub(in crate::auth) scope: Option<String>,
-    /// What kind of token it is, after an exchange.
-    pub(in crate::auth) issued_token_type: Option<String>,
 }
 
 /// What a token endpoint says in place of a token. Text of the authorization server: to show, not
@@ -132,16 +132,22 @@ impl TokenResponse {
         let access_token = answer.access_token.ok_or(TokenFault::Malformed)?;
         let token_type = answer.token_type.ok_or(TokenFault::Malformed)?;
         let token_type = purpose.accept(&token_type).ok_or(TokenFault::TokenType)?;
+        // What the identity provider gives must be the grant, not another token of the user's.
+        let issued = answer.issued_token_type.as_deref();
+        if purpose == TokenPurpose::Assertion && issued.is_some_and(|it| it != ID_JAG) {
+            return Err(TokenFault::TokenType);
+        }
         if !is_token(&access_token) {
             return Err(TokenFault::Token);
         }
         Ok(Self {
             access_token,
             token_type,
-            expires_in: answer.expires_in,
-            refresh_token: answer.refresh_token.filter(|it| is_token(it)),
+            expires_in: answer.expires_in.map(|it| it.min(LIFETIME_MAX)),
+            refresh_token: answer
+                .refresh_token
+                .filter(|it| (1..=TOKEN_LENGTH_MAX).contains(&it.len())),
             scope: answer.scope,
-            issued_token_type: answer.issued_token_type,
         })
     }
 }
@@ -184,21 +190,58 @@ fn is_token(text: &str) -> bool {
     length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// What can be shown of a text that somebody else wrote. Linear.
+/// What can be shown of a text that somebody else wrote, which is to be ASCII (RFC 6749, section
+/// 5.2). Linear.
 pub(in crate::auth) fn printable(text: &str) -> String {
     text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
 }
 
-/// Reads `expires_in`, which some write as a text or with a fraction. What is no time counts as
-/// nothing said, less than nothing as nothing left.
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Seconds {
-        Whole(u64),
-        Fraction(f64),
-        Text(String),
-        Other(serde::de::IgnoredAny),
-    }
-    todo!()
+/// Reads a time in seconds, which some write as a text or with a fraction. What is less than nothing
+/// is nothing.
+pub(in crate::auth) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_any(Seconds)
 }
+
+struct Seconds;
+
+impl Visitor<'_> for Seconds {
+    type Value = Option<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of seconds")
+    }
+
+    fn visit_u64<E>(self, seconds: u64) -> Result<Option<u64>, E> {
+        Ok(Some(seconds))
+    }
+
+    fn visit_i64<E>(self, seconds: i64) -> Result<Option<u64>, E> {
+        Ok(Some(seconds.try_into().unwrap_or(0)))
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast stops at what there is"
+    )]
+    fn visit_f64<E>(self, seconds: f64) -> Result<Option<u64>, E> {
+        Ok(Some(seconds as u64))
+    }
+
+    fn visit_str<E: de::Error>(self, seconds: &str) -> Result<Option<u64>, E> {
+        match seconds.parse() {
+            Ok(seconds) => self.visit_f64(seconds),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Other("text"), &self)),
+        }
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<u64>, E> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;
