@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{ClientSecret, Credential};
 use super::client_authentication::AuthenticationMethod;
-use super::token::TokenType;
+use super::token::{TokenType, is_token};
 
 /// What the two forms are known by. What changes in either needs another name: nobody knows how old
 /// what was kept is.
@@ -74,7 +74,8 @@ impl KeptTokens {
 
     /// What was kept; `None` if that was something else.
     pub(super) fn read(credential: &Credential) -> Option<Self> {
-        read(TOKENS_FORM, credential)
+        // It goes into fields of requests, and may have been written by somebody else.
+        read(TOKENS_FORM, credential).filter(|it: &Self| is_token(&it.access_token))
     }
 }
 

@@ -6,14 +6,15 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::{AnswerFault, printable, read_object, seconds};
 use super::client::{ApplicationType, ClientMetadata};
 use super::client_authentication::{AuthenticationMethod, NoAuthenticationMethod};
 use super::redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
-use super::token::{GrantType, printable, seconds};
+use super::token::GrantType;
 
-/// The longest answer that is read, in bytes.
-const RESPONSE_LENGTH_MAX: usize = 256 * 1024;
+/// The longest id and the longest password that are taken, in bytes: they are sent often.
+const TEXT_LENGTH_MAX: usize = 4096;
 
 /// What is said of a client when it registers.
 #[derive(Clone, Copy, Debug)]
@@ -62,13 +63,13 @@ pub struct RegistrationError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistrationFault {
-    /// The answer is longer than 256 KiB.
-    #[error("the answer to the registration is longer than 256 KiB")]
-    TooLong,
-    /// The answer is no JSON object, lacks a required member, has one twice, or has one of another
-    /// type than it should. The authorization server's fault.
-    #[error("the answer to the registration is malformed")]
-    Malformed,
+    /// The answer cannot be read.
+    #[error("of the registration endpoint, {0}")]
+    Answer(#[from] AnswerFault),
+    /// The answer has no client id, or an id or a password longer than 4 KiB. The authorization
+    /// server's fault.
+    #[error("the answer to the registration has no usable client id and password")]
+    Client,
     /// The authorization server does not take the redirect URIs, or not for this type of
     /// application: see [`ApplicationType`].
     #[error("the authorization server takes no such redirect URI: {0}")]
@@ -154,15 +155,7 @@ impl Registration {
     ///
     /// See [`RegistrationFault`].
     pub(super) fn parse(body: &[u8]) -> Result<Self, RegistrationFault> {
-        if body.len() > RESPONSE_LENGTH_MAX {
-            return Err(RegistrationFault::TooLong);
-        }
-        if body.trim_ascii_start().first() != Some(&b'{') {
-            return Err(RegistrationFault::Malformed);
-        }
-        // What is wrong is not told: the text around it may be secret.
-        let answer: Answer =
-            serde_json::from_slice(body).map_err(|_| RegistrationFault::Malformed)?;
+        let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
             let description = answer.error_description.as_deref().map(printable);
             let error = RegistrationError { error: printable(error), description };
@@ -173,9 +166,14 @@ impl Registration {
             });
         }
         let client_id = answer.client_id.filter(|it| !it.is_empty());
+        let client_id = client_id.ok_or(RegistrationFault::Client)?;
+        let client_secret = answer.client_secret.filter(|it| !it.is_empty());
+        if client_id.len().max(client_secret.as_ref().map_or(0, String::len)) > TEXT_LENGTH_MAX {
+            return Err(RegistrationFault::Client);
+        }
         Ok(Self {
-            client_id: client_id.ok_or(RegistrationFault::Malformed)?,
-            client_secret: answer.client_secret.filter(|it| !it.is_empty()),
+            client_id,
+            client_secret,
             // RFC 7591, section 3.2.1.
             secret_expires_at: answer.client_secret_expires_at.filter(|it| *it != 0),
             method: answer.token_endpoint_auth_method,

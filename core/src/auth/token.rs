@@ -9,7 +9,7 @@ use super::resource::ResourceUri;
 use super::scopes::Scopes;
 
 pub use response::{TokenError, TokenFault};
-pub(super) use response::{TokenPurpose, TokenResponse, TokenType, printable, seconds};
+pub(super) use response::{TokenPurpose, TokenResponse, TokenType, is_token};
 
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
