@@ -48,7 +48,7 @@ impl fmt::Debug for CodeVerifier {
 /// The `state` of one authorization: what ties the response to the request, so that nobody can
 /// have a client finish an authorization that it did not start.
 // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
-pub struct State(pub(super) String);
+pub struct State(String);
 
 impl State {
     /// A state of 43 characters. The bytes must be unpredictable and used for nothing else.
@@ -67,13 +67,18 @@ impl State {
     /// differ.
     #[must_use]
     pub fn matches(&self, response: &str) -> bool {
-        let (ours, theirs) = (self.0.as_bytes(), response.as_bytes());
-        let mut difference = u8::from(ours.len() != theirs.len());
-        for (ours, theirs) in ours.iter().zip(theirs) {
-            difference = hint::black_box(difference | (ours ^ theirs));
-        }
-        difference == 0
+        are_same(&self.0, response)
     }
+}
+
+/// Whether two secrets are the same, in a time that says nothing about where they differ.
+pub(super) fn are_same(ours: &str, theirs: &str) -> bool {
+    let (ours, theirs) = (ours.as_bytes(), theirs.as_bytes());
+    let mut difference = u8::from(ours.len() != theirs.len());
+    for (ours, theirs) in ours.iter().zip(theirs) {
+        difference = hint::black_box(difference | (ours ^ theirs));
+    }
+    difference == 0
 }
 
 impl fmt::Debug for State {

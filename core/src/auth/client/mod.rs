@@ -14,17 +14,17 @@ pub use action::{
     CredentialKey, SigningKey, SigningRequest,
 };
 pub use event::Event;
-pub use failure::AuthorizationFailure;
+pub use failure::{AuthorizationFailure, Awaited};
 pub use options::{
     ApplicationType, ClientLimits, ClientMetadata, ClientOptions, ClientSecret, ClientTimeouts,
-    DpopKey, Grant, IdentityProvider, RegisteredClient,
+    DpopKey, Grant, IdentityProvider, InvalidOption, RegisteredClient,
 };
 
 /// Whose a response is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
-    /// The HTTP client's: hand it on.
-    Through,
+    /// The HTTP client's: hand it on as this exchange, its name for it.
+    Through(ExchangeId),
     /// The authorization's: it has been dealt with.
     Kept,
 }
@@ -155,6 +155,13 @@ impl Client {
     pub fn poll_timeout(&self) -> Option<Instant> {
         todo!()
     }
+
+    /// Starts an authorization without waiting for the server to ask for one. It ends with
+    /// [`Event::Authorized`] or [`Event::Failed`]. While one is under way this does nothing.
+    pub fn authorize(&mut self, now: Instant) {}
+
+    /// Forgets the token, and has what is kept of it removed. The next 401 starts over.
+    pub fn forget(&mut self, now: Instant) {}
 
     /// Gives up what is under way: requests that wait are refused.
     pub fn close(&mut self) {}
