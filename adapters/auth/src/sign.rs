@@ -201,3 +201,6 @@ impl From<SignFailure> for ActionFailure {
         Self::Failed(failure.to_string())
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
