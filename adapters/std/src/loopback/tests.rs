@@ -80,9 +80,9 @@ fn a_user_who_does_not_come_back_is_not_waited_for() {
     let time = Duration::from_millis(30);
     let loopback = Loopback::bind(0).unwrap().time(time);
     let _silent = TcpStream::connect(loopback.listener.local_addr().unwrap()).unwrap();
-    let begun = Instant::now();
+    let begun = now();
     assert_eq!(loopback.redirect(is_right, || ()), None);
-    assert!(begun.elapsed() >= time);
+    assert!(now().saturating_since(begun) >= time);
 }
 
 #[test]

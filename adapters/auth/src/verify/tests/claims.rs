@@ -8,7 +8,7 @@ fn a_good_token_says_whose_it_is_and_what_it_is_good_for() {
     let expected = VerifiedToken::new(Principal::new(format!("{ISSUER}|user")))
         .audiences([AUDIENCE])
         .scopes(["a", "b"])
-        .expires_at(NOW + 360);
+        .expires_at(NOW + 7260);
     assert_eq!(token, Ok(expected));
 }
 
@@ -19,7 +19,7 @@ fn scopes_are_a_text_or_a_list() {
         VerifiedToken::new(Principal::new(format!("{ISSUER}|user")))
             .audiences([AUDIENCE])
             .scopes(scopes.iter().copied())
-            .expires_at(NOW + 360)
+            .expires_at(NOW + 7260)
     };
     assert_eq!(issuer.with("scope", json!(["a", "c"])), Ok(expected(&["a", "c"])));
     assert_eq!(issuer.with("scope", Value::Null), Ok(expected(&[])));
