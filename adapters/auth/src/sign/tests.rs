@@ -3,6 +3,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 
 use super::*;
+use crate::private_file::tests::Folder;
 
 const P256: &str = include_str!("keys/p256.pem");
 const RSA: &str = include_str!("keys/rsa2048.pem");
@@ -89,4 +90,41 @@ fn a_signer_signs_with_its_own_algorithm_alone() {
         assert_eq!(failure, SignFailure::OtherAlgorithm { has: Algorithm::Rs256 });
         assert!(ActionFailure::from(failure).to_string().contains("RS256"));
     }
+}
+
+#[test]
+fn a_key_in_a_file_is_made_once_and_stays() {
+    // Rule: [AUTHC-046].
+    let folder = Folder::new("key");
+    let path = folder.path().join("inner/dpop.pem");
+    let made = Signer::open_es256(&path).unwrap();
+    let again = Signer::open_es256(&path).unwrap();
+    assert_eq!(made.public_jwk(), again.public_jwk());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        assert!(matches!(Signer::open_es256(&path), Err(KeyFileError::Exposed(_))));
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    }
+    std::fs::write(&path, RSA).unwrap();
+    let fault = KeyFault::OtherAlgorithm(Algorithm::Es256);
+    let other = Signer::open_es256(&path).unwrap_err();
+    assert!(matches!(other, KeyFileError::Key { fault: it, .. } if it == fault), "{other}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), RSA);
+}
+
+#[test]
+fn those_who_make_a_key_at_the_same_time_get_the_same() {
+    let folder = Folder::new("keys");
+    let path = folder.path().join("dpop.pem");
+    let jwks = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| Signer::open_es256(&path).unwrap().public_jwk()))
+            .collect();
+        threads.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(jwks.iter().all(|it| *it == jwks[0]));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::private_file::private;
+use crate::private_file::private;
 
 /// How long until the lock is tried again: about what a write takes.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -14,14 +14,14 @@ const TRIES: u32 = 400;
 
 /// The right to change a file, as long as it is held here. It is lost with the process.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Waits for the lock that is the file at `path`. The file stays: were it removed, two processes
     /// could each hold one of that name.
-    pub(super) fn acquire(path: &Path) -> io::Result<Self> {
+    pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
         for _ in 0..TRIES {
             match try_lock(path)? {
                 Some(file) => return Ok(Self { _file: file }),
