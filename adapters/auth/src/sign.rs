@@ -27,9 +27,8 @@ pub use key_file::KeyFileError;
 /// use mcp_sansio::handler::Authorization;
 /// use mcp_sansio_auth::Signer;
 ///
-/// # fn options() -> ClientOptions { ClientOptions::code("http://127.0.0.1:1/").unwrap() }
 /// let signer = Signer::generate_es256()?;
-/// let options: ClientOptions = options(); // with the `signer.dpop_key()`
+/// let options = ClientOptions::code("http://127.0.0.1:8910/callback")?.dpop(&signer.dpop_key())?;
 /// let authorization = Authorization::new(options).on_sign(move |request: SigningRequest| {
 ///     Ok(signer.sign(&request.algorithm, request.input.as_bytes())?)
 /// });
