@@ -34,8 +34,23 @@ struct User {
     decision: Arc<Mutex<Option<Result<(), ActionFailure>>>>,
     waker: Arc<Mutex<Option<Waker>>>,
     asked: Arc<AtomicUsize>,
-    /// As long as somebody waits for the decision.
-    waited_for: Arc<()>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// One function that waits for a user.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl User {
@@ -45,7 +60,7 @@ impl User {
         Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
             let user = user.clone();
             user.asked.fetch_add(1, Ordering::SeqCst);
-            let waits = Arc::clone(&user.waited_for);
+            let waits = Waits::new(&user.waiting);
             async move {
                 let decision = poll_fn(|cx| {
                     *user.waker.lock().unwrap() = Some(cx.waker().clone());
@@ -69,9 +84,9 @@ impl User {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// How many functions wait for the decision. One reference is the test's, one the function's.
+    /// How many functions wait for the decision.
     fn waiting(&self) -> usize {
-        Arc::strong_count(&self.waited_for) - 2
+        self.waiting.load(Ordering::SeqCst)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::http::client::Transmit;
 use crate::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use crate::peer::TransportFailure;
 
-use super::{Authorization, Observer};
 use super::tasks::Tasks;
+use super::{Authorization, Observer};
 use crate::handler::kind::Kind;
 
 /// How long the store may take at the end of a connection for what is still to be kept: a refresh
