@@ -17,7 +17,7 @@ use super::token::GrantType;
 const TEXT_LENGTH_MAX: usize = 4096;
 
 /// What is said of a client when it registers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RegistrationRequest<'a> {
     /// Its metadata.
     pub(super) metadata: &'a ClientMetadata,
