@@ -313,7 +313,8 @@ mod tests {
         assert_eq!(proof(ClientSecretPost, None), (None, post.into()));
         assert_eq!(proof(Public, None), (None, "client_id=s6BhdRkqt3".into()));
         let assertion = "client_id=s6BhdRkqt3&client_assertion_type=\
-            urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&client_assertion=a.b.c";
+            urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer\
+            &client_assertion=a.b.c";
         assert_eq!(proof(PrivateKeyJwt, Some("a.b.c")), (None, assertion.into()));
         assert_eq!(ClientProof::new(PrivateKeyJwt, &key(), None), None);
         assert_eq!(ClientProof::new(ClientSecretBasic, &ClientSecret::None, None), None);

@@ -85,8 +85,9 @@ mod tests {
         // Rule: [AUTHC-029].
         let json = document("https://c.example/x.json", &["http://localhost/cb".into()]);
         let expected = concat!(
-            r#"{"client_id":"https://c.example/x.json","client_name":"C","application_type":"native","#,
-            r#""redirect_uris":["http://localhost/cb"],"grant_types":["authorization_code","refresh_token"],"#,
+            r#"{"client_id":"https://c.example/x.json","client_name":"C","#,
+            r#""application_type":"native","redirect_uris":["http://localhost/cb"],"#,
+            r#""grant_types":["authorization_code","refresh_token"],"#,
             r#""response_types":["code"],"token_endpoint_auth_method":"none"}"#
         );
         assert_eq!(json.as_deref(), Ok(expected));

@@ -222,7 +222,11 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_nothing(text in "\\PC{0,20}", at in 0_usize..300, byte in " |\"|,|1|x") {
+        fn any_text_is_read_or_nothing(
+            text in "\\PC{0,20}",
+            at in 0_usize..300,
+            byte in " |\"|,|1|x",
+        ) {
             let mut changed = String::from(tokens().to_credential().as_str());
             changed.replace_range(at..=at, &byte);
             let _ = KeptClient::read(&Credential::new(text));

@@ -116,7 +116,10 @@ mod tests {
 
     #[test]
     fn a_proof_has_the_public_key_and_the_request_without_its_query() {
-        let header = r#"{"typ":"dpop+jwt","alg":"ES256","jwk":{"crv":"P-256","kty":"EC","x":"eA","y":"eQ"}}"#;
+        let header = concat!(
+            r#"{"typ":"dpop+jwt","alg":"ES256","#,
+            r#""jwk":{"crv":"P-256","kty":"EC","x":"eA","y":"eQ"}}"#
+        );
         let claims = r#"{"jti":"j","htm":"POST","htu":"https://a.example/token","iat":1000}"#;
         assert_eq!(parts("https://a.example/token?x#y", None, None), [header, claims]);
     }
@@ -125,7 +128,10 @@ mod tests {
     fn a_proof_is_for_one_token_and_one_nonce() {
         // RFC 9449, section 7.1.
         let token = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU";
-        let claims = r#"{"jti":"j","htm":"POST","htu":"https://r.example/","iat":1000,"ath":"fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo","nonce":"n"}"#;
+        let claims = concat!(
+            r#"{"jti":"j","htm":"POST","htu":"https://r.example/","iat":1000,"#,
+            r#""ath":"fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo","nonce":"n"}"#
+        );
         assert_eq!(parts("https://r.example", Some(token), Some("n"))[1], claims);
     }
 

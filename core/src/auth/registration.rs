@@ -264,8 +264,9 @@ mod tests {
         let scopes = Scopes::parse("a b", 2).expect("few scopes");
         let json = request(&metadata, &redirect_uris, &scopes).to_json();
         let expected = concat!(
-            r#"{"client_name":"A \"B\"","client_uri":"https://c.example","application_type":"native","#,
-            r#""redirect_uris":["http://127.0.0.1:1/cb"],"grant_types":["authorization_code","refresh_token"],"#,
+            r#"{"client_name":"A \"B\"","client_uri":"https://c.example","#,
+            r#""application_type":"native","redirect_uris":["http://127.0.0.1:1/cb"],"#,
+            r#""grant_types":["authorization_code","refresh_token"],"#,
             r#""response_types":["code"],"token_endpoint_auth_method":"none","scope":"a b"}"#
         );
         assert_eq!(json.as_deref(), Ok(expected));
@@ -282,7 +283,8 @@ mod tests {
             ..request(&metadata, &[], &none)
         };
         let expected = concat!(
-            r#"{"client_name":"A \"B\"","application_type":"web","grant_types":["client_credentials"],"#,
+            r#"{"client_name":"A \"B\"","application_type":"web","#,
+            r#""grant_types":["client_credentials"],"#,
             r#""response_types":[],"token_endpoint_auth_method":"client_secret_post"}"#
         );
         assert_eq!(request.to_json().as_deref(), Ok(expected));
@@ -336,7 +338,8 @@ mod tests {
             r#"{"client_id":"c","client_secret":"","client_secret_expires_at":0,"error":null}"#;
         assert_eq!(parse(least), Ok(registration.clone()));
         let most = r#"{"client_id":"c","client_secret":"s","client_secret_expires_at":1577858400,
-            "token_endpoint_auth_method":"client_secret_post","redirect_uris":["https://c.example"],"x":[]}"#;
+            "token_endpoint_auth_method":"client_secret_post",
+            "redirect_uris":["https://c.example"],"x":[]}"#;
         let expected = Registration {
             client_secret: Some("s".into()),
             secret_expires_at: Some(1_577_858_400),

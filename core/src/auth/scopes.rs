@@ -13,8 +13,9 @@ pub(super) const OFFLINE_ACCESS: &str = "offline_access";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scopes(Vec<String>);
 
-/// There are more scopes than [`ClientLimits::scopes_max`](super::client::ClientLimits::scopes_max).
-/// The fault of whoever named them; to ask for some of them would be a guess.
+/// There are more scopes than
+/// [`ClientLimits::scopes_max`](super::client::ClientLimits::scopes_max). The fault of whoever
+/// named them; to ask for some of them would be a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {max} scopes")]
 pub struct TooManyScopes {
@@ -265,7 +266,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_parsed_is_a_list_that_is_read_again(text in "\\PC{0,20}|([a-c]{0,2} ){0,9}") {
+        fn what_is_parsed_is_a_list_that_is_read_again(text in "\\PC{0,20}|([a-c]{0,2} ){0,9}") {
             if let Ok(scopes) = Scopes::parse(&text, 4) {
                 let list = scopes.to_string();
                 proptest::prop_assert_eq!(is_scope_list(&list), !scopes.is_empty());

@@ -128,7 +128,7 @@ impl Jwk {
 }
 
 impl PublicJwk {
-    /// Whether a key of this type signs with the algorithm (RFC 7518, RFC 8037, RFC 8812, RFC 9864).
+    /// Whether a key of this type signs with the algorithm (RFC 7518, 8037, 8812, 9864).
     fn signs_with(&self, algorithm: &str) -> bool {
         match self {
             Self::Ec { crv, .. } => matches!(
@@ -158,8 +158,15 @@ mod tests {
     const RFC_9449: &str = r#"{"kty":"EC","crv":"P-256",
         "x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
         "y":"9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA"}"#;
-    const RFC_7638: &str = r#"{"kty":"RSA","n":"0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw",
-        "e":"AQAB","alg":"RS256","kid":"2011-04-29"}"#;
+    const RFC_7638: &str = concat!(
+        r#"{"kty":"RSA","n":"#,
+        "\"0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1",
+        "L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4",
+        "QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO",
+        "pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csF",
+        "Cur-kEgU8awapJzKnqDKgw\"",
+        r#","e":"AQAB","alg":"RS256","kid":"2011-04-29"}"#
+    );
     const RFC_8037: &str =
         r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
 

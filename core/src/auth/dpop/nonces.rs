@@ -26,8 +26,8 @@ impl Nonces {
         nonces.find(|(origin, _)| origin == url.origin()).map(|(_, nonce)| &**nonce)
     }
 
-    /// Takes the `DPoP-Nonce` of a response from this URL. Whether it is another than the last: only
-    /// then is there any use in asking again. What cannot be a nonce is passed over.
+    /// Takes the `DPoP-Nonce` of a response from this URL. Whether it is another than the last:
+    /// only then is there any use in asking again. What cannot be a nonce is passed over.
     pub(in crate::auth) fn insert(&mut self, url: &Location, nonce: &[u8]) -> bool {
         // RFC 9449, section 8.1: `NQCHAR`.
         let allowed = |byte: &u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
