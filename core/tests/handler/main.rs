@@ -2,8 +2,14 @@
 
 #![cfg(feature = "schemars")]
 
+#[cfg(feature = "auth")]
+mod authorization;
+#[cfg(feature = "auth")]
+mod authorization_store;
 mod calls;
 mod connection;
+#[cfg(feature = "auth")]
+mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]
