@@ -3,7 +3,9 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::pkce::State;
+use super::client::AuthorizationRequest;
+use super::form::{decode, parameters};
+use super::pkce::{State, are_same};
 
 /// The longest redirect that is read, in bytes.
 pub const REDIRECT_LENGTH_MAX: usize = 64 * 1024;
@@ -92,8 +94,7 @@ impl AuthorizationResponse {
         let url = redirect.split('#').next().unwrap_or_default();
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let mut response = Self::default();
-        for parameter in query.split('&') {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        for (name, value) in parameters(query) {
             let name = decode(name).ok_or(ResponseFault::Malformed)?;
             let member = match &*name {
                 "code" => &mut response.code,
@@ -156,6 +157,19 @@ impl AuthorizationResponse {
     }
 }
 
+impl AuthorizationRequest {
+    /// Whether a redirect is the answer to this very request: its `state` says so. Anybody can send
+    /// a browser to where the user comes back to, so whoever listens there passes over what answers
+    /// nothing and goes on listening.
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
+    #[must_use]
+    pub fn is_answered_by(&self, redirect: &str) -> bool {
+        let state = |url| AuthorizationResponse::parse(url).ok().and_then(|it| it.state);
+        let (Some(ours), Some(theirs)) = (state(&self.url), state(redirect)) else { return false };
+        are_same(&ours, &theirs)
+    }
+}
+
 impl fmt::Debug for AuthorizationResponse {
     /// Leaves everything out: none of it is checked, and some of it is secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -176,23 +190,6 @@ impl fmt::Debug for AuthorizationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorizationCode(..)")
     }
-}
-
-/// What a name or a value of a form says; `None` if its encoding is broken. Linear.
-fn decode(text: &str) -> Option<String> {
-    let mut decoded = alloc::vec::Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? << 4 | digit()?).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(decoded).ok()
 }
 
 #[cfg(test)]

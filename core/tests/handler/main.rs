@@ -2,10 +2,16 @@
 
 #![cfg(feature = "schemars")]
 
+#[cfg(feature = "auth")]
+mod authorization;
+#[cfg(feature = "auth")]
+mod authorization_store;
 mod calls;
 mod connection;
 #[cfg(feature = "auth")]
 mod gatehouse;
+#[cfg(feature = "auth")]
+mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]

@@ -1,0 +1,200 @@
+use std::fs;
+use std::thread;
+
+use super::*;
+use crate::private_file::tests::Folder;
+
+/// A store in a folder that is not there yet.
+fn store(folder: &Folder) -> FileStore {
+    FileStore::new(folder.path().join("inner/credentials.json"))
+}
+
+fn tokens(url: &str) -> CredentialKey {
+    CredentialKey::Tokens(url.to_owned())
+}
+
+fn kept(store: &FileStore, key: &CredentialKey) -> Option<String> {
+    store.load(key).unwrap().map(|it| it.as_str().to_owned())
+}
+
+#[test]
+fn what_is_saved_is_loaded_until_it_is_removed() {
+    let folder = Folder::new("saved");
+    let store = store(&folder);
+    let key = tokens("https://r.example/mcp");
+    assert_eq!(kept(&store, &key), None);
+    store.remove(&key).unwrap();
+    store.save(&key, &Credential::new("one")).unwrap();
+    store.save(&key, &Credential::new("two")).unwrap();
+    // The same text is another key for another kind of credential.
+    let client = CredentialKey::Client("https://r.example/mcp".into());
+    store.save(&client, &Credential::new("three")).unwrap();
+    let again = FileStore::new(store.path());
+    assert_eq!(kept(&again, &key).as_deref(), Some("two"));
+    again.remove(&key).unwrap();
+    assert_eq!(kept(&store, &key), None);
+    assert_eq!(kept(&store, &client).as_deref(), Some("three"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_and_its_folder_are_the_owners_alone() {
+    // Rule: [AUTHC-046] [AUTHC-062].
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    let folder = Folder::new("modes");
+    let store = store(&folder);
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    // What another process has left behind lends its mode to nobody.
+    fs::create_dir_all(folder.path()).unwrap();
+    store.save(&tokens("a"), &Credential::new("b")).unwrap();
+    let left = beside(store.path(), ".new");
+    fs::write(&left, "left").unwrap();
+    fs::set_permissions(&left, fs::Permissions::from_mode(0o666)).unwrap();
+    store.save(&tokens("a"), &Credential::new("c")).unwrap();
+    assert_eq!(mode(store.path()), 0o600);
+    assert_eq!(mode(&beside(store.path(), ".lock")), 0o600);
+    assert_eq!(mode(store.path().parent().unwrap()), 0o700);
+    assert!(!left.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_can_read_is_refused() {
+    // Rule: [AUTHC-046] [AUTHC-062].
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new("exposed");
+    let store = store(&folder);
+    store.save(&tokens("a"), &Credential::new("secret")).unwrap();
+    for mode in [0o640, 0o604, 0o622] {
+        fs::set_permissions(store.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let loaded = store.load(&tokens("a"));
+        assert!(matches!(loaded, Err(FileStoreError::Exposed { .. })), "{mode:o}");
+        let saved = store.save(&tokens("a"), &Credential::new("other"));
+        assert!(matches!(saved, Err(FileStoreError::Exposed { .. })), "{mode:o}");
+    }
+    fs::set_permissions(store.path(), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
+}
+
+#[test]
+fn a_damaged_file_is_reported_once_and_kept() {
+    let folder = Folder::new("damaged");
+    let store = store(&folder);
+    store.save(&tokens("a"), &Credential::new("b")).unwrap();
+    for (number, text) in [
+        (1, r#"{"version":1,"credentials":{"x":"sec"#),
+        (2, r#"{"version":1,"credentials":"sec"}"#),
+    ] {
+        private_file::replace(store.path(), text.as_bytes()).unwrap();
+        let error = match number {
+            1 => store.load(&tokens("a")).unwrap_err(),
+            _ => store.save(&tokens("a"), &Credential::new("c")).unwrap_err(),
+        };
+        assert!(matches!(error, FileStoreError::Damaged { .. }), "{error}");
+        assert!(!format!("{error} {error:?}").contains("sec\""), "{error:?}");
+        let aside = beside(store.path(), &format!(".damaged-{number}"));
+        assert!(error.to_string().contains(&*aside.to_string_lossy()), "{error}");
+        assert_eq!(fs::read_to_string(aside).unwrap(), text);
+        assert_eq!(kept(&store, &tokens("a")), None);
+    }
+}
+
+#[test]
+fn the_file_of_a_newer_program_stays() {
+    let folder = Folder::new("newer");
+    let store = store(&folder);
+    private_file::create_folder_of(store.path()).unwrap();
+    let text = br#"{"version":2,"vault":[]}"#;
+    private_file::replace(store.path(), text).unwrap();
+    let saved = store.save(&tokens("a"), &Credential::new("b"));
+    assert!(matches!(saved, Err(FileStoreError::Newer { .. })));
+    assert_eq!(fs::read(store.path()).unwrap(), text);
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    const WRITERS: usize = 4;
+    const WRITES: usize = 10;
+    let folder = Folder::new("writers");
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            // Each has its own, as another process would.
+            let store = store(&folder);
+            scope.spawn(move || {
+                for write in 0..WRITES {
+                    let key = tokens(&format!("{writer}-{write}"));
+                    store.save(&key, &Credential::new("x")).unwrap();
+                }
+            });
+        }
+    });
+    let store = store(&folder);
+    for writer in 0..WRITERS {
+        for write in 0..WRITES {
+            assert!(kept(&store, &tokens(&format!("{writer}-{write}"))).is_some());
+        }
+    }
+}
+
+#[test]
+fn processes_at_the_same_time_lose_nothing() {
+    const NAME: &str = "file_store::tests::processes_at_the_same_time_lose_nothing";
+    const PATH: &str = "MCP_AUTH_TEST_STORE";
+    const NUMBER: &str = "MCP_AUTH_TEST_NUMBER";
+    if let (Ok(path), Ok(number)) = (std::env::var(PATH), std::env::var(NUMBER)) {
+        // One of the processes.
+        let store = FileStore::new(path);
+        for write in 0..10 {
+            store.save(&tokens(&format!("{number}-{write}")), &Credential::new("x")).unwrap();
+        }
+        return;
+    }
+    let folder = Folder::new("processes");
+    let store = store(&folder);
+    let processes: Vec<_> = (0..3)
+        .map(|number| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args([NAME, "--exact"])
+                .env(PATH, store.path())
+                .env(NUMBER, number.to_string())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut process in processes {
+        assert!(process.wait().unwrap().success());
+    }
+    for number in 0..3 {
+        for write in 0..10 {
+            assert!(kept(&store, &tokens(&format!("{number}-{write}"))).is_some());
+        }
+    }
+}
+
+#[test]
+fn a_failure_that_the_core_does_not_hear_of_is_reported() {
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Waker};
+
+    let folder = Folder::new("reported");
+    let reports = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reports);
+    // Where the folder should be, there is a file.
+    fs::create_dir_all(folder.path()).unwrap();
+    fs::write(folder.path().join("inner"), "").unwrap();
+    let store = store(&folder).on_failure(move |error| {
+        assert!(matches!(error, FileStoreError::System { .. }), "{error}");
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let key = tokens("a");
+    let mut context = Context::from_waker(Waker::noop());
+    let mut save = pin!(CredentialStore::save(&store, &key, Credential::new("secret")));
+    assert!(save.as_mut().poll(&mut context).is_ready());
+    let mut remove = pin!(CredentialStore::remove(&store, &key));
+    assert!(remove.as_mut().poll(&mut context).is_ready());
+    assert_eq!(reports.load(Ordering::Relaxed), 2);
+}

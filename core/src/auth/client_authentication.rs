@@ -1,0 +1,360 @@
+//! How a client authenticates at a token endpoint.
+
+use alloc::string::String;
+use core::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::client::ClientSecret;
+use super::form::{self, Form};
+use super::jwt::SigningInput;
+
+/// How long an assertion is good for, in seconds: it is used at once, but clocks differ.
+const ASSERTION_SECONDS: u64 = 300;
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// A method of `token_endpoint_auth_method` (RFC 7591, section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AuthenticationMethod {
+    /// None: a public client says who it is.
+    None,
+    /// A password in `Authorization`.
+    ClientSecretBasic,
+    /// A password in the body.
+    ClientSecretPost,
+    /// An assertion signed with a private key (RFC 7523).
+    PrivateKeyJwt,
+}
+
+/// Why a client cannot authenticate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoAuthenticationMethod {
+    /// The authorization server takes nothing that goes with what the client has. The fault of
+    /// whoever configured the client.
+    #[error("the authorization server takes no authentication that the client is capable of")]
+    Unsupported,
+    /// The client is registered for a method that it lacks the secret for, or that is not known
+    /// here.
+    #[error("the client is registered for an authentication that it is not capable of")]
+    Registered,
+}
+
+/// What a client shows at a token endpoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientProof<'a> {
+    /// Nothing but its id.
+    None,
+    /// A password in `Authorization`.
+    Basic(&'a str),
+    /// A password in the body.
+    Post(&'a str),
+    /// A signed assertion: see [`assertion`].
+    Assertion(&'a str),
+}
+
+impl AuthenticationMethod {
+    /// The name of the method.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
+        }
+    }
+
+    /// The method of this name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        let all =
+            [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost, Self::PrivateKeyJwt];
+        all.into_iter().find(|it| it.as_str() == name)
+    }
+
+    /// The method for a client with this secret at an authorization server whose metadata says that
+    /// it supports these. `registered`: the one that the registration of the client is for.
+    ///
+    /// # Errors
+    ///
+    /// No method fits: see [`NoAuthenticationMethod`].
+    // MCP 2025-06-18 basic/authorization#standards-compliance [AUTHC-066]
+    pub(super) fn choose(
+        supported: Option<&[String]>,
+        registered: Option<&str>,
+        secret: &ClientSecret,
+    ) -> Result<Self, NoAuthenticationMethod> {
+        if let Some(name) = registered {
+            let method = Self::parse(name).filter(|it| it.goes_with(secret));
+            return method.ok_or(NoAuthenticationMethod::Registered);
+        }
+        let lists = |method: Self| {
+            supported.is_some_and(|names| names.iter().any(|it| it == method.as_str()))
+        };
+        let candidates: &[Self] = match (secret, supported) {
+            // Whether it takes public clients, an authorization server can say by refusing them:
+            // many list the methods of the others only.
+            (ClientSecret::None, _) => return Ok(Self::None),
+            // RFC 8414, section 2.
+            (ClientSecret::Password(_), None) => return Ok(Self::ClientSecretBasic),
+            (ClientSecret::Password(_), Some(_)) => {
+                &[Self::ClientSecretBasic, Self::ClientSecretPost, Self::None]
+            }
+            // The key is known there: it was registered beforehand.
+            (ClientSecret::PrivateKey { .. }, None) => return Ok(Self::PrivateKeyJwt),
+            (ClientSecret::PrivateKey { .. }, Some(_)) => &[Self::PrivateKeyJwt],
+        };
+        let fitting = candidates.iter().copied().find(|it| lists(*it));
+        fitting.ok_or(NoAuthenticationMethod::Unsupported)
+    }
+
+    /// Whether a client with this secret is capable of it. Whoever has a password can leave it out.
+    const fn goes_with(self, secret: &ClientSecret) -> bool {
+        match self {
+            Self::None => true,
+            Self::ClientSecretBasic | Self::ClientSecretPost => {
+                matches!(secret, ClientSecret::Password(_))
+            }
+            Self::PrivateKeyJwt => matches!(secret, ClientSecret::PrivateKey { .. }),
+        }
+    }
+}
+
+impl<'a> ClientProof<'a> {
+    /// What to show for a method; `None` where the secret is not that of the method, or the
+    /// assertion is missing that [`AuthenticationMethod::PrivateKeyJwt`] needs.
+    pub(super) fn new(
+        method: AuthenticationMethod,
+        secret: &'a ClientSecret,
+        assertion: Option<&'a str>,
+    ) -> Option<Self> {
+        Some(match (method, secret) {
+            (AuthenticationMethod::None, _) => Self::None,
+            (AuthenticationMethod::ClientSecretBasic, ClientSecret::Password(password)) => {
+                Self::Basic(password)
+            }
+            (AuthenticationMethod::ClientSecretPost, ClientSecret::Password(password)) => {
+                Self::Post(password)
+            }
+            (AuthenticationMethod::PrivateKeyJwt, _) => Self::Assertion(assertion?),
+            _ => return None,
+        })
+    }
+
+    /// Adds who the client is to a token request, and returns the value of its `Authorization`,
+    /// where it has one. Exactly one method is used (RFC 6749, section 2.3).
+    pub(super) fn add_to(self, form: &mut Form, client_id: &str) -> Option<String> {
+        if let Self::Basic(password) = self {
+            let mut credentials = String::new();
+            form::encode(client_id, &mut credentials);
+            credentials.push(':');
+            form::encode(password, &mut credentials);
+            let mut value = String::from("Basic ");
+            STANDARD.encode_string(credentials, &mut value);
+            return Some(value);
+        }
+        form.push("client_id", client_id);
+        match self {
+            Self::None | Self::Basic(_) => {}
+            Self::Post(password) => form.push("client_secret", password),
+            Self::Assertion(assertion) => {
+                form.push("client_assertion_type", ASSERTION_TYPE);
+                form.push("client_assertion", assertion);
+            }
+        }
+        None
+    }
+}
+
+impl fmt::Debug for ClientProof<'_> {
+    /// Leaves the secret out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Basic(_) => "Basic(..)",
+            Self::Post(_) => "Post(..)",
+            Self::Assertion(_) => "Assertion(..)",
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    alg: &'a str,
+    typ: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    iss: &'a str,
+    sub: &'a str,
+    aud: &'a str,
+    jti: &'a str,
+    iat: u64,
+    exp: u64,
+}
+
+/// The assertion by which a client authenticates (RFC 7523, section 3), to be signed with
+/// `algorithm`. `issuer`: of the authorization server that it is for, and for no other. `jti`: used
+/// for nothing else. `now`: seconds since 1970.
+pub(super) fn assertion(
+    client_id: &str,
+    issuer: &str,
+    (algorithm, key_id): (&str, Option<&str>),
+    jti: &str,
+    now: u64,
+) -> SigningInput {
+    let header = Header { alg: algorithm, typ: "JWT", kid: key_id };
+    let exp = now.saturating_add(ASSERTION_SECONDS);
+    // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-030]:
+    // the issuer alone is the audience, so that no endpoint can use it elsewhere.
+    let claims = Claims { iss: client_id, sub: client_id, aud: issuer, jti, iat: now, exp };
+    SigningInput::new(&header, &claims)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    use super::AuthenticationMethod::{
+        ClientSecretBasic, ClientSecretPost, None as Public, PrivateKeyJwt,
+    };
+    use super::*;
+
+    const UNSUPPORTED: Result<AuthenticationMethod, NoAuthenticationMethod> =
+        Err(NoAuthenticationMethod::Unsupported);
+
+    fn password() -> ClientSecret {
+        ClientSecret::Password("gX1fBat3bV".into())
+    }
+
+    fn key() -> ClientSecret {
+        ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None }
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        text.split_ascii_whitespace().map(String::from).collect()
+    }
+
+    #[test]
+    fn the_method_is_one_that_the_server_lists_and_the_client_is_capable_of() {
+        // Rule: [AUTHC-066].
+        for (supported, secret, method) in [
+            ("client_secret_post client_secret_basic", password(), Ok(ClientSecretBasic)),
+            ("client_secret_post", password(), Ok(ClientSecretPost)),
+            ("none", password(), Ok(Public)),
+            ("private_key_jwt client_secret_jwt", password(), UNSUPPORTED),
+            ("", password(), UNSUPPORTED),
+            ("client_secret_basic private_key_jwt", key(), Ok(PrivateKeyJwt)),
+            ("client_secret_basic none", key(), UNSUPPORTED),
+            ("client_secret_basic", ClientSecret::None, Ok(Public)),
+            ("none", ClientSecret::None, Ok(Public)),
+        ] {
+            let supported = names(supported);
+            let chosen = AuthenticationMethod::choose(Some(&supported), None, &secret);
+            assert_eq!(chosen, method, "{supported:?} {secret:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_lists_nothing_takes_basic() {
+        // Rule: [AUTHC-066].
+        for (secret, method) in
+            [(password(), ClientSecretBasic), (key(), PrivateKeyJwt), (ClientSecret::None, Public)]
+        {
+            assert_eq!(AuthenticationMethod::choose(None, None, &secret), Ok(method));
+        }
+    }
+
+    #[test]
+    fn what_a_client_is_registered_for_comes_before_what_the_server_lists() {
+        // Rule: [AUTHC-066].
+        let supported = names("client_secret_basic client_secret_post none private_key_jwt");
+        let choose =
+            |name, secret| AuthenticationMethod::choose(Some(&supported), Some(name), &secret);
+        assert_eq!(choose("client_secret_post", password()), Ok(ClientSecretPost));
+        assert_eq!(choose("none", password()), Ok(Public));
+        for (name, secret) in [
+            ("client_secret_basic", ClientSecret::None),
+            ("private_key_jwt", password()),
+            ("client_secret_post", key()),
+            ("client_secret_jwt", password()),
+            ("", ClientSecret::None),
+        ] {
+            assert_eq!(choose(name, secret), Err(NoAuthenticationMethod::Registered), "{name}");
+        }
+    }
+
+    /// What a client shows: its `Authorization` and its parameters.
+    fn shown(proof: ClientProof<'_>, client_id: &str) -> (Option<String>, String) {
+        let mut form = Form::new();
+        let authorization = proof.add_to(&mut form, client_id);
+        (authorization, form.as_str().into())
+    }
+
+    #[test]
+    fn a_client_authenticates_in_one_way_at_a_time() {
+        // Rule: [AUTHC-066].
+        let id = "s6BhdRkqt3";
+        let basic = String::from("Basic czZCaGRSa3F0MzpnWDFmQmF0M2JW");
+        let secret = password();
+        let proof = |method, assertion| {
+            shown(ClientProof::new(method, &secret, assertion).expect("a proof"), id)
+        };
+        assert_eq!(proof(ClientSecretBasic, None), (Some(basic), String::new()));
+        let post = "client_id=s6BhdRkqt3&client_secret=gX1fBat3bV";
+        assert_eq!(proof(ClientSecretPost, None), (None, post.into()));
+        assert_eq!(proof(Public, None), (None, "client_id=s6BhdRkqt3".into()));
+        let assertion = "client_id=s6BhdRkqt3&client_assertion_type=\
+            urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer\
+            &client_assertion=a.b.c";
+        assert_eq!(proof(PrivateKeyJwt, Some("a.b.c")), (None, assertion.into()));
+        assert_eq!(ClientProof::new(PrivateKeyJwt, &key(), None), None);
+        assert_eq!(ClientProof::new(ClientSecretBasic, &ClientSecret::None, None), None);
+    }
+
+    #[test]
+    fn id_and_password_are_escaped_before_they_are_joined() {
+        let (value, _) = shown(ClientProof::Basic(" :é"), "https://c.example/x:y");
+        let credentials = value.as_deref().and_then(|it| it.strip_prefix("Basic "));
+        let credentials = credentials.and_then(|it| STANDARD.decode(it).ok());
+        assert_eq!(
+            credentials.as_deref(),
+            Some(&b"https%3A%2F%2Fc.example%2Fx%3Ay:+%3A%C3%A9"[..])
+        );
+    }
+
+    #[test]
+    fn an_assertion_is_of_the_client_for_the_issuer_and_for_a_short_time() {
+        // Rule: [AUTHC-030].
+        let parts = |key_id| {
+            let input = assertion("c", "https://a.example", ("ES256", key_id), "j", 1000);
+            let parts = input.as_str().split('.').map(|it| URL_SAFE_NO_PAD.decode(it).ok());
+            let parts: Option<Vec<_>> = parts.map(|it| String::from_utf8(it?).ok()).collect();
+            parts.expect("base64url").join(" ")
+        };
+        let claims =
+            r#"{"iss":"c","sub":"c","aud":"https://a.example","jti":"j","iat":1000,"exp":1300}"#;
+        assert_eq!(parts(None), format!(r#"{{"alg":"ES256","typ":"JWT"}} {claims}"#));
+        let header = r#"{"alg":"ES256","typ":"JWT","kid":"k"}"#;
+        assert_eq!(parts(Some("k")), format!("{header} {claims}"));
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        for (proof, shown) in [
+            (ClientProof::Basic("secret"), "Basic(..)"),
+            (ClientProof::Post("secret"), "Post(..)"),
+            (ClientProof::Assertion("secret"), "Assertion(..)"),
+        ] {
+            assert_eq!(format!("{proof:?}"), shown);
+        }
+    }
+}

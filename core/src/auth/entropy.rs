@@ -1,0 +1,94 @@
+//! Secrets, as many as are needed, from one seed.
+
+use alloc::string::String;
+use core::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+/// Keeps what is derived here apart from other uses of SHA-256.
+const LABEL: &[u8] = b"mcp-sansio authorization entropy";
+/// 128 bits: enough that no two are ever the same.
+const JTI_LENGTH: usize = 16;
+
+/// A seed and how often it was used. Whoever knows the seed knows all secrets; whoever knows some
+/// of the secrets knows nothing of the others.
+pub(super) struct Entropy {
+    seed: [u8; 32],
+    count: u64,
+}
+
+impl Entropy {
+    /// The seed must be unpredictable, and another one each time.
+    pub(super) const fn new(seed: [u8; 32]) -> Self {
+        Self { seed, count: 0 }
+    }
+
+    /// 32 bytes that nobody can guess: a PKCE verifier, a `state`.
+    pub(super) fn secret(&mut self) -> [u8; 32] {
+        self.next(0)
+    }
+
+    /// A text that is there once: the id of a token. It is told to others.
+    pub(super) fn jti(&mut self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.next(1)[..JTI_LENGTH])
+    }
+
+    fn next(&mut self, purpose: u8) -> [u8; 32] {
+        let digest = Sha256::new()
+            .chain_update(LABEL)
+            .chain_update(self.seed)
+            .chain_update([purpose])
+            .chain_update(self.count.to_be_bytes());
+        self.count += 1;
+        digest.finalize().into()
+    }
+}
+
+impl fmt::Debug for Entropy {
+    /// Leaves everything out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Entropy(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_secrets_and_another_one_others() {
+        let secrets = |seed| {
+            let mut entropy = Entropy::new([seed; 32]);
+            [entropy.secret(), entropy.secret()]
+        };
+        assert_eq!(secrets(1), secrets(1));
+        assert!(secrets(1).iter().all(|it| !secrets(2).contains(it)));
+    }
+
+    #[test]
+    fn nothing_comes_twice() {
+        let mut entropy = Entropy::new([7; 32]);
+        let secrets: BTreeSet<_> = (0..500).map(|_| entropy.secret()).collect();
+        let ids: BTreeSet<_> = (0..500).map(|_| entropy.jti()).collect();
+        assert_eq!((secrets.len(), ids.len()), (500, 500));
+    }
+
+    #[test]
+    fn what_is_told_to_others_is_no_part_of_a_secret() {
+        let (mut one, mut other) = (Entropy::new([7; 32]), Entropy::new([7; 32]));
+        let jti = one.jti();
+        assert_eq!(jti.len(), 22);
+        assert_ne!(URL_SAFE_NO_PAD.decode(&jti).ok(), Some(Vec::from(&other.secret()[..16])));
+    }
+
+    #[test]
+    fn the_seed_is_not_shown() {
+        assert_eq!(format!("{:?}", Entropy::new([7; 32])), "Entropy(..)");
+    }
+}

@@ -1,0 +1,394 @@
+//! How a client registers itself: Dynamic Client Registration (RFC 7591).
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{AnswerFault, printable, read_object, seconds};
+use super::client::{ApplicationType, ClientMetadata};
+use super::client_authentication::{AuthenticationMethod, NoAuthenticationMethod};
+use super::redirect_uri::{InvalidRedirectUri, check_redirect_uri};
+use super::scopes::Scopes;
+use super::token::GrantType;
+
+/// The longest id and the longest password that are taken, in bytes: they are sent often.
+const TEXT_LENGTH_MAX: usize = 4096;
+
+/// What is said of a client when it registers.
+#[derive(Clone, Debug)]
+pub(super) struct RegistrationRequest<'a> {
+    /// Its metadata.
+    pub(super) metadata: &'a ClientMetadata,
+    /// What it asks for tokens with.
+    pub(super) grant: GrantType,
+    /// Where the user comes back to; none but for [`GrantType::AuthorizationCode`].
+    pub(super) redirect_uris: &'a [String],
+    /// Whether it wants refresh tokens.
+    pub(super) refresh: bool,
+    /// How it will authenticate: see [`method_to_register`].
+    pub(super) method: AuthenticationMethod,
+    /// What it will ask for, where that is known.
+    pub(super) scopes: &'a Scopes,
+}
+
+/// A client as an authorization server knows it from now on.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Registration {
+    /// What it is known as.
+    pub(super) client_id: String,
+    /// Its password.
+    pub(super) client_secret: Option<String>,
+    /// When the password expires, in seconds since 1970; `None`: never.
+    pub(super) secret_expires_at: Option<u64>,
+    /// How it authenticates, if that is said: otherwise as it asked for.
+    pub(super) method: Option<String>,
+    /// The redirect URIs that it has, if they are said: otherwise those that it asked for.
+    pub(super) redirect_uris: Option<Vec<String>>,
+}
+
+/// What a registration endpoint says in place of a client. Text of the authorization server: to
+/// show, not to trust. Only what can be printed is kept of it, at most 1,024 characters each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegistrationError {
+    /// Its code: `invalid_redirect_uri`, `invalid_client_metadata`, …
+    pub error: String,
+    /// The same in words, for a developer.
+    pub description: Option<String>,
+}
+
+/// Why a client is not registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistrationFault {
+    /// The answer cannot be read.
+    #[error("of the registration endpoint, {0}")]
+    Answer(#[from] AnswerFault),
+    /// The answer has no client id, or an id or a password longer than 4 KiB. The authorization
+    /// server's fault.
+    #[error("the answer to the registration has no usable client id and password")]
+    Client,
+    /// The authorization server does not take the redirect URIs, or not for this type of
+    /// application: see [`ApplicationType`].
+    #[error("the authorization server takes no such redirect URI: {0}")]
+    RedirectUri(RegistrationError),
+    /// The authorization server refuses.
+    #[error("the authorization server does not register the client: {0}")]
+    Refused(RegistrationError),
+}
+
+/// The method to register with, at an authorization server whose metadata says that it supports
+/// these. `secret`: whether the client needs one, as it has nothing else to show.
+///
+/// # Errors
+///
+/// [`NoAuthenticationMethod::Unsupported`].
+// MCP 2025-06-18 basic/authorization#standards-compliance [AUTHC-066]
+pub(super) fn method_to_register(
+    supported: Option<&[String]>,
+    secret: bool,
+) -> Result<AuthenticationMethod, NoAuthenticationMethod> {
+    use AuthenticationMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
+    let Some(supported) = supported else {
+        // RFC 8414, section 2.
+        return Ok(ClientSecretBasic);
+    };
+    // A password that was handed out a moment ago, to whoever asked, proves little: none is best.
+    let candidates: &[_] = if secret {
+        &[ClientSecretBasic, ClientSecretPost]
+    } else {
+        &[Public, ClientSecretBasic, ClientSecretPost]
+    };
+    let listed = |method: &AuthenticationMethod| supported.iter().any(|it| it == method.as_str());
+    candidates.iter().copied().find(listed).ok_or(NoAuthenticationMethod::Unsupported)
+}
+
+impl RegistrationRequest<'_> {
+    /// The body of the request, in JSON.
+    ///
+    /// # Errors
+    ///
+    /// The application's fault: a redirect URI that it must not have.
+    pub(super) fn to_json(&self) -> Result<String, InvalidRedirectUri> {
+        self.members(None)
+    }
+
+    /// The same, with the id of a client that has one already.
+    pub(super) fn members(&self, client_id: Option<&str>) -> Result<String, InvalidRedirectUri> {
+        let redirects = self.grant == GrantType::AuthorizationCode;
+        if redirects == self.redirect_uris.is_empty() {
+            return Err(InvalidRedirectUri::Count);
+        }
+        for uri in self.redirect_uris {
+            check_redirect_uri(uri, self.metadata.application_type)?;
+        }
+        let mut grant_types = alloc::vec![self.grant.as_str()];
+        // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
+        if self.refresh {
+            grant_types.push(GrantType::RefreshToken.as_str());
+        }
+        let members = Members {
+            client_id,
+            client_name: &self.metadata.client_name,
+            client_uri: self.metadata.client_uri.as_deref(),
+            // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-033] [AUTHC-034]
+            application_type: match self.metadata.application_type {
+                ApplicationType::Native => "native",
+                ApplicationType::Web => "web",
+            },
+            redirect_uris: self.redirect_uris,
+            grant_types: &grant_types,
+            response_types: if redirects { &["code"] } else { &[] },
+            token_endpoint_auth_method: self.method.as_str(),
+            scope: (!self.scopes.is_empty()).then(|| self.scopes.to_string()),
+        };
+        Ok(serde_json::to_string(&members).expect("structs of texts can be written"))
+    }
+}
+
+impl Registration {
+    /// Reads the body of an answer, whatever its status. Linear in its length.
+    ///
+    /// # Errors
+    ///
+    /// See [`RegistrationFault`].
+    pub(super) fn parse(body: &[u8]) -> Result<Self, RegistrationFault> {
+        let answer: Answer = read_object(body)?;
+        if let Some(error) = &answer.error {
+            let description = answer.error_description.as_deref().map(printable);
+            let error = RegistrationError { error: printable(error), description };
+            // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]
+            return Err(match &*error.error {
+                "invalid_redirect_uri" => RegistrationFault::RedirectUri(error),
+                _ => RegistrationFault::Refused(error),
+            });
+        }
+        let client_id = answer.client_id.filter(|it| !it.is_empty());
+        let client_id = client_id.ok_or(RegistrationFault::Client)?;
+        let client_secret = answer.client_secret.filter(|it| !it.is_empty());
+        if client_id.len().max(client_secret.as_ref().map_or(0, String::len)) > TEXT_LENGTH_MAX {
+            return Err(RegistrationFault::Client);
+        }
+        Ok(Self {
+            client_id,
+            client_secret,
+            // RFC 7591, section 3.2.1.
+            secret_expires_at: answer.client_secret_expires_at.filter(|it| *it != 0),
+            method: answer.token_endpoint_auth_method,
+            redirect_uris: answer.redirect_uris,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Members<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<&'a str>,
+    client_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_uri: Option<&'a str>,
+    application_type: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    redirect_uris: &'a [String],
+    grant_types: &'a [&'static str],
+    response_types: &'static [&'static str],
+    token_endpoint_auth_method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    #[serde(default, deserialize_with = "seconds")]
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+    redirect_uris: Option<Vec<String>>,
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+impl fmt::Debug for Registration {
+    /// Leaves the password out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for RegistrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error)?;
+        match &self.description {
+            Some(description) => write!(f, " ({description})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::AuthenticationMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
+    use super::*;
+
+    fn metadata(application_type: ApplicationType) -> ClientMetadata {
+        ClientMetadata { client_name: "A \"B\"".into(), client_uri: None, application_type }
+    }
+
+    fn request<'a>(
+        metadata: &'a ClientMetadata,
+        redirect_uris: &'a [String],
+        scopes: &'a Scopes,
+    ) -> RegistrationRequest<'a> {
+        let grant = GrantType::AuthorizationCode;
+        RegistrationRequest {
+            metadata,
+            grant,
+            redirect_uris,
+            refresh: true,
+            method: Public,
+            scopes,
+        }
+    }
+
+    #[test]
+    fn a_client_says_what_it_is_and_what_it_wants() {
+        // Rule: [AUTHC-033] [AUTHC-063].
+        let mut metadata = metadata(ApplicationType::Native);
+        metadata.client_uri = Some("https://c.example".into());
+        let redirect_uris = ["http://127.0.0.1:1/cb".into()];
+        let scopes = Scopes::parse("a b", 2).expect("few scopes");
+        let json = request(&metadata, &redirect_uris, &scopes).to_json();
+        let expected = concat!(
+            r#"{"client_name":"A \"B\"","client_uri":"https://c.example","#,
+            r#""application_type":"native","redirect_uris":["http://127.0.0.1:1/cb"],"#,
+            r#""grant_types":["authorization_code","refresh_token"],"#,
+            r#""response_types":["code"],"token_endpoint_auth_method":"none","scope":"a b"}"#
+        );
+        assert_eq!(json.as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn a_client_without_a_user_has_no_redirect_uri() {
+        let metadata = metadata(ApplicationType::Web);
+        let none = Scopes::new();
+        let request = RegistrationRequest {
+            grant: GrantType::ClientCredentials,
+            refresh: false,
+            method: ClientSecretPost,
+            ..request(&metadata, &[], &none)
+        };
+        let expected = concat!(
+            r#"{"client_name":"A \"B\"","application_type":"web","#,
+            r#""grant_types":["client_credentials"],"#,
+            r#""response_types":[],"token_endpoint_auth_method":"client_secret_post"}"#
+        );
+        assert_eq!(request.to_json().as_deref(), Ok(expected));
+        let redirect_uris = ["https://c.example/cb".into()];
+        let with = RegistrationRequest { redirect_uris: &redirect_uris, ..request };
+        assert_eq!(with.to_json(), Err(InvalidRedirectUri::Count));
+        let grant = GrantType::AuthorizationCode;
+        let without = RegistrationRequest { grant, redirect_uris: &[], ..with };
+        assert_eq!(without.to_json(), Err(InvalidRedirectUri::Count));
+    }
+
+    #[test]
+    fn redirect_uris_fit_the_type_of_application() {
+        // Rule: [AUTHC-034] [AUTHC-047].
+        let redirect_uris = ["https://c.example/cb".into(), "http://localhost/cb".into()];
+        let (web, native) = (metadata(ApplicationType::Web), metadata(ApplicationType::Native));
+        let none = Scopes::new();
+        assert!(request(&native, &redirect_uris, &none).to_json().is_ok());
+        let refused = request(&web, &redirect_uris, &none).to_json();
+        assert_eq!(refused, Err(InvalidRedirectUri::Web));
+    }
+
+    #[test]
+    fn a_client_registers_for_an_authentication_that_the_server_lists() {
+        // Rule: [AUTHC-066].
+        let unsupported = Err(NoAuthenticationMethod::Unsupported);
+        for (supported, public, secret) in [
+            ("client_secret_post client_secret_basic none", Ok(Public), Ok(ClientSecretBasic)),
+            ("client_secret_post", Ok(ClientSecretPost), Ok(ClientSecretPost)),
+            ("none", Ok(Public), unsupported),
+            ("private_key_jwt", unsupported, unsupported),
+        ] {
+            let names: Vec<String> = supported.split(' ').map(String::from).collect();
+            assert_eq!(method_to_register(Some(&names), false), public, "{supported}");
+            assert_eq!(method_to_register(Some(&names), true), secret, "{supported}");
+        }
+        assert_eq!(method_to_register(None, false), Ok(ClientSecretBasic));
+    }
+
+    #[test]
+    fn a_registered_client_is_what_the_answer_says() {
+        let parse = |body: &str| Registration::parse(body.as_bytes());
+        let registration = Registration {
+            client_id: "c".into(),
+            client_secret: None,
+            secret_expires_at: None,
+            method: None,
+            redirect_uris: None,
+        };
+        let least =
+            r#"{"client_id":"c","client_secret":"","client_secret_expires_at":0,"error":null}"#;
+        assert_eq!(parse(least), Ok(registration.clone()));
+        let most = r#"{"client_id":"c","client_secret":"s","client_secret_expires_at":1577858400,
+            "token_endpoint_auth_method":"client_secret_post",
+            "redirect_uris":["https://c.example"],"x":[]}"#;
+        let expected = Registration {
+            client_secret: Some("s".into()),
+            secret_expires_at: Some(1_577_858_400),
+            method: Some("client_secret_post".into()),
+            redirect_uris: Some(["https://c.example".into()].into()),
+            ..registration
+        };
+        assert!(!format!("{expected:?}").contains("client_secret"));
+        assert_eq!(parse(most), Ok(expected));
+    }
+
+    #[test]
+    fn an_answer_without_a_usable_client_is_refused() {
+        let parse = |body: &str| Registration::parse(body.as_bytes());
+        let long = "x".repeat(TEXT_LENGTH_MAX + 1);
+        for body in [
+            "{}",
+            r#"{"client_id":""}"#,
+            &format!(r#"{{"client_id":"{long}"}}"#),
+            &format!(r#"{{"client_id":"c","client_secret":"{long}"}}"#),
+        ] {
+            assert_eq!(parse(body), Err(RegistrationFault::Client), "{body}");
+        }
+        for body in ["", "[]", r#"{"client_id":5}"#, r#"{"client_id":"a","client_id":"b"}"#] {
+            let fault = RegistrationFault::Answer(AnswerFault::Malformed);
+            assert_eq!(parse(body), Err(fault), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_whether_the_redirect_uris_are_to_blame() {
+        // Rule: [AUTHC-035].
+        let told = |code| {
+            let body = format!(r#"{{"error":"{code}","error_description":"No\u0007 http!"}}"#);
+            Registration::parse(body.as_bytes()).map_err(|fault| format!("{fault}"))
+        };
+        assert_eq!(
+            told("invalid_redirect_uri").err().as_deref(),
+            Some(
+                "the authorization server takes no such redirect URI: \
+                 invalid_redirect_uri (No http!)"
+            )
+        );
+        assert_eq!(
+            told("invalid_client_metadata").err().as_deref(),
+            Some(
+                "the authorization server does not register the client: \
+                 invalid_client_metadata (No http!)"
+            )
+        );
+    }
+}

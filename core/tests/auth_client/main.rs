@@ -1,0 +1,15 @@
+//! The client's side of authorization against scripted servers, on a virtual clock.
+#![cfg(feature = "auth")]
+
+mod world;
+
+mod code;
+mod discovery;
+mod dpop;
+mod grants;
+mod identity;
+mod migration;
+mod random;
+mod renewal;
+mod scopes;
+mod waiting;
