@@ -193,5 +193,8 @@ fn an_application_that_does_not_say_what_was_kept_is_not_waited_for_for_ever() {
     let mut world = World::new(code());
     world.loads = false;
     world.run();
-    insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"");
+    insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"
+    withdraw the last action
+    goes on
+    ");
 }
