@@ -1,6 +1,7 @@
 //! Which scopes are asked for, and what happens when they do not suffice.
 
-use crate::world::{AS, ASM, PRM, TOKEN, World, challenge, code, issuer, resource, token};
+use crate::answers::{challenge, issuer, resource, token};
+use crate::world::{AS, ASM, PRM, TOKEN, World, code};
 
 fn scope_of(world: &World, at: usize) -> Option<&str> {
     world.authorizations[at].get("scope").map(|it| &**it)
@@ -190,4 +191,17 @@ fn more_scopes_than_there_can_be_are_an_error() {
     no token: more than 2 scopes
     refused: more than 2 scopes
     ");
+}
+
+#[test]
+fn what_a_token_is_good_for_is_told_as_scopes_and_no_more_of_them_than_there_can_be() {
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
+    let text = world.run();
+    assert!(text.contains("authorized by https://as.example for a\n"), "{text}");
+    let many = (0..257).map(|it| it.to_string()).collect::<Vec<_>>().join(" ");
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", &format!(r#","scope":"{many}""#)));
+    let text = world.run();
+    assert!(text.contains("no token: more than 256 scopes\n"), "{text}");
 }
