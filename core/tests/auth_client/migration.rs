@@ -39,6 +39,7 @@ fn the_client_registers_anew_and_shows_nothing_of_before() {
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
     tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://new.example/.well-known/oauth-authorization-server
@@ -80,6 +81,7 @@ fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
     tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://new.example/.well-known/oauth-authorization-server

@@ -30,6 +30,7 @@ fn a_token_is_renewed_before_it_ends_once_for_all_who_wait() {
     world.call("a");
     world.call("b");
     insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
     waiting
     waiting
     POST https://as.example/token refresh_token
@@ -85,6 +86,7 @@ fn a_renewal_that_is_refused_leads_to_an_authorization_when_the_server_wants_one
     let mut world = due(error(400, "invalid_grant"));
     world.call("a");
     insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
     waiting
     POST https://as.example/token refresh_token
     save tokens for https://mcp.example/mcp
@@ -98,6 +100,7 @@ fn a_renewal_that_is_refused_leads_to_an_authorization_when_the_server_wants_one
     world.call("b");
     insta::assert_snapshot!(world.run(), @"
     tools/call b [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
@@ -120,6 +123,7 @@ fn a_token_that_the_server_refuses_is_renewed_then_replaced_then_given_up() {
     world.call("a");
     insta::assert_snapshot!(world.run(), @"
     tools/call a [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
@@ -151,6 +155,7 @@ fn a_token_that_the_server_refuses_is_renewed_without_the_user() {
     world.call("a");
     insta::assert_snapshot!(world.run(), @"
     tools/call a [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
@@ -192,6 +197,7 @@ fn a_kept_token_that_has_ended_is_renewed_in_the_next_run() {
     world.accepted = vec!["Bearer t2".into()];
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: found
+    load tokens for https://mcp.example/mcp: found
     waiting
     POST https://as.example/token refresh_token [Basic YXBwOnA=]
     save tokens for https://mcp.example/mcp
@@ -229,6 +235,7 @@ fn a_client_that_registered_itself_renews_with_its_password() {
     world.accepted = vec!["Bearer t2".into()];
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: found
+    load tokens for https://mcp.example/mcp: found
     load client of https://as.example: found
     waiting
     POST https://as.example/token refresh_token
@@ -256,4 +263,56 @@ fn a_client_whose_registration_is_lost_does_not_renew_as_another() {
     let text = world.run();
     assert_eq!(world.sent_to(TOKEN).len(), 0, "{text}");
     assert!(!world.kept().contains("r1"));
+}
+
+#[test]
+fn a_token_that_another_run_has_renewed_is_not_renewed_again() {
+    let mut world = due(error(400, "invalid_grant"));
+    // The other one has the same refresh token, and was first.
+    let mut other = World::new(code());
+    other.posts(TOKEN, [token("t1", SOON), token("t2", r#","refresh_token":"r2""#)]);
+    other.accepted.push("Bearer t2".into());
+    other.run();
+    other.advance(Duration::from_secs(70));
+    other.call("a");
+    other.run();
+    world.store = other.store;
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    authorized by https://as.example
+    goes on
+    tools/call a [Bearer t2]
+    call 2 done
+    ");
+    assert_eq!(world.sent_to(TOKEN).len(), 1);
+    assert!(world.kept().contains("r2"));
+}
+
+#[test]
+fn a_user_who_signed_in_to_another_run_is_not_asked_again() {
+    let mut world = World::new(code());
+    world.run();
+    let mut other = World::new(code());
+    other.post(TOKEN, token("t2", ""));
+    other.accepted = vec!["Bearer t2".into()];
+    other.run();
+    world.store = other.store;
+    world.accepted = vec!["Bearer t2".into()];
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call a [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    authorized by https://as.example
+    goes on
+    tools/call a [Bearer t2]
+    call 1 done
+    ");
+    // What helps no more is not tried again.
+    world.accepted.clear();
+    world.call("b");
+    let text = world.run();
+    assert_eq!(text.matches("sign in at").count(), 1, "{text}");
 }
