@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod authorization_server;
 pub mod bench;
 pub mod canned;
 pub mod everything;

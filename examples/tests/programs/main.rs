@@ -1,5 +1,6 @@
 //! Runs the built programs, as their users would.
 
+mod authorization_server;
 mod failures;
 mod fixtures;
 mod handshakes;
