@@ -29,6 +29,8 @@ pub(super) fn oauth(issuer: &str, options: &Options) -> Value {
         "scopes_supported": options.scopes,
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
+        // MCP 2025-03-26 basic/authorization#oauth-grant-types [AUTHS-004]: for users, and for
+        // machines.
         "grant_types_supported": GrantType::ALL.map(GrantType::name),
         "token_endpoint_auth_methods_supported":
             ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"],
@@ -55,11 +57,14 @@ mod tests {
 
     #[test]
     fn both_documents_announce_pkce_and_the_issuer_in_responses() {
-        // Rule: [AUTHS-023] [AUTHS-024] [AUTHS-026].
+        // Rule: [AUTHS-004] [AUTHS-023] [AUTHS-024] [AUTHS-026].
         for metadata in [oauth, openid] {
             let metadata = metadata("http://127.0.0.1:1", &Options::new());
             assert_eq!(metadata["issuer"], "http://127.0.0.1:1");
             assert_eq!(metadata["token_endpoint"], "http://127.0.0.1:1/token");
+            let names = GrantType::ALL.map(GrantType::name);
+            assert_eq!(metadata["grant_types_supported"], json!(names));
+            assert_eq!(metadata["registration_endpoint"], "http://127.0.0.1:1/register");
             assert_eq!(metadata["code_challenge_methods_supported"], json!(["S256"]));
             assert_eq!(metadata["authorization_response_iss_parameter_supported"], true);
         }

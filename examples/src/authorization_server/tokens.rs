@@ -122,6 +122,7 @@ impl TokenOffice<'_> {
     }
 
     /// An access token, and one to renew it with where there is a family for it.
+    // MCP 2025-03-26 basic/authorization#security-considerations [AUTHS-006]
     // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]: access ends
     // soon.
     fn grant(
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_token_is_for_one_resource_and_ends_soon() {
-        // Rule: [AUTHS-022] [AUTHS-029].
+        // Rule: [AUTHS-006] [AUTHS-022] [AUTHS-029].
         let mut world = World::new();
         let code = world.code();
         let response = world.ask(&with_code(&code, RESOURCE)).unwrap();
