@@ -11,7 +11,7 @@ use super::metadata::{InvalidEndpoint, endpoint, is_secure};
 use crate::Revision;
 use crate::http::Location;
 
-const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 

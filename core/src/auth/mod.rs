@@ -9,6 +9,7 @@ pub mod challenge;
 pub mod discovery;
 pub mod metadata;
 pub mod pkce;
+pub mod protected_resource;
 pub mod resource;
 pub mod response;
 
@@ -18,6 +19,9 @@ pub use metadata::{
     AuthorizationServerMetadata, InvalidEndpoint, MetadataFault, ProtectedResourceMetadata,
 };
 pub use pkce::{CodeVerifier, State};
+pub use protected_resource::{
+    Grant, InvalidResource, Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
+};
 pub use resource::{ResourceMismatch, ResourceUri};
 pub use response::{
     AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse, ResponseFault,

@@ -6,6 +6,7 @@ use core::task::Context;
 use crate::Instant;
 use crate::framing::FrameError;
 use crate::jsonrpc::ErrorObject;
+use crate::peer::attachment::Attachment;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{
     self, CallError, CallHandle, Ended, Event, Failure, Input, InputHandle, Inputs, MethodName,
@@ -192,6 +193,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             capabilities: Capabilities::NONE,
             wants_progress: false,
             inputs: Inputs::default(),
+            attachment: Attachment::default(),
         };
         match function(Received::new(&request)) {
             Step::Done(outcome) => self.answer(place, outcome, now),
@@ -215,6 +217,8 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                 answered => answered,
             },
             Outcome::Error(error) => self.machine.refuse_input(handle, error, now),
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => self.machine.refuse_input(handle, refusal.error, now),
             Outcome::InputRequired(_) => {
                 let error = ErrorObject::internal("a host's handler cannot ask for input");
                 self.machine.refuse_input(handle, error, now)

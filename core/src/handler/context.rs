@@ -20,6 +20,8 @@ use crate::protocol::{
 };
 use crate::{Principal, Revision};
 
+#[cfg(feature = "auth")]
+use super::access::Access;
 use super::blocking::Spawner;
 use super::mailbox::Mailbox;
 use super::reply::{
@@ -39,6 +41,9 @@ pub struct Received<'r, 'f> {
     /// What tells a blocking handler that nobody waits for it any more.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     pub(super) principal: Option<&'r Principal>,
+    /// Whether it came over HTTP, where clients may be anybody.
+    #[cfg(feature = "auth")]
+    pub(super) on_http: bool,
     /// Whether it can become a task, as far as this side is concerned.
     pub(super) tasks: bool,
 }
@@ -52,6 +57,8 @@ impl<'r, 'f> Received<'r, 'f> {
             spawner: None,
             cancelled: None,
             principal: None,
+            #[cfg(feature = "auth")]
+            on_http: false,
             tasks: false,
         }
     }
@@ -116,6 +123,8 @@ pub struct Context {
     outlet: Option<Outlet>,
     cancelled: Option<Arc<AtomicBool>>,
     principal: Option<Principal>,
+    #[cfg(feature = "auth")]
+    pub(super) access: Access,
     tasks: bool,
 }
 
@@ -135,6 +144,8 @@ impl Context {
             outlet: received.outlet.map(Arc::clone),
             cancelled: received.cancelled.clone(),
             principal: received.principal.cloned(),
+            #[cfg(feature = "auth")]
+            access: Access::of(received),
             tasks: received.tasks && request.method == Method::ToolsCall,
         }
     }

@@ -33,7 +33,7 @@ use super::task::{TaskTable, is_of_tasks};
 #[derive(Debug)]
 pub struct HttpServer<K: Kind = Shared> {
     pub(super) machine: http::Server,
-    handlers: Arc<Handlers<K>>,
+    pub(super) handlers: Arc<Handlers<K>>,
     outlet: Outlet,
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
@@ -131,8 +131,24 @@ impl<K: Kind> HttpServer<K> {
         principal: Option<&Principal>,
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012] [SEC-011]: who drives
+        // this may have forgotten to ask.
+        #[cfg(feature = "auth")]
+        if let Some(exchange) = self.refuse_unchecked(head, body, now) {
+            return (exchange, None);
+        }
         let (exchange, event) = self.machine.handle_request(head, body, principal, now);
-        let Some(event) = event else { return (exchange, None) };
+        (exchange, self.take_up(exchange, event, now))
+    }
+
+    /// Begins with what a request brought, in the exchange that it came in.
+    pub(super) fn take_up<'f>(
+        &mut self,
+        exchange: ExchangeId,
+        event: Option<Event<'f>>,
+        now: Instant,
+    ) -> Option<Work<'f, K>> {
+        let event = event?;
         // An observer that panics takes with it the only one who knows of the exchange.
         let observed = Observed { server: self, exchange, now };
         let work = match observed.server.dispatch(event) {
@@ -144,7 +160,7 @@ impl<K: Kind> HttpServer<K> {
             None => None,
         };
         core::mem::forget(observed);
-        (exchange, work)
+        work
     }
 
     /// The client of an exchange has gone: see [`http::Server::handle_disconnect`].
@@ -232,6 +248,7 @@ impl<K: Kind> HttpServer<K> {
             Outcome::Result(body) => self.machine.respond(handle, &body, now),
             Outcome::Error(error) => self.machine.reject(handle, error, now),
             Outcome::InputRequired(required) => self.machine.require_input(request, &required, now),
+            Outcome::Refused(refusal) => self.machine.refuse(handle, *refusal, now),
         };
     }
 

@@ -119,6 +119,8 @@ impl<'f, K: Kind> Work<'f, K> {
             variables,
             spawner: handlers.spawner.as_ref(),
             principal: principal.as_ref(),
+            #[cfg(feature = "auth")]
+            on_http: true,
             tasks,
             ..Received::new(&request)
         };

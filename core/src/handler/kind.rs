@@ -4,8 +4,13 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 
+#[cfg(feature = "auth")]
+use crate::auth::TokenCheck;
+
 use super::context::Received;
 use super::reply::Outcome;
+#[cfg(feature = "auth")]
+use super::token_handler::{TokenResult, TokenStep};
 
 /// What kind of handlers a server or a host has: such that may move between threads, or such that
 /// stay on one. [`Shared`] or [`Local`].
@@ -14,6 +19,12 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     type Task: Future<Output = Outcome> + Unpin;
     /// A handler, ready to be called.
     type Function: Clone + core::ops::Deref<Target: Fn(Received<'_, '_>) -> Step<Self>>;
+    /// A check of a token that goes on later.
+    #[cfg(feature = "auth")]
+    type TokenTask: Future<Output = TokenResult> + Unpin;
+    /// What checks tokens, ready to be called.
+    #[cfg(feature = "auth")]
+    type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
 }
 
 /// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
@@ -38,11 +49,19 @@ pub enum Step<K: Kind> {
 impl Kind for Shared {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
+    #[cfg(feature = "auth")]
+    type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
+    #[cfg(feature = "auth")]
+    type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
 }
 
 impl Kind for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
+    #[cfg(feature = "auth")]
+    type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
+    #[cfg(feature = "auth")]
+    type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
 }
 
 mod sealed {

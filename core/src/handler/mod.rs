@@ -101,6 +101,8 @@
 //! A handler whose work takes long lets clients that know [tasks](Server::tasks) come back for the
 //! result, with [`call.run_as_task()`](Context::run_as_task). To all others it answers as ever.
 
+#[cfg(feature = "auth")]
+mod access;
 mod ask;
 mod blocking;
 mod client;
@@ -125,6 +127,8 @@ mod kind;
 mod mailbox;
 mod opening;
 mod pending;
+#[cfg(feature = "auth")]
+mod protection;
 mod remote;
 mod reply;
 #[cfg(feature = "schemars")]
@@ -138,6 +142,8 @@ mod server;
 mod server_endpoint;
 mod server_tasks;
 mod task;
+#[cfg(feature = "auth")]
+mod token_handler;
 
 pub use ask::{Answer, Ask, Elicit};
 pub use blocking::{Blocking, Blocks, Job, blocking};
@@ -156,6 +162,8 @@ pub use http_work::{Finished, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
 pub use pending::{CallFuture, ClientCall, Subscription};
+#[cfg(feature = "auth")]
+pub use protection::{Authorization, Checking};
 pub use remote::Remote;
 pub use reply::{
     Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource,
@@ -166,3 +174,5 @@ pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
 pub use task::TaskSettings;
+#[cfg(feature = "auth")]
+pub use token_handler::{TokenHandler, TokenResult, TokenStep};

@@ -8,6 +8,8 @@ use core::fmt;
 
 use serde::Serialize;
 
+#[cfg(feature = "http")]
+use crate::http::Refusal;
 use crate::jsonrpc::{ErrorCode, ErrorObject, Json};
 use crate::peer::server::missing_capability;
 use crate::protocol::{
@@ -51,6 +53,9 @@ pub enum Outcome {
     Error(ErrorObject<'static>),
     /// Questions to the user or the host first.
     InputRequired(Box<InputRequiredResult>),
+    /// A refusal, and how HTTP says it.
+    #[cfg(feature = "http")]
+    Refused(Box<Refusal>),
 }
 
 /// A result of any kind, written at the revision of its request.
@@ -105,6 +110,9 @@ pub enum Error {
     /// Not an error: the user or the host has to answer something first. Made by
     /// [`Ask`](super::Ask).
     InputRequired(Box<InputRequiredResult>),
+    /// The request is refused, and HTTP says so too. Made by what checks scopes.
+    #[cfg(feature = "http")]
+    Refused(Box<Refusal>),
     /// Not an error: the answer stands already.
     #[doc(hidden)]
     Answered(Box<Body>),
@@ -147,6 +155,8 @@ impl Error {
             Self::Failed(message) => Outcome::Error(ErrorObject::internal(message)),
             Self::Protocol(error) => Outcome::Error(error),
             Self::InputRequired(required) => Outcome::InputRequired(required),
+            #[cfg(feature = "http")]
+            Self::Refused(refusal) => Outcome::Refused(refusal),
             Self::Answered(body) => Outcome::Result(*body),
         }
     }
@@ -163,6 +173,8 @@ impl fmt::Debug for Error {
             Self::Failed(message) => f.write_str(message),
             Self::Protocol(error) => fmt::Display::fmt(error, f),
             Self::InputRequired(_) => f.write_str("input required"),
+            #[cfg(feature = "http")]
+            Self::Refused(refusal) => fmt::Display::fmt(&refusal.error, f),
             Self::Answered(_) => f.write_str("answered"),
         }
     }

@@ -80,6 +80,8 @@ pub(super) struct Handlers<K: Kind> {
     /// Where blocking handlers run; if nowhere, where they are called.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Sealing,
+    #[cfg(feature = "auth")]
+    pub(super) protection: Option<super::protection::Protection<K>>,
 }
 
 impl<K: Kind> Clone for Handlers<K> {
@@ -94,6 +96,8 @@ impl<K: Kind> Clone for Handlers<K> {
             observers: self.observers.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
+            #[cfg(feature = "auth")]
+            protection: self.protection.clone(),
         }
     }
 }
@@ -167,6 +171,8 @@ impl<K: Kind> Server<K> {
                 observers: Vec::new(),
                 spawner: None,
                 sealing: Sealing::default(),
+                #[cfg(feature = "auth")]
+                protection: None,
             }),
             problem: None,
             tasks: None,

@@ -176,6 +176,8 @@ impl<K: Kind> ServerEndpoint<K> {
             Outcome::Result(body) => self.machine.respond(handle, &body),
             Outcome::Error(error) => self.machine.reject(handle, error),
             Outcome::InputRequired(required) => self.machine.require_input(request, &required, now),
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => self.machine.reject(handle, refusal.error),
         };
     }
 

@@ -1,5 +1,7 @@
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::SessionId;
 
@@ -9,7 +11,8 @@ use super::SessionId;
 pub struct RequestHead<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
-    pub(crate) query: &'a str,
+    /// Not shown: some clients put their session into it, and some their token.
+    pub(crate) query: Hidden<&'a str>,
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) origin: Option<&'a [u8]>,
     pub(crate) accept: Vec<&'a [u8]>,
@@ -20,10 +23,34 @@ pub struct RequestHead<'a> {
     pub(crate) mcp_method: Option<&'a [u8]>,
     pub(crate) mcp_name: Option<&'a [u8]>,
     pub(crate) last_event_id: Option<&'a [u8]>,
+    /// Nothing to this layer; one of its own reads it.
+    pub(crate) authorization: Hidden<Authorization<'a>>,
     /// Fields whose names start with `Mcp-Param-`, in the order they came.
     pub(crate) params: Vec<(&'a str, &'a [u8])>,
     /// A field that must not be repeated came with different values.
     pub(crate) contradictory: Option<&'static str>,
+}
+
+/// A value that is never shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Hidden<T>(pub(crate) T);
+
+impl<T> fmt::Debug for Hidden<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
+}
+
+/// The field `Authorization`.
+#[derive(Clone, Copy)]
+pub(crate) enum Authorization<'a> {
+    None,
+    One(
+        #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "for a layer above"))]
+        &'a [u8],
+    ),
+    /// It came more than once, which it must not.
+    Repeated,
 }
 
 const PARAM_PREFIX: &str = "mcp-param-";
@@ -36,7 +63,7 @@ impl<'a> RequestHead<'a> {
         Self {
             method,
             path,
-            query,
+            query: Hidden(query),
             host: None,
             origin: None,
             accept: Vec::new(),
@@ -47,6 +74,7 @@ impl<'a> RequestHead<'a> {
             mcp_method: None,
             mcp_name: None,
             last_event_id: None,
+            authorization: Hidden(Authorization::None),
             params: Vec::new(),
             contradictory: None,
         }
@@ -67,6 +95,13 @@ impl<'a> RequestHead<'a> {
             10 if name.eq_ignore_ascii_case("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
             12 if name.eq_ignore_ascii_case("content-type") => {
                 (&mut self.content_type, "Content-Type")
+            }
+            13 if name.eq_ignore_ascii_case("authorization") => {
+                self.authorization.0 = match self.authorization.0 {
+                    Authorization::None => Authorization::One(value),
+                    _ => Authorization::Repeated,
+                };
+                return;
             }
             13 if name.eq_ignore_ascii_case("last-event-id") => {
                 (&mut self.last_event_id, "Last-Event-ID")
@@ -121,6 +156,7 @@ impl Status {
     pub const ACCEPTED: Self = Self(202);
     pub const NO_CONTENT: Self = Self(204);
     pub const BAD_REQUEST: Self = Self(400);
+    pub const UNAUTHORIZED: Self = Self(401);
     pub const FORBIDDEN: Self = Self(403);
     pub const NOT_FOUND: Self = Self(404);
     pub const METHOD_NOT_ALLOWED: Self = Self(405);
@@ -129,6 +165,7 @@ impl Status {
     pub const GONE: Self = Self(410);
     pub const CONTENT_TOO_LARGE: Self = Self(413);
     pub const UNSUPPORTED_MEDIA_TYPE: Self = Self(415);
+    pub const INTERNAL_SERVER_ERROR: Self = Self(500);
     pub const SERVICE_UNAVAILABLE: Self = Self(503);
 
     /// Whether it is one of success.
@@ -169,11 +206,23 @@ pub struct ResponseHead {
     pub(crate) allow: Option<&'static str>,
     /// Seconds after which to try again.
     pub(crate) retry_after: Option<u32>,
+    /// What the client has to bring along.
+    pub(crate) challenge: Option<String>,
+    /// Whether pages of all origins may read the response.
+    pub(crate) public: bool,
 }
 
 impl ResponseHead {
     pub(crate) const fn new(status: Status, content: Option<Content>) -> Self {
-        Self { status, content, session: None, allow: None, retry_after: None }
+        Self {
+            status,
+            content,
+            session: None,
+            allow: None,
+            retry_after: None,
+            challenge: None,
+            public: false,
+        }
     }
 
     /// The header fields, in lower case as HTTP/2 wants them. The length of the body is the
@@ -190,6 +239,10 @@ impl ResponseHead {
             self.allow.map(|methods| ("allow", Cow::Borrowed(methods))),
             self.retry_after
                 .map(|seconds| ("retry-after", Cow::Owned(alloc::format!("{seconds}")))),
+            // RFC 9110, section 11.6.1
+            self.challenge.as_deref().map(|it| ("www-authenticate", Cow::Borrowed(it))),
+            self.public.then_some(("access-control-allow-origin", Cow::Borrowed("*"))),
+            self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
         ]
         .into_iter()
         .flatten()

@@ -8,6 +8,7 @@ use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
 use crate::{Era, Revision};
 
+use super::attachment::Attachment;
 use super::slab::Key;
 use super::transport::TransportFailure;
 
@@ -178,6 +179,7 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// Answers of the user or the host from an earlier round.
     pub inputs: Inputs<'a>,
+    pub(crate) attachment: Attachment,
 }
 
 impl Request<'_> {
@@ -192,6 +194,7 @@ impl Request<'_> {
             capabilities: self.capabilities,
             wants_progress: self.wants_progress,
             inputs: self.inputs.into_owned(),
+            attachment: self.attachment,
         }
     }
 }

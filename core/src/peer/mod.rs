@@ -4,6 +4,7 @@
 //! [`Client`] and [`Server`] are the machines. They know nothing of threads, sockets and clocks:
 //! frames, commands and the time go in; lines of text, events and the next deadline come out.
 
+pub(crate) mod attachment;
 mod calls;
 pub mod client;
 pub(crate) mod connection;

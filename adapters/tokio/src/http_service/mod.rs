@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http_body::Body;
-use mcp_sansio::Principal;
 use mcp_sansio::handler::{Remote, Server};
 use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{RequestHead, ServerOptions};
@@ -14,6 +13,7 @@ use crate::{Error, now, seed};
 
 mod archive;
 mod body;
+mod caller;
 mod cut;
 mod keeper;
 mod listener;
@@ -28,6 +28,7 @@ pub use archive::EventArchive;
 pub use body::{ServedBody, Unread};
 pub use listener::{HttpListener, serve_http};
 
+use caller::Caller;
 use place::{Beginning, Place};
 use request::{HeldBody, Unusable};
 use site::Site;
@@ -35,8 +36,11 @@ use site::Site;
 /// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
 /// such a service. For those who have no framework there is [`serve_http`].
 ///
-/// All clones are one server. Who sends a request is taken from a [`Principal`] among the request's
-/// extensions, where a layer before this one has put it.
+/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
+/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
+/// request's extensions, where a layer before this one has put it. Route the
+/// [paths of its metadata](mcp_sansio::auth::ProtectedResource::metadata_paths) to a protected server
+/// as well.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), mcp_sansio_tokio::Error> {
@@ -120,6 +124,10 @@ impl HttpService {
     {
         let (parts, body) = request.into_parts();
         let head = request::head_of(&parts);
+        let caller = match Caller::of(&self.site, &head, parts.extensions.get()).await {
+            Ok(caller) => caller,
+            Err(response) => return response::whole(response),
+        };
         let admission = match self.site.lock().server.admit(&head) {
             Ok(admission) => admission,
             Err(refused) => return response::whole(refused),
@@ -127,10 +135,7 @@ impl HttpService {
         let body = pin!(body);
         let read = request::read_body(body, admission, &self.site.held);
         let refused = match tokio::time::timeout(admission.body_time, read).await {
-            Ok(Ok(body)) => {
-                let principal = parts.extensions.get::<Principal>();
-                return self.answer(&head, body, principal).await;
-            }
+            Ok(Ok(body)) => return self.answer(&head, body, &caller).await,
             Ok(Err(Unusable::TooMany)) => self.site.lock().server.bodies_too_many(),
             Ok(Err(Unusable::TooLong)) => self.site.lock().server.body_too_long(),
             Ok(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
@@ -143,10 +148,10 @@ impl HttpService {
         &self,
         head: &RequestHead<'_>,
         body: HeldBody<'_>,
-        principal: Option<&Principal>,
+        caller: &Caller<'_>,
     ) -> http::Response<ServedBody> {
         let (mut place, beginning) = {
-            let (mut place, mut work) = Place::take(&self.site, head, &body.bytes, principal);
+            let (mut place, mut work) = Place::take(&self.site, head, &body.bytes, caller);
             let beginning = poll_fn(|cx| {
                 let work = work.take();
                 let ended = work.and_then(|work| running::begin(&self.site, work, cx));

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio::Principal;
 use mcp_sansio::handler::Work;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
 
+use super::caller::Caller;
 use super::cut;
 use super::running::Ended;
 use super::site::{Locked, Site};
@@ -36,10 +36,15 @@ impl Place {
         site: &Arc<Site>,
         head: &RequestHead<'_>,
         body: &'f [u8],
-        principal: Option<&Principal>,
+        caller: &Caller<'_>,
     ) -> (Self, Option<Work<'f>>) {
         let (exchange, work) = site.settling(
-            |locked| locked.server.handle_request(head, body, principal, now()),
+            |locked| match caller {
+                Caller::Granted(grant) => locked.server.handle_granted(head, body, grant, now()),
+                Caller::Named(principal) => {
+                    locked.server.handle_request(head, body, *principal, now())
+                }
+            },
             |(_, work)| work.is_none(),
         );
         (Self { site: Arc::clone(site), exchange, complete: false }, work)

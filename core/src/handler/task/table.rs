@@ -112,6 +112,8 @@ impl TaskTable {
                 Err(_) => Err(ErrorObject::internal("the result could not be written")),
             },
             Outcome::Error(error) => Err(error),
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => Err(refusal.error),
             Outcome::InputRequired(required) => match self.ask(key, *required) {
                 Ok(Some(state)) => Ok(state),
                 Ok(None) => return None,

@@ -55,6 +55,16 @@ impl Server {
         })
     }
 
+    /// Judges only where a request is addressed and with which method: what comes before the question
+    /// who sends it. [`admit`](Self::admit) judges the same again, and the rest.
+    ///
+    /// # Errors
+    ///
+    /// The request is refused: send this response, and leave the body unread.
+    pub fn locate(&self, head: &RequestHead<'_>) -> Result<(), Response> {
+        self.place_of(head).map(drop)
+    }
+
     /// The response to a request whose body is longer than it may be.
     #[must_use]
     pub fn body_too_long(&self) -> Response {
@@ -73,8 +83,8 @@ impl Server {
         refusal(Status::REQUEST_TIMEOUT, None, "the body did not come in time")
     }
 
-    /// What a request is for, if its head is in order.
-    pub(super) fn route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
+    /// What a request is for, if there is room for it.
+    fn place_of(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
         // MCP 2025-11-25 basic/transports#security-warning [HSRV-003] [HSRV-004]
         // MCP 2024-11-05 basic/transports#security-warning [LSSE-005]
         if let Err(fault) = self.options.hosts.check(head.host, head.origin) {
@@ -88,6 +98,12 @@ impl Server {
         if self.exchanges.len() >= self.options.limits.exchanges_max {
             return Err(busy(None, "the server has too many requests to answer"));
         }
+        Ok(route)
+    }
+
+    /// What a request is for, if its head is in order.
+    pub(super) fn route(&self, head: &RequestHead<'_>) -> Result<Route, Response> {
+        let route = self.place_of(head)?;
         let new_stream = matches!(route, Route::Get | Route::EventStream);
         if self.closing && new_stream && head.last_event_id.is_none() {
             return Err(busy(None, CLOSING));

@@ -1,10 +1,12 @@
 //! What the application says, and how HTTP says it a second time.
 
+use alloc::boxed::Box;
+
 use serde::Serialize;
 
 use crate::Instant;
 use crate::catalog::{Catalog, Changes};
-use crate::http::{Principal, Status};
+use crate::http::{Principal, Refusal, Status};
 use crate::jsonrpc::{ErrorCode, ErrorObject, WriteError, WriteJson};
 use crate::peer::outbox::Verdict;
 use crate::peer::slab::Key;
@@ -61,6 +63,30 @@ impl Server {
         let outcome = self.connection_of(request)?.machine.reject(request, error);
         self.settle(request.connection, now);
         outcome
+    }
+
+    /// Answers a request with a refusal. Where its response has not begun and is to it alone, HTTP
+    /// says so as well; otherwise its client gets the error.
+    ///
+    /// # Errors
+    ///
+    /// See [`AnswerError`].
+    pub fn refuse(
+        &mut self,
+        request: RequestHandle,
+        refusal: Refusal,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        let connection = self.connection_of(request)?;
+        let channel = connection.machine.channel_of(request).ok_or(AnswerError::NotDue)?;
+        if !connection.is_event_stream()
+            && let Some(stream) = connection.streams.get(channel.0)
+            && let Some(reader) = stream.reader
+            && let Some(exchange) = self.exchanges.get_mut(reader)
+        {
+            exchange.refusal = Some(Box::new(refusal.head()));
+        }
+        self.reject(request, refusal.error, now)
     }
 
     /// Answers a request with questions: see

@@ -1,3 +1,5 @@
+use alloc::boxed::Box;
+
 use crate::Instant;
 use crate::http::{Response, ResponseHead, SessionId};
 use crate::peer::slab::Key;
@@ -18,6 +20,8 @@ pub(super) struct Exchange {
     pub(super) closes: bool,
     /// The connection may be closed before the stream ends.
     pub(super) polls: bool,
+    /// The head of the response if it carries nothing but an error: what the application refused.
+    pub(super) refusal: Option<Box<ResponseHead>>,
     /// It carries a request that did not get its answer at once.
     pub(super) asks: bool,
     /// When the head left.
@@ -57,6 +61,7 @@ impl Exchange {
             queued: false,
             closes: false,
             polls: false,
+            refusal: None,
             asks: false,
             opened_at: Instant::ZERO,
             sent_at: Instant::ZERO,

@@ -96,9 +96,14 @@ impl Server {
         match stream.reader {
             Some(reader) if plain => {
                 let status = status_of(verdict, connection.era());
+                let failed = matches!(verdict, Verdict::Failed(_));
                 let body = connection.machine.take_post();
                 self.drop_stream(key, number);
-                let mut head = ResponseHead::new(status, Some(Content::Json));
+                let refusal = self.exchanges.get_mut(reader).and_then(|it| it.refusal.take());
+                let mut head = match refusal {
+                    Some(refusal) if failed => *refusal,
+                    _ => ResponseHead::new(status, Some(Content::Json)),
+                };
                 // MCP 2025-11-25 basic/transports#session-management [SESS-001]
                 let opening = self.exchanges.get(reader).and_then(|exchange| exchange.session);
                 head.session = opening.filter(|_| verdict == Verdict::Result);

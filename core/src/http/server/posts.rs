@@ -4,7 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::http::{Content, ExchangeId, Principal, RequestHead, Response, ResponseHead, Status};
+use crate::http::{
+    Content, ExchangeId, Principal, Refusal, RequestHead, Response, ResponseHead, Status,
+};
 use crate::jsonrpc::{
     ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, parse, write_error,
 };
@@ -43,18 +45,56 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        let handled = match self.route(head) {
-            Ok(_) if body.len() > self.options.limits.body_bytes_max => Err(self.body_too_long()),
-            Ok(Route::Post) => self.post(head, body, principal, now),
-            Ok(Route::Message) => self.message(head, body, principal, now),
-            Ok(Route::Get) => self.get(head, principal, now).map(|exchange| (exchange, None)),
-            Ok(Route::Delete) => self.delete(head, principal, now).map(|exchange| (exchange, None)),
-            Ok(Route::EventStream) => {
-                self.open_event_stream(principal, now).map(|exchange| (exchange, None))
-            }
-            Err(refused) => Err(refused),
-        };
+        self.handle_request_if(head, body, principal, &|_| Ok(()), now)
+    }
+
+    /// The same, if `permit` has nothing against it. It is shown what the body holds, where it holds
+    /// messages, before anything of the request is acted on; what it refuses is answered so, as a
+    /// whole.
+    pub fn handle_request_if<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        principal: Option<&Principal>,
+        permit: &dyn Fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
+        now: Instant,
+    ) -> (ExchangeId, Option<Event<'f>>) {
+        let handled = self.handle_route(head, body, principal, permit, now);
         handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
+    }
+
+    fn handle_route<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        principal: Option<&Principal>,
+        permit: &dyn Fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
+        now: Instant,
+    ) -> Result<Handled<'f>, Response> {
+        let route = self.route(head)?;
+        if body.len() > self.options.limits.body_bytes_max {
+            return Err(self.body_too_long());
+        }
+        let exchange = match route {
+            Route::Post | Route::Message => {
+                let frame = parse(body, self.blueprint.parse_limits());
+                permit(frame.as_ref().ok())
+                    .map_err(|refusal| refusal.to_response(named_request(&frame)))?;
+                return match route {
+                    Route::Message => self.message(head, frame, principal, now),
+                    _ => self.post(head, frame, principal, now),
+                };
+            }
+            _ => {
+                permit(None).map_err(|refusal| refusal.to_response(None))?;
+                match route {
+                    Route::Get => self.get(head, principal, now)?,
+                    Route::Delete => self.delete(head, principal, now)?,
+                    _ => self.open_event_stream(principal, now)?,
+                }
+            }
+        };
+        Ok((exchange, None))
     }
 
     /// An exchange whose response is there already.
@@ -67,11 +107,10 @@ impl Server {
     fn post<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: &'f [u8],
+        frame: Result<Frame<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let frame = parse(body, self.blueprint.parse_limits());
         self.check_not_closing(&frame)?;
         match &frame {
             Ok(Frame::Single(Message::Request(request))) => {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
-use crate::jsonrpc::{RequestId, parse};
+use crate::jsonrpc::{Frame, Malformed, RequestId};
 use crate::peer;
 use crate::peer::slab::Key;
 
@@ -265,13 +265,12 @@ impl Server {
     pub(super) fn message<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: &'f [u8],
+        frame: Result<Frame<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<(ExchangeId, Option<peer::Event<'f>>), Response> {
-        let frame = parse(body, self.blueprint.parse_limits());
         let request = named_request(&frame);
-        let id = head.query.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
+        let id = head.query.0.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
         let Some(id) = id else {
             let message = "`sessionId` is missing: post to the address in the `endpoint` event";
             return Err(refusal(Status::BAD_REQUEST, request, message));

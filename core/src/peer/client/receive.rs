@@ -2,6 +2,7 @@ use crate::jsonrpc::{
     Batch, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
     RequestMessage, ResponseMessage, write_error,
 };
+use crate::peer::attachment::Attachment;
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::event::{
@@ -293,6 +294,7 @@ impl Client {
                 capabilities,
                 wants_progress,
                 inputs: Inputs::default(),
+                attachment: Attachment::default(),
             }),
         })
     }

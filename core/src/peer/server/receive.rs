@@ -4,6 +4,7 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
     RequestMessage, ResponseMessage,
 };
+use crate::peer::attachment::Attachment;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{
@@ -349,6 +350,7 @@ impl Server {
             capabilities: client,
             wants_progress,
             inputs,
+            attachment: Attachment::default(),
         })))
     }
 

@@ -1,0 +1,129 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
+use crate::Principal;
+use crate::http::{Refusal, Status};
+use crate::jsonrpc::{ErrorObject, Frame, Message, RawJson, RequestMessage};
+use crate::shared::Shared;
+
+/// What the token of a request is good for here. Cheap to clone.
+///
+/// It stands for a token that was checked: there is no other way to one.
+#[derive(Clone, Debug)]
+pub struct Grant(Shared<Granted>);
+
+#[derive(Debug)]
+struct Granted {
+    resource: Shared<ProtectedResource>,
+    principal: Principal,
+    scopes: Vec<String>,
+}
+
+impl Grant {
+    /// Judges what came of the check of a token, at `unix_time`, in seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// The token is not taken, or could not be checked: the request is refused with this.
+    // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
+    // MCP 2026-07-28 security-best-practices#token-passthrough [SEC-008]
+    pub fn of(
+        resource: &Shared<ProtectedResource>,
+        checked: Result<VerifiedToken, TokenRefusal>,
+        unix_time: u64,
+    ) -> Result<Self, Refusal> {
+        let token = checked.map_err(|refusal| resource.refused_token(refusal))?;
+        if !token.audiences.iter().any(|audience| resource.is_audience(audience)) {
+            return Err(resource.refused_token(TokenRefusal::Invalid));
+        }
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]
+        if token.expires_at.is_some_and(|end| end <= unix_time) {
+            return Err(resource.refused_token(TokenRefusal::Expired));
+        }
+        Ok(Self(Shared::new(Granted {
+            resource: Shared::clone(resource),
+            principal: token.principal,
+            scopes: token.scopes,
+        })))
+    }
+
+    /// Whose token it is.
+    #[must_use]
+    pub fn principal(&self) -> &Principal {
+        &self.0.principal
+    }
+
+    /// The scopes of the token, as it has them.
+    #[must_use]
+    pub fn scopes(&self) -> &[String] {
+        &self.0.scopes
+    }
+
+    /// Whether it was given for this very resource.
+    #[must_use]
+    pub fn is_for(&self, resource: &Shared<ProtectedResource>) -> bool {
+        Shared::ptr_eq(&self.0.resource, resource)
+    }
+
+    /// Whether the token has a scope, or one that implies it.
+    // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHS-019]
+    #[must_use]
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.0.resource.hierarchy.satisfies(&self.0.scopes, scope)
+    }
+
+    /// Checks that the token is good for a request as a whole: for every message in its body, if it
+    /// has one that can be read.
+    ///
+    /// # Errors
+    ///
+    /// It is not: the request is refused with this, and nothing of it is acted on.
+    pub fn check(&self, body: Option<&Frame<'_>>) -> Result<(), Refusal> {
+        let resource = &*self.0.resource;
+        let mut needs = resource.base_scopes.clone();
+        let mut add = |request: &RequestMessage<'_>| {
+            let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
+            for scope in resource.scopes_of(&request.method, params) {
+                scope::add(&mut needs, &scope);
+            }
+        };
+        match body {
+            Some(Frame::Single(Message::Request(request))) => add(request),
+            Some(Frame::Batch(batch)) => {
+                for message in batch.clone() {
+                    if let Ok(Message::Request(request)) = message {
+                        add(&request);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.need(&needs)
+    }
+
+    /// Checks that the token has all of these scopes, beside what every request needs.
+    ///
+    /// # Errors
+    ///
+    /// It has not: the request is refused with this.
+    // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
+    pub fn require(&self, scopes: &[&str]) -> Result<(), Refusal> {
+        let mut needs = self.0.resource.base_scopes.clone();
+        for scope in scopes {
+            if scope::check_scope(scope).is_err() {
+                let error = ErrorObject::internal("the server asks for what is no scope");
+                return Err(Refusal::new(Status::INTERNAL_SERVER_ERROR, error));
+            }
+            scope::add(&mut needs, scope);
+        }
+        self.need(&needs)
+    }
+
+    fn need(&self, needs: &[String]) -> Result<(), Refusal> {
+        if needs.iter().all(|scope| self.has_scope(scope)) {
+            return Ok(());
+        }
+        Err(self.0.resource.insufficient(self, needs))
+    }
+}

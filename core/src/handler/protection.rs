@@ -1,0 +1,207 @@
+//! Servers that want a token.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use crate::Instant;
+use crate::auth::{Grant, ProtectedResource, TokenCheck};
+use crate::http::{ExchangeId, RequestHead, Response};
+use crate::jsonrpc::Frame;
+use crate::peer::Event;
+use crate::peer::attachment::Attachment;
+
+use super::http_server::HttpServer;
+use super::http_work::Work;
+use super::kind::{Kind, Shared};
+use super::server::Server;
+use super::token_handler::{TokenHandler, TokenStep};
+
+/// What a server asks of its clients on HTTP, and who checks it.
+pub(super) struct Protection<K: Kind> {
+    resource: Arc<ProtectedResource>,
+    function: K::TokenFunction,
+    unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl<K: Kind> Clone for Protection<K> {
+    fn clone(&self) -> Self {
+        Self {
+            resource: Arc::clone(&self.resource),
+            function: self.function.clone(),
+            unix_time: Arc::clone(&self.unix_time),
+        }
+    }
+}
+
+/// What comes of the head of a request before anything else does.
+#[derive(Debug)]
+pub enum Authorization<K: Kind = Shared> {
+    /// The server asks for no token.
+    NotNeeded,
+    /// There is a token, to be checked: outside of any lock, and for no longer than
+    /// [`Checking::time`].
+    Check(Checking<K>),
+    /// Send this response, and leave the body unread.
+    Respond(Response),
+}
+
+/// A token that is being checked. What comes of it is who sends the request and what for, or the
+/// response that refuses it.
+///
+/// To drop it is to give up the request.
+pub struct Checking<K: Kind = Shared> {
+    protection: Protection<K>,
+    state: State<K>,
+}
+
+enum State<K: Kind> {
+    Asked(TokenCheck),
+    Running(K::TokenTask),
+    Over,
+}
+
+impl<K: Kind> Server<K> {
+    /// Protects the server on HTTP: it takes tokens of the authorization servers that `resource`
+    /// names, each request needs one, and `check` says of each what it is. Clients find out by
+    /// themselves where to get one.
+    ///
+    /// `check` verifies what only it can: that the token is genuine and of one of the issuers.
+    /// Whether it is for this resource, has not expired, and has the scopes that a request needs, is
+    /// judged by the core. It is called for every request, before the body is read; it never sees
+    /// one without a well-formed token. `unix_time` says how many seconds have gone by since 1970.
+    ///
+    /// The principal of the token is the one that sessions, sealed states and tasks belong to, and
+    /// that handlers see. Byte streams are not affected: there, whoever starts the process decides.
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
+    #[must_use]
+    pub fn protect<M>(
+        mut self,
+        resource: ProtectedResource,
+        check: impl TokenHandler<K, M>,
+        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        self.functions().protection = Some(Protection {
+            resource: Arc::new(resource),
+            function: check.into_token_function(),
+            unix_time: Arc::new(unix_time),
+        });
+        self
+    }
+}
+
+impl<K: Kind> HttpServer<K> {
+    /// Says what to do with a request before its body is read and before
+    /// [`admit`](Self::admit): to check its token, or to respond at once. On a server that is not
+    /// [protected](Server::protect) there is nothing to do.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
+    pub fn authorize(&self, head: &RequestHead<'_>) -> Authorization<K> {
+        let Some(protection) = &self.handlers.protection else { return Authorization::NotNeeded };
+        if let Some(metadata) = protection.resource.respond(head) {
+            return Authorization::Respond(metadata);
+        }
+        if let Err(refused) = self.machine.locate(head) {
+            return Authorization::Respond(refused);
+        }
+        match protection.resource.judge(head, (protection.unix_time)()) {
+            Ok(check) => Authorization::Check(Checking {
+                protection: protection.clone(),
+                state: State::Asked(check),
+            }),
+            Err(refusal) => Authorization::Respond(refusal.to_response(None)),
+        }
+    }
+
+    /// The response to a request whose token could not be checked: not in time, or not without a
+    /// panic.
+    #[must_use]
+    pub fn token_unchecked(&self) -> Response {
+        match &self.handlers.protection {
+            Some(protection) => protection.resource.unavailable().to_response(None),
+            None => self.machine.bodies_too_many(),
+        }
+    }
+
+    /// Takes a whole request whose token was checked by [`authorize`](Self::authorize) of this
+    /// server: see [`handle_request`](Self::handle_request), which refuses all requests to a
+    /// protected server.
+    pub fn handle_granted<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        grant: &Grant,
+        now: Instant,
+    ) -> (ExchangeId, Option<Work<'f, K>>) {
+        let protection = self.handlers.protection.as_ref();
+        if !protection.is_some_and(|it| grant.is_for(&it.resource)) {
+            return self.handle_request(head, body, None, now);
+        }
+        let (exchange, mut event) = self.machine.handle_request_if(
+            head,
+            body,
+            Some(grant.principal()),
+            &|frame| grant.check(frame),
+            now,
+        );
+        if let Some(Event::Request(request)) = &mut event {
+            request.attachment = Attachment::new(grant.clone());
+        }
+        (exchange, self.take_up(exchange, event, now))
+    }
+
+    /// Refuses a request that comes without a checked token to a server that wants one.
+    pub(super) fn refuse_unchecked(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &[u8],
+        now: Instant,
+    ) -> Option<ExchangeId> {
+        let resource = Arc::clone(&self.handlers.protection.as_ref()?.resource);
+        let refuse = &|_: Option<&Frame<'_>>| Err(resource.no_token());
+        Some(self.machine.handle_request_if(head, body, None, refuse, now).0)
+    }
+}
+
+impl<K: Kind> Checking<K> {
+    /// How long it may take. After that drop it, and send
+    /// [`HttpServer::token_unchecked`].
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        self.protection.resource.time_for_checks()
+    }
+}
+
+impl<K: Kind> Future for Checking<K> {
+    type Output = Result<Grant, Response>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { protection, state } = &mut *self;
+        let checked = loop {
+            match core::mem::replace(state, State::Over) {
+                State::Asked(check) => match (protection.function)(check) {
+                    TokenStep::Done(checked) => break checked,
+                    TokenStep::Running(task) => *state = State::Running(task),
+                },
+                State::Running(mut task) => match Pin::new(&mut task).poll(cx) {
+                    Poll::Ready(checked) => break checked,
+                    Poll::Pending => {
+                        *state = State::Running(task);
+                        return Poll::Pending;
+                    }
+                },
+                State::Over => break Err(crate::auth::TokenRefusal::Unavailable),
+            }
+        };
+        let granted = Grant::of(&protection.resource, checked, (protection.unix_time)());
+        Poll::Ready(granted.map_err(|refusal| refusal.to_response(None)))
+    }
+}
+
+impl<K: Kind> fmt::Debug for Checking<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checking").finish_non_exhaustive()
+    }
+}
