@@ -6,15 +6,31 @@
 //! [`response`].
 
 pub mod challenge;
+pub mod client;
+mod client_authentication;
+mod client_document;
+mod credential;
 pub mod discovery;
+mod dpop;
+mod entropy;
+mod form;
+mod jwt;
 pub mod metadata;
 pub mod pkce;
 pub mod protected_resource;
+mod redirect_uri;
+mod registration;
 pub mod resource;
 pub mod response;
+mod scopes;
+mod token;
 
 pub use challenge::{BearerChallenge, Challenge, ChallengeScheme};
+pub use client_authentication::NoAuthenticationMethod;
+pub use client_document::{InvalidClientDocument, client_document};
 pub use discovery::{DefaultEndpoints, InvalidIssuer, MetadataUrls};
+pub use dpop::InvalidDpopKey;
+pub use form::DuplicateParameter;
 pub use metadata::{
     AuthorizationServerMetadata, InvalidEndpoint, MetadataFault, ProtectedResourceMetadata,
 };
@@ -22,7 +38,11 @@ pub use pkce::{CodeVerifier, State};
 pub use protected_resource::{
     Grant, InvalidResource, Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
+pub use redirect_uri::{InvalidRedirectUri, check_redirect_uri};
+pub use registration::{RegistrationError, RegistrationFault};
 pub use resource::{ResourceMismatch, ResourceUri};
 pub use response::{
     AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse, ResponseFault,
 };
+pub use scopes::TooManyScopes;
+pub use token::{TokenError, TokenFault};

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
+use super::form::{decode, parameters};
 use super::pkce::State;
 
 /// The longest redirect that is read, in bytes.
@@ -92,8 +93,7 @@ impl AuthorizationResponse {
         let url = redirect.split('#').next().unwrap_or_default();
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let mut response = Self::default();
-        for parameter in query.split('&') {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        for (name, value) in parameters(query) {
             let name = decode(name).ok_or(ResponseFault::Malformed)?;
             let member = match &*name {
                 "code" => &mut response.code,
@@ -176,23 +176,6 @@ impl fmt::Debug for AuthorizationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorizationCode(..)")
     }
-}
-
-/// What a name or a value of a form says; `None` if its encoding is broken. Linear.
-fn decode(text: &str) -> Option<String> {
-    let mut decoded = alloc::vec::Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        decoded.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let mut digit = || char::from(bytes.next()?).to_digit(16);
-                u8::try_from(digit()? << 4 | digit()?).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(decoded).ok()
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub(super) struct Call {
     /// The way that it took, and that its cancellation takes.
     pub(super) channel: Channel,
     pub(super) timing: Timing,
+    /// Its time stands still.
+    pub(super) held: Option<Held>,
     /// Where in the transmit queue its request ends.
     pub(super) written: Mark,
     pub(super) wants_progress: bool,
@@ -82,6 +84,14 @@ impl Timing {
     fn next(&self, now: Instant) -> Instant {
         (now + self.timeout).min(self.hard)
     }
+}
+
+/// What is kept of a call's time while that stands still.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    since: Instant,
+    /// What was left until its deadline, if it has one.
+    left: Option<Duration>,
 }
 
 /// What is sent again after a round of input.
@@ -139,6 +149,7 @@ impl Calls {
 
     /// Puts the call on the wire again under another id.
     pub(super) fn reissue(&mut self, key: Key, id: i64, written: Mark, now: Instant) {
+        self.release(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
         call.written = written;
         let (old, timing) = (core::mem::replace(&mut call.id, id), call.timing);
@@ -188,7 +199,8 @@ impl Calls {
 
     /// Takes the call off the wire but keeps its entry: it waits for something local. Its hard
     /// deadline still stands.
-    pub(super) fn park(&mut self, key: Key) {
+    pub(super) fn park(&mut self, key: Key, now: Instant) {
+        self.release(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
         self.ids.remove(&call.id);
         let hard = call.timing.hard;
@@ -211,8 +223,30 @@ impl Calls {
     /// Pushes the deadline back because of progress.
     pub(super) fn extend(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get(key) else { return };
-        if call.timing.extend_on_progress {
+        if call.timing.extend_on_progress && call.held.is_none() {
             self.schedule(key, call.timing, now);
+        }
+    }
+
+    /// Lets the time of the call stand still, until [`release`](Self::release): it waits for
+    /// something on this side, not for the other one.
+    pub(super) fn hold(&mut self, key: Key, now: Instant) {
+        let Some(call) = self.entries.get_mut(key) else { return };
+        if call.held.is_none() {
+            let deadline = self.deadlines.get(key.slot);
+            let left = deadline.map(|deadline| deadline.saturating_since(now));
+            call.held = Some(Held { since: now, left });
+            self.deadlines.clear(key.slot);
+        }
+    }
+
+    /// The time of the call goes on, with what was left of it.
+    pub(super) fn release(&mut self, key: Key, now: Instant) {
+        let Some(call) = self.entries.get_mut(key) else { return };
+        let Some(Held { since, left }) = call.held.take() else { return };
+        call.timing.hard = call.timing.hard + now.saturating_since(since);
+        if let Some(left) = left {
+            self.deadlines.set(key.slot, now + left);
         }
     }
 
@@ -255,6 +289,7 @@ mod tests {
             purpose: Purpose::Application,
             channel: Channel::UNSOLICITED,
             timing,
+            held: None,
             written: Outbox::default().mark(),
             wants_progress: true,
             last_progress: None,
@@ -274,6 +309,34 @@ mod tests {
         calls.extend(key, Instant::from_millis(999));
         assert_eq!(calls.next_deadline(), Some(hard));
         assert_eq!(calls.expired(hard), Some(key));
+    }
+
+    #[test]
+    fn a_call_that_is_held_has_all_the_time_that_was_left_when_it_goes_on() {
+        let at = Instant::from_millis;
+        let mut calls = Calls::new(0);
+        let key = call(&mut calls, Duration::from_secs(1), at(1500), Instant::ZERO);
+        calls.hold(key, at(400));
+        calls.hold(key, at(900));
+        calls.extend(key, at(950));
+        assert_eq!((calls.next_deadline(), calls.expired(at(9_000))), (None, None));
+        calls.release(key, at(10_400));
+        calls.release(key, at(10_500));
+        assert_eq!(calls.next_deadline(), Some(at(11_000)));
+        // The hard deadline stood still as well.
+        calls.extend(key, at(10_900));
+        assert_eq!(calls.next_deadline(), Some(at(11_500)));
+    }
+
+    #[test]
+    fn a_call_without_a_deadline_has_none_after_it_was_held() {
+        let mut calls = Calls::new(0);
+        let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
+        calls.hold(key, Instant::ZERO);
+        calls.release(key, Instant::from_millis(5));
+        assert_eq!(calls.next_deadline(), None);
+        calls.extend(key, Instant::from_millis(5));
+        assert_eq!(calls.next_deadline(), None);
     }
 
     #[test]

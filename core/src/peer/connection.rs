@@ -232,6 +232,7 @@ impl Connection {
             purpose,
             channel,
             timing,
+            held: None,
             written: self.outbox.mark(),
             wants_progress: options.progress,
             last_progress: None,

@@ -19,6 +19,12 @@ impl Deadlines {
         self.heap.first().copied()
     }
 
+    /// The deadline of `slot`, if it has one.
+    pub(crate) fn get(&self, slot: u32) -> Option<Instant> {
+        let at = *self.positions.get(slot as usize)?;
+        self.heap.get(at as usize).map(|(deadline, _)| *deadline)
+    }
+
     /// Sets or moves the deadline of `slot`.
     pub(crate) fn set(&mut self, slot: u32, deadline: Instant) {
         if self.positions.len() <= slot as usize {
@@ -121,6 +127,8 @@ mod tests {
         deadlines.set(5, Instant::ZERO);
         deadlines.clear(2);
         deadlines.clear(2);
+        assert_eq!((deadlines.get(2), deadlines.get(9)), (None, None));
+        assert_eq!(deadlines.get(0), Some(Instant::from_millis(100)));
         assert_eq!(drain(&mut deadlines), [5, 1, 3, 4, 0]);
     }
 

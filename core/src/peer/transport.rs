@@ -54,6 +54,12 @@ pub enum TransportFailure {
         /// The value of `WWW-Authenticate`.
         challenge: Option<String>,
     },
+    /// The server wants to know who asks, and this side, which sees to that, came to nothing.
+    #[error("the authorization failed: {reason}")]
+    AuthorizationFailed {
+        /// Why, for the user. There are no secrets in it.
+        reason: String,
+    },
     /// The server sends the client somewhere where it does not go: to another origin, with a status
     /// that would change the method, or once too often.
     #[error("the server redirects to `{target}`, which is not followed")]
@@ -78,4 +84,12 @@ pub enum TransportFailure {
         /// The limit, in bytes.
         limit: usize,
     },
+}
+
+#[cfg(feature = "http")]
+impl TransportFailure {
+    /// Whether it is for want of an authorization, and says nothing else of the server.
+    pub(crate) const fn is_of_authorization(&self) -> bool {
+        matches!(self, Self::Unauthorized { .. } | Self::AuthorizationFailed { .. })
+    }
 }

@@ -15,3 +15,4 @@ mod random;
 mod resuming;
 mod robustness;
 mod sessions;
+mod standstill;

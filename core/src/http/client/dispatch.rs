@@ -31,7 +31,7 @@ impl Client {
             moved |= self.resolve_refreshes(now);
             moved |= self.dispatch(now);
             if !moved {
-                return;
+                return self.hold_queue(now);
             }
         }
     }
@@ -75,6 +75,11 @@ impl Client {
                 {
                     return;
                 }
+                if let Some((id, _)) = message.request()
+                    && self.queue.stands_still
+                {
+                    self.peer.hold(id, now);
+                }
                 self.queue.push_back(message);
             }
             Part::Withdrawn => self.peer.skip_post(),
@@ -107,9 +112,16 @@ impl Client {
         self.drop_pause(id);
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: closing the
         // exchange cancels nothing, so it stays for what the server may still say.
-        if let Some(exchange) = self.exchanges.of_request(id) {
-            self.let_linger(exchange, now);
+        let Some(id) = self.exchanges.of_request(id) else { return true };
+        let exchange = self.exchanges.get(id);
+        // What stands still on its way there never ran.
+        if exchange
+            .is_some_and(|exchange| exchange.stands_still && exchange.purpose == Purpose::Post)
+        {
+            self.abort(id);
+            return false;
         }
+        self.let_linger(id, now);
         true
     }
 
@@ -155,6 +167,9 @@ impl Client {
     }
 
     fn post(&mut self, message: Message, now: Instant) {
+        if let Some((id, _)) = message.request() {
+            self.peer.release(id, now);
+        }
         let url = match &self.way {
             Way::Streamable | Way::Seeking(_) => Shared::clone(&self.url),
             // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]
@@ -264,6 +279,7 @@ impl Client {
     /// would cost the connection.
     pub(super) fn let_linger(&mut self, id: ExchangeId, now: Instant) {
         let until = now + self.options.limits.linger;
+        self.exchanges.set_still(id, false);
         if let Some(exchange) = self.exchanges.get_mut(id) {
             exchange.cut_off_at.get_or_insert(until);
         }

@@ -27,6 +27,8 @@ pub(super) struct Exchange {
     pub(super) session: Option<u32>,
     /// When it is cut off: nothing that is still to come matters.
     pub(super) cut_off_at: Option<Instant>,
+    /// It waits for something on this side.
+    pub(super) stands_still: bool,
 }
 
 /// What an exchange is for.
@@ -119,14 +121,17 @@ pub(super) struct Exchanges {
     requests: usize,
     /// Exchanges for other messages.
     control: usize,
+    /// Exchanges that stand still.
+    still: usize,
 }
 
 impl Exchanges {
     pub(super) const fn new() -> Self {
-        Self { table: Slab::new(), pauses: Vec::new(), requests: 0, control: 0 }
+        Self { table: Slab::new(), pauses: Vec::new(), requests: 0, control: 0, still: 0 }
     }
 
     pub(super) fn insert(&mut self, exchange: Exchange) -> ExchangeId {
+        debug_assert!(!exchange.stands_still, "it is only about to begin");
         if let Some(count) = self.count_of(&exchange) {
             *count += 1;
         }
@@ -135,6 +140,7 @@ impl Exchanges {
 
     pub(super) fn remove(&mut self, id: ExchangeId) -> Option<Exchange> {
         let exchange = self.table.remove(id.0)?;
+        self.still -= usize::from(exchange.stands_still);
         if let Some(count) = self.count_of(&exchange) {
             *count -= 1;
         }
@@ -150,6 +156,7 @@ impl Exchanges {
             ..Exchange::new(entry.purpose, Shared::clone(&entry.url))
         };
         let exchange = core::mem::replace(entry, bare);
+        self.still -= usize::from(exchange.stands_still);
         if let Some(count) = self.count_of(&exchange) {
             *count -= 1;
         }
@@ -163,6 +170,19 @@ impl Exchanges {
     /// What carries a request keeps its kind of message: the counts go by it.
     pub(super) fn get_mut(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
         self.table.get_mut(id.0)
+    }
+
+    /// Lets an exchange stand still, or go on.
+    pub(super) fn set_still(&mut self, id: ExchangeId, still: bool) {
+        let Some(exchange) = self.table.get_mut(id.0) else { return };
+        self.still -= usize::from(exchange.stands_still);
+        self.still += usize::from(still);
+        exchange.stands_still = still;
+    }
+
+    /// Whether any exchange stands still.
+    pub(super) const fn any_still(&self) -> bool {
+        self.still > 0
     }
 
     pub(super) fn len(&self) -> usize {
@@ -221,6 +241,7 @@ impl Exchange {
             redirects: 0,
             session: None,
             cut_off_at: None,
+            stands_still: false,
         }
     }
 
@@ -256,6 +277,22 @@ mod tests {
         assert!(exchanges.detach(call, at).is_some_and(|taken| taken.message.is_none()));
         assert!(exchanges.remove(answer).is_some() && exchanges.remove(answer).is_none());
         assert_eq!((exchanges.control(), exchanges.len()), (0, 2));
+    }
+
+    #[test]
+    fn what_stands_still_is_known_until_it_goes_on_or_is_taken_out() {
+        let mut exchanges = Exchanges::new();
+        let all = [1, 2, 3].map(|_| exchanges.insert(exchange("")));
+        for id in all {
+            exchanges.set_still(id, true);
+            exchanges.set_still(id, true);
+        }
+        exchanges.set_still(all[0], false);
+        assert!(exchanges.detach(all[1], Instant::ZERO).is_some());
+        assert!(exchanges.any_still());
+        assert!(exchanges.remove(all[2]).is_some());
+        exchanges.set_still(all[2], true);
+        assert!(!exchanges.any_still());
     }
 
     #[test]

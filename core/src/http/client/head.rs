@@ -1,3 +1,5 @@
+use alloc::vec::Vec;
+
 use crate::http::Status;
 
 use super::transmit::SESSION_ID;
@@ -6,12 +8,15 @@ use super::transmit::SESSION_ID;
 /// [`field`](Self::field) for every header field.
 #[derive(Clone, Debug)]
 pub struct IncomingResponse<'a> {
-    pub(super) status: Status,
+    pub(crate) status: Status,
     pub(super) content_type: Option<&'a [u8]>,
     pub(super) session_id: Option<Hidden<'a>>,
-    pub(super) location: Option<&'a [u8]>,
+    pub(crate) location: Option<&'a [u8]>,
     pub(super) retry_after: Option<&'a [u8]>,
-    pub(super) challenge: Option<&'a [u8]>,
+    /// All that came: a server may ask for a token in several ways.
+    pub(crate) challenges: Vec<&'a [u8]>,
+    /// What the next proof of a key must have in it (RFC 9449, section 8).
+    pub(crate) dpop_nonce: Option<&'a [u8]>,
 }
 
 /// A value that stays out of debug output.
@@ -35,17 +40,19 @@ impl<'a> IncomingResponse<'a> {
             session_id: None,
             location: None,
             retry_after: None,
-            challenge: None,
+            challenges: Vec::new(),
+            dpop_nonce: None,
         }
     }
 
     /// Takes note of a header field; those that the protocol does not use are passed over. Of a
-    /// field that is repeated the first one counts.
+    /// field that is repeated the first one counts, except for `WWW-Authenticate`.
     // MCP 2025-11-25 basic/transports#session-management [SESS-015]: names without regard to case.
     // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
     pub fn field(&mut self, name: &str, value: &'a [u8]) {
         let value = value.trim_ascii();
         let slot = match name.len() {
+            10 if name.eq_ignore_ascii_case("dpop-nonce") => &mut self.dpop_nonce,
             8 if name.eq_ignore_ascii_case("location") => &mut self.location,
             11 if name.eq_ignore_ascii_case("retry-after") => &mut self.retry_after,
             12 if name.eq_ignore_ascii_case("content-type") => &mut self.content_type,
@@ -53,7 +60,9 @@ impl<'a> IncomingResponse<'a> {
                 self.session_id.get_or_insert(Hidden(value));
                 return;
             }
-            16 if name.eq_ignore_ascii_case("www-authenticate") => &mut self.challenge,
+            16 if name.eq_ignore_ascii_case("www-authenticate") => {
+                return self.challenges.push(value);
+            }
             _ => return,
         };
         slot.get_or_insert(value);
@@ -74,8 +83,9 @@ impl<'a> IncomingResponse<'a> {
             (SESSION_ID, self.session_id.map(|id| id.0)),
             ("location", self.location),
             ("retry-after", self.retry_after),
-            ("www-authenticate", self.challenge),
+            ("dpop-nonce", self.dpop_nonce),
         ];
-        fields.into_iter().filter_map(|(name, value)| Some((name, value?)))
+        let challenges = self.challenges.iter().map(|value| ("www-authenticate", *value));
+        fields.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(challenges)
     }
 }

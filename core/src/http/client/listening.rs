@@ -144,8 +144,7 @@ impl Client {
     ) {
         self.stop_waiting_for_listening();
         let stood = matches!(self.listening, Listening::On { stood: true, .. });
-        let unauthorized = matches!(failure, TransportFailure::Unauthorized { .. });
-        if stood || unauthorized {
+        if stood || failure.is_of_authorization() {
             self.deaf(failure);
         } else {
             self.listening = Listening::NotOffered;

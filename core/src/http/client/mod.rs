@@ -13,6 +13,7 @@ mod options;
 mod queue;
 mod responses;
 mod session;
+mod standstill;
 mod streams;
 mod tools;
 mod transmit;
@@ -38,6 +39,8 @@ use tools::Tools;
 pub use head::IncomingResponse;
 pub use limits::ClientLimits;
 pub use options::{ClientOptions, LostSession};
+#[cfg(feature = "auth")]
+pub(crate) use transmit::Field;
 pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
 
 /// The client's side of one connection over HTTP, as a state machine over exchanges.
@@ -64,7 +67,8 @@ pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
 /// * `now` is the time it is, not the deadline that fired.
 /// * The driver follows no redirects, repeats no requests and decodes no events by itself. What it
 ///   adds to a request, such as a token, and the responses that it deals with alone, such as one
-///   that asks for a token, never come here.
+///   that asks for a token, never come here. While it gets one, the request is to be
+///   [paused](Self::pause), so that the time of the user is not taken for that of the server.
 ///
 /// A legacy server may end the session at any time. Then the client opens another one by itself and
 /// reports [`Event::Opened`] again: what the server kept for the session that is gone is lost,
@@ -174,7 +178,7 @@ impl Client {
         failure: ExchangeFailure,
         now: Instant,
     ) {
-        self.receive_failure(exchange, failure, now);
+        self.receive_failure(exchange, failure.into(), now);
         self.settle(now);
     }
 

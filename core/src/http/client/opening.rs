@@ -144,7 +144,7 @@ impl Client {
         match core::mem::replace(&mut self.way, Way::Streamable) {
             Way::Seeking(seeking) => {
                 let Some((request, _)) = seeking.message.request() else { return };
-                let unauthorized = matches!(failure, TransportFailure::Unauthorized { .. });
+                let unauthorized = failure.is_of_authorization();
                 let failure = if unauthorized { failure } else { seeking.failure };
                 let opening = OpeningFailure::Transport(failure);
                 let error = seeking.error.filter(|_| !unauthorized);

@@ -9,6 +9,8 @@ pub(super) struct Queue {
     requests: VecDeque<Message>,
     /// The length of the bodies in the line of control.
     control_bytes: usize,
+    /// The time of the requests in it stands still.
+    pub(super) stands_still: bool,
 }
 
 impl Queue {
@@ -39,6 +41,11 @@ impl Queue {
     /// The next request, if it satisfies `wanted`.
     pub(super) fn take_request(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         wanted(self.requests.front()?).then(|| self.requests.pop_front())?
+    }
+
+    /// The ids of the requests that wait.
+    pub(super) fn request_ids(&self) -> impl Iterator<Item = i64> {
+        self.requests.iter().filter_map(Message::request).map(|(id, _)| id)
     }
 
     /// Takes the request with this id away; whether it was there.

@@ -13,7 +13,7 @@ use crate::shared::Shared;
 use super::exchanges::{Exchange, Purpose, Receiving, Refusal, Stream};
 use super::message::{Asks, Message, What};
 use super::session::SessionKey;
-use super::{Client, ExchangeFailure, IncomingResponse, Way};
+use super::{Client, IncomingResponse, Way};
 
 impl Client {
     pub(super) fn receive_head(
@@ -23,6 +23,7 @@ impl Client {
         now: Instant,
     ) {
         let status = head.status.0;
+        self.go_on(id, now);
         let Some(exchange) = self.exchanges.get(id) else { return };
         if status < 200 || !matches!(exchange.receiving, Receiving::Head) {
             return;
@@ -173,7 +174,7 @@ impl Client {
 
     pub(super) fn unauthorized(&self, head: &IncomingResponse<'_>) -> TransportFailure {
         let limit = self.options.limits.challenge_length_max;
-        let challenge = head.challenge.filter(|value| value.len() <= limit);
+        let challenge = head.challenges.first().filter(|value| value.len() <= limit);
         let challenge = challenge.map(|value| String::from_utf8_lossy(value).into_owned());
         TransportFailure::Unauthorized { status: head.status.0, challenge }
     }
@@ -253,13 +254,10 @@ impl Client {
     pub(super) fn receive_failure(
         &mut self,
         id: ExchangeId,
-        failure: ExchangeFailure,
+        failure: TransportFailure,
         now: Instant,
     ) {
-        let failure = match failure {
-            ExchangeFailure::NotSent => TransportFailure::NotSent,
-            ExchangeFailure::Broken => TransportFailure::Broken,
-        };
+        self.go_on(id, now);
         let Some(exchange) = self.exchanges.get(id) else { return };
         match exchange.receiving {
             Receiving::Head => self.exchange_came_to_nothing(id, failure, now),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use bytestring::ByteString;
 
 use crate::http::{ExchangeId, Location};
+use crate::peer::TransportFailure;
 use crate::shared::Shared;
 
 /// What the driver is to do.
@@ -33,13 +34,40 @@ pub struct OutgoingRequest {
 }
 
 /// A header field.
-pub(super) type Field = (Cow<'static, str>, ByteString);
+pub(crate) type Field = (Cow<'static, str>, ByteString);
 
 /// The field that names the session.
 // MCP 2025-11-25 basic/transports#session-management [SESS-015]
 pub(super) const SESSION_ID: &str = "mcp-session-id";
 
+/// The fields whose values are nobody else's business.
+const SECRET: [&str; 3] = [SESSION_ID, "authorization", "dpop"];
+
 impl OutgoingRequest {
+    /// A request of another layer's own.
+    #[cfg(feature = "auth")]
+    pub(crate) const fn new(
+        exchange: ExchangeId,
+        method: &'static str,
+        url: Shared<Location>,
+        fields: Vec<Field>,
+        body: Bytes,
+    ) -> Self {
+        Self { exchange, method, body, url, fields }
+    }
+
+    /// The same request once more, as another exchange and with these fields besides.
+    #[cfg(feature = "auth")]
+    pub(crate) fn again(
+        &self,
+        exchange: ExchangeId,
+        besides: impl IntoIterator<Item = Field>,
+    ) -> Self {
+        let fields = self.fields.iter().cloned().chain(besides).collect();
+        let (url, body) = (Shared::clone(&self.url), self.body.clone());
+        Self { exchange, method: self.method, body, url, fields }
+    }
+
     /// Where to send it.
     #[must_use]
     pub fn url(&self) -> &Location {
@@ -47,17 +75,19 @@ impl OutgoingRequest {
     }
 
     /// The header fields, in lower case as HTTP/2 wants them. Host and length are the driver's to
-    /// add, and so is whatever it needs for authorization.
+    /// add, and so is whatever it needs for authorization, unless there is an `auth::Client` for
+    /// that: then it is there.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (&**name, &**value))
     }
 }
 
 impl fmt::Debug for OutgoingRequest {
-    /// Leaves out the body and the name of the session: logs are read by many.
+    /// Leaves out the body, the name of the session and credentials: logs are read by many.
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]
+    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hidden = |(name, value)| (name, if name == SESSION_ID { ".." } else { value });
+        let hidden = |(name, value)| (name, if SECRET.contains(&name) { ".." } else { value });
         f.debug_struct("OutgoingRequest")
             .field("exchange", &self.exchange)
             .field("method", &self.method)
@@ -75,4 +105,13 @@ pub enum ExchangeFailure {
     NotSent,
     /// The connection broke when some of the request may have left.
     Broken,
+}
+
+impl From<ExchangeFailure> for TransportFailure {
+    fn from(failure: ExchangeFailure) -> Self {
+        match failure {
+            ExchangeFailure::NotSent => Self::NotSent,
+            ExchangeFailure::Broken => Self::Broken,
+        }
+    }
 }

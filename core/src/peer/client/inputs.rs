@@ -105,7 +105,7 @@ impl Client {
             self.next_round(&round, now);
             return Ok(None);
         }
-        self.connection.calls.park(key);
+        self.connection.calls.park(key, now);
         let round = self.rounds.insert(round);
         self.set_round(key, Some(round));
         let mut inputs = inputs.into_iter().map(Event::Input);

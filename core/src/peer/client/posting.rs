@@ -9,6 +9,7 @@ use crate::peer::event::{Cancelled, InputHandle, RequestHandle, Subject, Violati
 use crate::peer::event::{CloseReason, Event, Failure, InputSource, MethodName, OpeningFailure};
 use crate::peer::outbox::{Outbox, Post};
 use crate::peer::outgoing::{CallOptions, MetaParts};
+use crate::peer::transport::TransportFailure;
 use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
@@ -104,6 +105,11 @@ impl Client {
                 Failure::Refused(error) => OpeningFailure::Refused(error),
                 _ => OpeningFailure::TimedOut,
             }),
+            // The server is there; whether it lets this client in is another matter, and to ask again
+            // at once would send the user after every ping.
+            Purpose::KeepAlive if refuses_authorization(&failure) => {
+                self.connection.keep_alive_answered(now);
+            }
             Purpose::KeepAlive => {
                 self.connection.keep_alive_expired(&call, now);
                 if self.connection.closed.is_some() {
@@ -115,6 +121,21 @@ impl Client {
             }
             Purpose::Application | Purpose::Listen => self.connection.end_call(key, failure),
             Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting => {}
+        }
+    }
+
+    /// Lets the time of the pending request with this id stand still, until
+    /// [`release`](Self::release).
+    pub(crate) fn hold(&mut self, id: i64, now: Instant) {
+        if let Some(key) = self.connection.calls.by_id(id) {
+            self.connection.calls.hold(key, now);
+        }
+    }
+
+    /// The time of the pending request with this id goes on.
+    pub(crate) fn release(&mut self, id: i64, now: Instant) {
+        if let Some(key) = self.connection.calls.by_id(id) {
+            self.connection.calls.release(key, now);
         }
     }
 
@@ -230,4 +251,8 @@ impl Client {
         }
         opens
     }
+}
+
+const fn refuses_authorization(failure: &Failure<'_>) -> bool {
+    matches!(failure, Failure::Transport(TransportFailure::AuthorizationFailed { .. }))
 }

@@ -74,6 +74,7 @@ impl Client {
                 purpose: Purpose::Waiting,
                 channel: Channel::UNSOLICITED,
                 timing: Timing::NEVER,
+                held: None,
                 written: self.connection.outbox.mark(),
                 wants_progress: false,
                 last_progress: None,
@@ -81,7 +82,7 @@ impl Client {
             },
             now,
         );
-        self.connection.calls.park(key);
+        self.connection.calls.park(key, now);
         let offered = self
             .session
             .as_ref()

@@ -1,0 +1,25 @@
+use crate::http::ExchangeId;
+use crate::shared::Shared;
+
+use super::AuthorizationFailure;
+
+/// What happened, in the order in which it did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A request waits for a token: its time stands still.
+    Waiting(ExchangeId),
+    /// A request that waited goes on: its time, too.
+    GoesOn(ExchangeId),
+    /// A request that waited gets no token. It is over; nothing of it comes any more.
+    Refused(ExchangeId, Shared<AuthorizationFailure>),
+    /// There is a new token.
+    Authorized {
+        /// Whose.
+        issuer: alloc::string::String,
+        /// What it is good for, where that is known: separated by spaces.
+        scope: Option<alloc::string::String>,
+    },
+    /// There is none, although one was asked for.
+    Failed(Shared<AuthorizationFailure>),
+}

@@ -1,0 +1,159 @@
+use alloc::string::String;
+
+use crate::auth::{InvalidIssuer, MetadataFault, ResponseFault};
+use crate::http::ExchangeFailure;
+
+use super::ActionFailure;
+
+/// Why a client gets no token. URLs are told without their queries.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuthorizationFailure {
+    /// The MCP server is neither `https` nor on this machine: a token that is sent there can be read
+    /// on the way.
+    #[error("the server is neither `https` nor on a loopback address, so it gets no token")]
+    Insecure,
+    /// A document must not be used. Its author's fault.
+    #[error("{url}: {fault}")]
+    Metadata {
+        /// Where it is.
+        url: String,
+        /// What is wrong with it.
+        fault: MetadataFault,
+    },
+    /// The MCP server names an issuer that cannot be one.
+    #[error("{0}")]
+    Issuer(#[from] InvalidIssuer),
+    /// The issuer has no metadata at any place where it should.
+    #[error("no metadata of the authorization server {issuer} is found")]
+    NoMetadata {
+        /// Whose metadata was looked for.
+        issuer: String,
+    },
+    /// A server is not reached.
+    #[error("{url} is not reached")]
+    Unreachable {
+        /// Which.
+        url: String,
+        /// What came of the attempt.
+        failure: ExchangeFailure,
+    },
+    /// A server answers something that is of no use, such as an error of its own or a redirect to
+    /// another server.
+    #[error("{url} answers with status {status}")]
+    Status {
+        /// Which.
+        url: String,
+        /// The status code.
+        status: u16,
+    },
+    /// A response has no end, is malformed, or longer than
+    /// [`ClientLimits::document_bytes_max`](super::ClientLimits::document_bytes_max). The
+    /// authorization server's fault.
+    #[error("{url} answers with what cannot be used: {reason}")]
+    Malformed {
+        /// Where it comes from.
+        url: String,
+        /// What is wrong, in words for a developer.
+        reason: String,
+    },
+    /// The authorization server, or the identity provider, gives no token.
+    #[error("the authorization server refuses: `{error}`{}", Words(.description.as_deref()))]
+    Refused {
+        /// The code of the refusal: `invalid_grant`, …
+        error: String,
+        /// The same in words, for a developer.
+        description: Option<String>,
+    },
+    /// The authorization server does not register the client. Where it dislikes the redirect URI,
+    /// see to [`ApplicationType`](super::ApplicationType), or have the client registered by hand.
+    #[error("the client is not registered: `{error}`{}", Words(.description.as_deref()))]
+    RegistrationRefused {
+        /// The code of the refusal: `invalid_redirect_uri`, …
+        error: String,
+        /// The same in words, for a developer.
+        description: Option<String>,
+    },
+    /// The client has no way to be known to the authorization server: configure a registered client
+    /// for this issuer, the metadata document of the client, or what to register as.
+    #[error(
+        "the authorization server {issuer} does not know this client: configure a client id for it"
+    )]
+    NoIdentity {
+        /// The authorization server.
+        issuer: String,
+    },
+    /// The registered client is that of another authorization server than the MCP server names now.
+    /// Either the MCP server has moved to another one, or it is an attack.
+    #[error("the client `{client_id}` is registered elsewhere, not at {issuer}")]
+    RegisteredElsewhere {
+        /// The authorization server that the MCP server names.
+        issuer: String,
+        /// The client.
+        client_id: String,
+    },
+    /// The authorization server takes none of the ways in which the client can authenticate.
+    #[error(
+        "the authorization server {issuer} supports no way in which the client can authenticate"
+    )]
+    NoClientAuthentication {
+        /// The authorization server.
+        issuer: String,
+    },
+    /// The response that came with the user is not followed.
+    #[error("{0}")]
+    Response(#[from] ResponseFault),
+    /// The application does not do what it was asked to.
+    #[error("{0}")]
+    Application(#[from] ActionFailure),
+    /// The server does not take the token that it was just given.
+    #[error("the server does not take the new token")]
+    NotAccepted,
+    /// The server wants more scopes for a request than a new token has, after all attempts.
+    #[error("the scopes of the token do not suffice{}", Words(.scope.as_deref()))]
+    InsufficientScope {
+        /// The scopes that it wants, separated by spaces, if it says so.
+        scope: Option<String>,
+    },
+    /// Something took too long: see [`ClientTimeouts`](super::ClientTimeouts).
+    #[error("timed out waiting for {0}")]
+    TimedOut(Awaited),
+    /// More requests wait for a token than
+    /// [`ClientLimits::waiting_max`](super::ClientLimits::waiting_max).
+    #[error("too many requests wait for a token")]
+    TooManyWaiting,
+    /// The client was closed, or the user signed out.
+    #[error("the authorization was given up")]
+    Closed,
+}
+
+/// What an authorization waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Awaited {
+    /// A response from this URL.
+    Response(String),
+    /// The user, who was sent to sign in.
+    User,
+    /// An answer of the application.
+    Application,
+}
+
+impl core::fmt::Display for Awaited {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Response(url) => f.write_str(url),
+            Self::User => f.write_str("the user"),
+            Self::Application => f.write_str("the application"),
+        }
+    }
+}
+
+/// Words that may be missing, after a colon.
+struct Words<'a>(Option<&'a str>);
+
+impl core::fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.map_or(Ok(()), |words| write!(f, ": {words}"))
+    }
+}

@@ -1,0 +1,425 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+use crate::Revision;
+use crate::auth::metadata::is_secure;
+use crate::auth::{InvalidEndpoint, InvalidIssuer, MetadataUrls};
+use crate::http::{InvalidUrl, Location, Scheme};
+
+/// How a client gets tokens, and as whom.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    pub(super) grant: Grant,
+    pub(super) registered: Vec<RegisteredClient>,
+    pub(super) metadata_document: Option<(Location, ClientSecret)>,
+    pub(super) registration: Option<ClientMetadata>,
+    pub(super) dpop: Option<DpopKey>,
+    pub(super) scopes: Vec<String>,
+    pub(super) offline_access: bool,
+    pub(super) revision: Revision,
+    pub(super) limits: ClientLimits,
+    pub(super) timeouts: ClientTimeouts,
+}
+
+/// An option is not usable. The application's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidOption {
+    /// The redirect URI is no URL.
+    #[error("the redirect URI is not usable: {0}")]
+    RedirectUri(InvalidUrl),
+    /// The redirect URI has a fragment.
+    #[error("the redirect URI has a fragment")]
+    RedirectFragment,
+    /// The redirect URI is neither `https` nor of this machine.
+    #[error("the redirect URI is neither `https` nor on a loopback address")]
+    InsecureRedirect,
+    /// The URL of a client's metadata is not `https`, or has no path.
+    #[error("the URL of the client's metadata is not `https`, or has no path")]
+    MetadataDocument,
+    /// An issuer is none.
+    #[error("{0}")]
+    Issuer(#[from] InvalidIssuer),
+    /// The token endpoint of the identity provider is neither `https` nor of this machine.
+    #[error("the token endpoint of the identity provider is not usable: {0}")]
+    TokenEndpoint(InvalidEndpoint),
+    /// A scope is empty, or has a character that scopes cannot have.
+    #[error("`{0}` is no scope")]
+    Scope(String),
+}
+
+/// What a token is asked for with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Grant {
+    /// A user signs in with a browser and comes back to this redirect URI.
+    AuthorizationCode {
+        /// Where the authorization server sends the user afterwards.
+        redirect_uri: String,
+    },
+    /// The client acts on its own behalf.
+    ClientCredentials,
+    /// The client shows an assertion that somebody else has signed (RFC 7523): a workload its
+    /// identity. The application is asked for one as [`Action::Assert`](super::Action::Assert).
+    Assertion,
+    /// The client exchanges the user's ID token at the identity provider of the enterprise for a
+    /// grant (ID-JAG) that the authorization server takes as an assertion. The application is asked
+    /// for the ID token as [`Action::Assert`](super::Action::Assert).
+    Enterprise(IdentityProvider),
+}
+
+impl Grant {
+    /// Whether a person has to do something for it.
+    pub(super) const fn needs_user(&self) -> bool {
+        matches!(self, Self::AuthorizationCode { .. })
+    }
+
+    /// The redirect URI, where there is one.
+    pub(super) fn redirect_uri(&self) -> Option<&str> {
+        match self {
+            Self::AuthorizationCode { redirect_uri } => Some(redirect_uri),
+            _ => None,
+        }
+    }
+}
+
+impl ClientOptions {
+    const fn of_grant(grant: Grant) -> Self {
+        Self {
+            grant,
+            registered: Vec::new(),
+            metadata_document: None,
+            registration: None,
+            dpop: None,
+            scopes: Vec::new(),
+            offline_access: false,
+            revision: Revision::LATEST,
+            limits: ClientLimits::DEFAULT,
+            timeouts: ClientTimeouts::DEFAULT,
+        }
+    }
+
+    /// A user signs in with a browser and comes back to `redirect_uri`, which is sent as it is
+    /// written here.
+    ///
+    /// # Errors
+    ///
+    /// It is no URL, has a fragment, or is neither `https` nor of this machine.
+    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
+    pub fn code(redirect_uri: impl Into<String>) -> Result<Self, InvalidOption> {
+        let redirect_uri = redirect_uri.into();
+        let url = Location::parse(&redirect_uri).map_err(InvalidOption::RedirectUri)?;
+        if redirect_uri.contains('#') {
+            return Err(InvalidOption::RedirectFragment);
+        }
+        if !is_secure(&url) {
+            return Err(InvalidOption::InsecureRedirect);
+        }
+        Ok(Self::of_grant(Grant::AuthorizationCode { redirect_uri }))
+    }
+
+    /// The client acts on its own behalf.
+    #[must_use]
+    pub const fn client_credentials() -> Self {
+        Self::of_grant(Grant::ClientCredentials)
+    }
+
+    /// The client shows an assertion that somebody else has signed.
+    #[must_use]
+    pub const fn assertion() -> Self {
+        Self::of_grant(Grant::Assertion)
+    }
+
+    /// The client shows what the identity provider of an enterprise says of its user.
+    ///
+    /// # Errors
+    ///
+    /// The token endpoint of the provider is neither `https` nor of this machine.
+    pub fn enterprise(provider: IdentityProvider) -> Result<Self, InvalidOption> {
+        if !is_secure(&provider.token_endpoint) {
+            return Err(InvalidOption::TokenEndpoint(InvalidEndpoint::Insecure));
+        }
+        Ok(Self::of_grant(Grant::Enterprise(provider)))
+    }
+
+    /// Adds a client that an authorization server knows already. These come before every other way
+    /// to be known.
+    ///
+    /// # Errors
+    ///
+    /// Its issuer is none.
+    // MCP 2026-07-28 basic/authorization/client-registration#pre-registration [AUTHC-032]
+    pub fn registered(mut self, client: RegisteredClient) -> Result<Self, InvalidOption> {
+        if let Some(issuer) = &client.issuer {
+            MetadataUrls::of_issuer(Revision::LATEST, issuer)?;
+        }
+        self.registered.push(client);
+        Ok(self)
+    }
+
+    /// Where the metadata of the client is, which is then its id wherever an authorization server
+    /// supports that. The document there must have this very URL as `client_id`, and among its
+    /// `redirect_uris` the redirect URI. `secret`: what it says of how the client authenticates.
+    ///
+    /// # Errors
+    ///
+    /// The URL is not `https` or has no path.
+    // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029] [AUTHC-030]
+    pub fn metadata_document(
+        mut self,
+        url: &str,
+        secret: ClientSecret,
+    ) -> Result<Self, InvalidOption> {
+        let location = Location::parse(url).map_err(|_| InvalidOption::MetadataDocument)?;
+        // It is sent in the form that a location has; one that is written otherwise would be another
+        // name.
+        let exact = location.as_str() == url;
+        let has_path = location.path_and_query() != "/";
+        if location.origin().scheme() != Scheme::Https || !has_path || !exact {
+            return Err(InvalidOption::MetadataDocument);
+        }
+        self.metadata_document = Some((location, secret));
+        Ok(self)
+    }
+
+    /// What to say of the client where it has to register itself. Without this it never does.
+    // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
+    #[must_use]
+    pub fn register_as(mut self, metadata: ClientMetadata) -> Self {
+        self.registration = Some(metadata);
+        self
+    }
+
+    /// The key to bind tokens to.
+    #[must_use]
+    pub fn dpop(mut self, key: DpopKey) -> Self {
+        self.dpop = Some(key);
+        self
+    }
+
+    /// Scopes to ask for in any case, beside those that the server wants.
+    ///
+    /// # Errors
+    ///
+    /// One of them is none.
+    pub fn scopes<S: Into<String>>(
+        mut self,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Result<Self, InvalidOption> {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        let allowed = |byte| matches!(byte, b'!'..=b'~') && !matches!(byte, b'"' | b'\\');
+        match self.scopes.iter().find(|it| it.is_empty() || !it.bytes().all(allowed)) {
+            Some(scope) => Err(InvalidOption::Scope(scope.clone())),
+            None => Ok(self),
+        }
+    }
+
+    /// Whether to ask for a refresh token that outlives the user's session, where the authorization
+    /// server has such: the scope `offline_access`. Not by default.
+    // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-064]
+    #[must_use]
+    pub const fn offline_access(mut self, wanted: bool) -> Self {
+        self.offline_access = wanted;
+        self
+    }
+
+    /// The revision by whose rules metadata is looked for: the latest by default, which finds it in
+    /// all places.
+    #[must_use]
+    pub const fn revision(mut self, revision: Revision) -> Self {
+        self.revision = revision;
+        self
+    }
+
+    /// The bounds on what servers can cost.
+    #[must_use]
+    pub const fn limits(mut self, limits: ClientLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long things may take.
+    #[must_use]
+    pub const fn timeouts(mut self, timeouts: ClientTimeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+}
+
+/// The identity provider of an enterprise, and what it knows the client as.
+#[derive(Clone, Debug)]
+pub struct IdentityProvider {
+    /// Its issuer identifier.
+    pub issuer: String,
+    /// Where tokens are exchanged (RFC 8693).
+    pub token_endpoint: Location,
+    /// What it knows the client as.
+    pub client_id: String,
+    /// How the client authenticates there.
+    pub secret: ClientSecret,
+}
+
+/// A client that an authorization server knows already.
+#[derive(Clone, Debug)]
+pub struct RegisteredClient {
+    /// The authorization server that knows it. `None`: whichever the MCP server names first, and
+    /// only that one from then on.
+    pub issuer: Option<String>,
+    /// What it is known as.
+    pub client_id: String,
+    /// What it proves that with.
+    pub secret: ClientSecret,
+}
+
+/// What a client authenticates with at a token endpoint.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClientSecret {
+    /// Nothing: a public client.
+    None,
+    /// A password, sent as the authorization server wants it.
+    Password(String),
+    /// A private key that the application signs with when asked
+    /// ([`Action::Sign`](super::Action::Sign)).
+    PrivateKey {
+        /// The algorithm by its name of RFC 7518, such as `ES256`.
+        algorithm: String,
+        /// What the authorization server knows the key as.
+        key_id: Option<String>,
+    },
+}
+
+/// What a client says of itself when it registers (RFC 7591).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientMetadata {
+    /// Its name, for the user.
+    pub client_name: String,
+    /// A page about it.
+    pub client_uri: Option<String>,
+    /// What kind of application it is.
+    pub application_type: ApplicationType,
+}
+
+/// What kind of application a client is, which decides over the redirect URIs that it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplicationType {
+    /// On the user's device: desktop, mobile, command line, or a web page on localhost.
+    Native,
+    /// In a browser, from a server elsewhere.
+    Web,
+}
+
+/// The key that tokens are bound to (DPoP, RFC 9449). The application signs with its private half
+/// when asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DpopKey {
+    /// The algorithm by its name of RFC 7518, such as `ES256`.
+    pub algorithm: String,
+    /// The public half as a JWK, in JSON.
+    pub jwk: String,
+}
+
+/// Every bound on what servers can make an authorizing client hold or do. Each default has its
+/// reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientLimits {
+    /// Requests that wait for a token at once. 128: more than an HTTP client has under way by
+    /// default. Further ones are refused.
+    pub waiting_max: usize,
+    /// The length of a document of an authorization server, in bytes. 256 KiB: several times the
+    /// largest that are known.
+    pub document_bytes_max: usize,
+    /// What is read of a response that nobody needs, in bytes, before it is cut off. 64 KiB: cutting
+    /// it off costs a connection.
+    pub refusal_bytes_max: usize,
+    /// Redirects followed for one metadata document, within its origin. 3.
+    pub redirects_max: u32,
+    /// Authorization servers of one MCP server that are tried. 4.
+    pub issuers_max: usize,
+    /// Authorizations for one operation because its scopes do not suffice. 2: one, and one more in
+    /// case that the user left something out.
+    pub step_ups_max: u32,
+    /// Operations whose step-ups are remembered. 64: those longest ago are forgotten first.
+    pub operations_max: usize,
+    /// Scopes of one request for a token. 256. Those beyond are not asked for.
+    pub scopes_max: usize,
+    /// Times that one request is sent again because the server wants another nonce in its proof. 3:
+    /// a nonce may run out while a request is on its way.
+    pub nonces_max: u32,
+}
+
+impl ClientLimits {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        waiting_max: 128,
+        document_bytes_max: 256 * 1024,
+        refusal_bytes_max: 64 * 1024,
+        redirects_max: 3,
+        issuers_max: 4,
+        step_ups_max: 2,
+        operations_max: 64,
+        scopes_max: 256,
+        nonces_max: 3,
+    };
+}
+
+impl Default for ClientLimits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// How long the steps of an authorization may take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientTimeouts {
+    /// One exchange with a server. 30 s: far more than one takes that works.
+    pub exchange: Duration,
+    /// The user, from the opening of the browser to the redirect. 5 min: time to look for a second
+    /// factor; about as long as sign-in pages live.
+    pub user: Duration,
+    /// Anything else that is asked of the application. 60 s: a key store may ask its user.
+    pub application: Duration,
+    /// How long before its end a token is renewed; half of its life where that is shorter. 30 s:
+    /// longer than a request is on its way.
+    pub renew_before: Duration,
+}
+
+impl ClientTimeouts {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        exchange: Duration::from_secs(30),
+        user: Duration::from_secs(5 * 60),
+        application: Duration::from_secs(60),
+        renew_before: Duration::from_secs(30),
+    };
+}
+
+impl Default for ClientTimeouts {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl ClientMetadata {
+    /// A client with this name, and nothing else to say.
+    #[must_use]
+    pub fn new(client_name: impl Into<String>, application_type: ApplicationType) -> Self {
+        Self { client_name: client_name.into(), client_uri: None, application_type }
+    }
+}
+
+impl fmt::Debug for ClientSecret {
+    /// Leaves the password out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Password(_) => "Password(..)",
+            Self::PrivateKey { .. } => "PrivateKey(..)",
+        })
+    }
+}

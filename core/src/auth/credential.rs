@@ -1,0 +1,117 @@
+//! What is kept of an authorization between runs of an application.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::client::{ClientSecret, Credential};
+use super::client_authentication::AuthenticationMethod;
+use super::token::TokenType;
+
+/// What is kept for an MCP server. There is no password of the client in it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KeptTokens {
+    /// Whose tokens these are.
+    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]
+    pub(super) issuer: String,
+    /// Where they are renewed.
+    pub(super) token_endpoint: String,
+    /// What the client is known as there.
+    pub(super) client_id: String,
+    /// How it authenticates there.
+    pub(super) method: AuthenticationMethod,
+    /// What the tokens are for.
+    pub(super) resource: String,
+    /// The token.
+    pub(super) access_token: String,
+    /// How it is presented.
+    pub(super) token_type: TokenType,
+    /// What it is renewed with.
+    pub(super) refresh_token: Option<String>,
+    /// When it expires, in seconds since 1970, where that is known.
+    pub(super) expires_at: Option<u64>,
+    /// The scopes that were asked for, separated by spaces.
+    pub(super) requested: String,
+    /// The scopes that were granted, separated by spaces.
+    pub(super) granted: String,
+    /// The thumbprint of the key that they are bound to.
+    pub(super) thumbprint: Option<String>,
+}
+
+/// What an authorization server knows a client as that registered itself there.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KeptClient {
+    /// The authorization server.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
+    pub(super) issuer: String,
+    /// What it knows the client as.
+    pub(super) client_id: String,
+    /// The password.
+    pub(super) client_secret: Option<String>,
+    /// When the password expires, in seconds since 1970; `None`: never.
+    pub(super) secret_expires_at: Option<u64>,
+    /// How it authenticates.
+    pub(super) method: AuthenticationMethod,
+    /// Where users may come back to.
+    pub(super) redirect_uris: Vec<String>,
+    /// The body of the request by which it registered: another one is another client.
+    pub(super) request: String,
+}
+
+impl KeptTokens {
+    /// The text to keep.
+    pub(super) fn to_credential(&self) -> Credential {
+        todo!()
+    }
+
+    /// What was kept; `None` if that was something else.
+    pub(super) fn read(credential: &Credential) -> Option<Self> {
+        todo!()
+    }
+}
+
+impl KeptClient {
+    /// The text to keep.
+    pub(super) fn to_credential(&self) -> Credential {
+        todo!()
+    }
+
+    /// What was kept; `None` if that was something else.
+    pub(super) fn read(credential: &Credential) -> Option<Self> {
+        todo!()
+    }
+
+    /// What the client authenticates with.
+    pub(super) fn secret(&self) -> ClientSecret {
+        todo!()
+    }
+
+    /// Whether it can be used `now`, in seconds since 1970, by an application that would register
+    /// with `request`.
+    pub(super) fn fits(&self, request: &str, now: u64) -> bool {
+        todo!()
+    }
+}
+
+impl fmt::Debug for KeptTokens {
+    /// Leaves the tokens out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptTokens")
+            .field("issuer", &self.issuer)
+            .field("client_id", &self.client_id)
+            .field("resource", &self.resource)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for KeptClient {
+    /// Leaves the password out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptClient")
+            .field("issuer", &self.issuer)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,70 @@
+//! Exchanges that wait for something on this side, such as a user who signs in.
+
+use crate::Instant;
+use crate::http::ExchangeId;
+use crate::peer::TransportFailure;
+
+use super::Client;
+use super::exchanges::{Exchange, Receiving};
+
+impl Client {
+    /// The request of an exchange waits for something on this side, such as a user who signs in:
+    /// its time stands still, be it a call, the opening of the connection, or a keep-alive ping. So
+    /// does the time of the requests that wait behind it. Cancelling and closing work as ever.
+    ///
+    /// It ends with [`resume`](Self::resume), with [`refuse`](Self::refuse), and with anything that
+    /// comes for the exchange. Nothing happens if that is paused already, or over.
+    pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
+        let waits = |exchange: &&Exchange| {
+            matches!(exchange.receiving, Receiving::Head) && exchange.cut_off_at.is_none()
+        };
+        if let Some(waiting) = self.exchanges.get(exchange).filter(waits) {
+            if let Some(request) = waiting.request_id() {
+                self.peer.hold(request, now);
+            }
+            self.exchanges.set_still(exchange, true);
+        }
+        self.settle(now);
+    }
+
+    /// The request of an exchange that was [paused](Self::pause) goes on, with the time that it had
+    /// left. Nothing happens if it was not.
+    pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
+        self.go_on(exchange, now);
+        self.settle(now);
+    }
+
+    /// An exchange comes to nothing, for a reason that whoever stands between this machine and the
+    /// network has found, such as [`TransportFailure::AuthorizationFailed`]. It is over: nothing of
+    /// it is to be handed in any more. Nothing happens if it was over already.
+    pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
+        self.receive_failure(exchange, failure, now);
+        self.settle(now);
+    }
+
+    pub(super) fn go_on(&mut self, id: ExchangeId, now: Instant) {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        if !exchange.stands_still {
+            return;
+        }
+        if let Some(request) = exchange.request_id() {
+            self.peer.release(request, now);
+        }
+        self.exchanges.set_still(id, false);
+    }
+
+    /// While a request stands still, so do those behind it: they may wait for nothing else.
+    pub(super) fn hold_queue(&mut self, now: Instant) {
+        let still = self.exchanges.any_still();
+        if still == core::mem::replace(&mut self.queue.stands_still, still) {
+            return;
+        }
+        for request in self.queue.request_ids() {
+            if still {
+                self.peer.hold(request, now);
+            } else {
+                self.peer.release(request, now);
+            }
+        }
+    }
+}
