@@ -3,8 +3,9 @@
 use alloc::string::String;
 use core::fmt;
 
+use super::client::AuthorizationRequest;
 use super::form::{decode, parameters};
-use super::pkce::State;
+use super::pkce::{State, are_same};
 
 /// The longest redirect that is read, in bytes.
 pub const REDIRECT_LENGTH_MAX: usize = 64 * 1024;
@@ -153,6 +154,19 @@ impl AuthorizationResponse {
             })),
             _ => Err(ResponseFault::NoCode),
         }
+    }
+}
+
+impl AuthorizationRequest {
+    /// Whether a redirect is the answer to this very request: its `state` says so. Anybody can send
+    /// a browser to where the user comes back to, so whoever listens there passes over what answers
+    /// nothing and goes on listening.
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
+    #[must_use]
+    pub fn is_answered_by(&self, redirect: &str) -> bool {
+        let state = |url| AuthorizationResponse::parse(url).ok().and_then(|it| it.state);
+        let (Some(ours), Some(theirs)) = (state(&self.url), state(redirect)) else { return false };
+        are_same(&ours, &theirs)
     }
 }
 

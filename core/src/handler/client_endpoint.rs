@@ -14,6 +14,8 @@ use crate::peer::{
 };
 use crate::protocol::{Capabilities, Method};
 
+#[cfg(feature = "http")]
+use super::authorization::Stage;
 use super::client::{Client, ClientError, Command, Session, Shared};
 use super::client_machine::ClientMachine;
 use super::context::Received;
@@ -37,7 +39,10 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> 
     calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
     /// Questions that the host works on.
     inputs: Slab<InputHandle>,
-    tasks: Executor<K, Command, Key>,
+    tasks: Executor<K::Task, Command, Key>,
+    /// What stands between the machine and the network, where that is HTTP.
+    #[cfg(feature = "http")]
+    pub(super) stage: Stage<K>,
 }
 
 impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
@@ -51,6 +56,8 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             calls: Vec::new(),
             inputs: Slab::new(),
             tasks: Executor::new(mailbox),
+            #[cfg(feature = "http")]
+            stage: Stage::OFF,
         };
         (Client::new(shared), endpoint)
     }

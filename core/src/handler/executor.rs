@@ -6,25 +6,24 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 
-use super::kind::Kind;
 use super::mailbox::Mailbox;
-use super::reply::Outcome;
 
 /// The handlers that are not done yet, each in the place of its request, with what belongs to it.
+/// `F` is what a handler is while it runs, `C` what the mailbox of the driver takes beside it.
 ///
 /// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
-pub(super) struct Executor<K: Kind, C, T> {
-    places: Vec<Place<K, C, T>>,
+pub(super) struct Executor<F, C, T> {
+    places: Vec<Place<F, C, T>>,
     /// Those that outlive their request.
-    detached: Vec<Place<K, C, T>>,
+    detached: Vec<Place<F, C, T>>,
     mailbox: Arc<Mailbox<C>>,
 }
 
 /// Marks a place that is not that of a request in flight.
 pub(super) const DETACHED: u32 = 1 << 31;
 
-struct Place<K: Kind, C, T> {
-    task: Option<(K::Task, T)>,
+struct Place<F, C, T> {
+    task: Option<(F, T)>,
     signal: Arc<Signal<C>>,
     waker: Waker,
 }
@@ -49,13 +48,13 @@ impl<C: Send> Wake for Signal<C> {
     }
 }
 
-impl<K: Kind, C: Send + 'static, T> Executor<K, C, T> {
+impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
     pub(super) const fn new(mailbox: Arc<Mailbox<C>>) -> Self {
         Self { places: Vec::new(), detached: Vec::new(), mailbox }
     }
 
     /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
-    pub(super) fn start(&mut self, place: u32, task: K::Task, with: T) -> Option<(T, Outcome)> {
+    pub(super) fn start(&mut self, place: u32, task: F, with: T) -> Option<(T, F::Output)> {
         let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
         let places = if part == 0 { &mut self.places } else { &mut self.detached };
         while places.len() <= index {
@@ -83,13 +82,13 @@ impl<K: Kind, C: Send + 'static, T> Executor<K, C, T> {
     }
 
     /// Lets the first of the ready handlers go on; what it came to, if it is done.
-    pub(super) fn poll_next(&mut self) -> Option<(T, Outcome)> {
+    pub(super) fn poll_next(&mut self) -> Option<(T, F::Output)> {
         let place = self.mailbox.take_ready()?;
         let ready = &self.place(place)?.signal.ready;
         if ready.load(Ordering::Acquire) { self.poll(place) } else { None }
     }
 
-    fn poll(&mut self, place: u32) -> Option<(T, Outcome)> {
+    fn poll(&mut self, place: u32) -> Option<(T, F::Output)> {
         let Place { task, signal, waker } = self.place(place)?;
         signal.ready.swap(false, Ordering::AcqRel);
         let (running, _) = task.as_mut()?;
@@ -99,7 +98,7 @@ impl<K: Kind, C: Send + 'static, T> Executor<K, C, T> {
         }
     }
 
-    fn place(&mut self, place: u32) -> Option<&mut Place<K, C, T>> {
+    fn place(&mut self, place: u32) -> Option<&mut Place<F, C, T>> {
         let places = if place & DETACHED == 0 { &mut self.places } else { &mut self.detached };
         places.get_mut((place & !DETACHED) as usize)
     }
@@ -111,7 +110,7 @@ impl<K: Kind, C: Send + 'static, T> Executor<K, C, T> {
 
     /// Takes the handler out of `place`. To go on it needs another one, where it is polled once
     /// more: nobody wakes it for this one any longer.
-    pub(super) fn take(&mut self, place: u32) -> Option<(K::Task, T)> {
+    pub(super) fn take(&mut self, place: u32) -> Option<(F, T)> {
         self.place(place)?.task.take()
     }
 
@@ -130,7 +129,7 @@ impl<K: Kind, C: Send + 'static, T> Executor<K, C, T> {
     }
 }
 
-impl<K: Kind, C, T> core::fmt::Debug for Executor<K, C, T> {
+impl<F, C, T> core::fmt::Debug for Executor<F, C, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let running =
             self.places.iter().chain(&self.detached).filter(|place| place.task.is_some()).count();

@@ -12,6 +12,8 @@ use crate::protocol::{
 };
 use crate::{Era, Instant, Revisions};
 
+#[cfg(feature = "auth")]
+use super::authorization::{Authorization, Stage};
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
 use super::function::Handler;
@@ -44,6 +46,8 @@ pub struct Host<K: Kind = Shared> {
     pub(super) options: ClientOptions,
     pub(super) capabilities: ClientCapabilities,
     pub(super) handlers: HostHandlers<K>,
+    #[cfg(feature = "auth")]
+    authorization: Option<Authorization<K>>,
 }
 
 /// The functions of a host.
@@ -61,6 +65,8 @@ impl<K: Kind> Clone for Host<K> {
             options: self.options.clone(),
             capabilities: self.capabilities.clone(),
             handlers: self.handlers.clone(),
+            #[cfg(feature = "auth")]
+            authorization: self.authorization.clone(),
         }
     }
 }
@@ -113,6 +119,8 @@ impl<K: Kind> Host<K> {
                 roots: None,
                 observers: Vec::new(),
             },
+            #[cfg(feature = "auth")]
+            authorization: None,
         }
     }
 
@@ -174,6 +182,27 @@ impl<K: Kind> Host<K> {
         self
     }
 
+    /// How to get tokens for servers over HTTP that want one. Without this such a server refuses.
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authorization(mut self, authorization: Authorization<K>) -> Self {
+        self.authorization = Some(authorization);
+        self
+    }
+
+    /// What an adapter brings along for [`authorization`](Self::authorization), where the
+    /// application has not: see [`Authorization::unix_time`] and [`Authorization::entropy`].
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn equip_authorization(
+        mut self,
+        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
+        entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static,
+    ) -> Self {
+        self.authorization = self.authorization.map(|it| it.equipped(unix_time, entropy));
+        self
+    }
+
     /// The revisions to speak; all by default.
     #[must_use]
     pub fn revisions(mut self, revisions: Revisions) -> Self {
@@ -225,7 +254,19 @@ impl<K: Kind> Host<K> {
         seed: u64,
         now: Instant,
     ) -> (Client, HttpClientEndpoint<K>) {
-        ClientEndpoint::new(self, http::Client::new(self.peer_options(), http, seed, now))
+        #[cfg(feature = "auth")]
+        let stage = Stage::new(self.authorization.clone(), http.url(), now);
+        let machine = http::Client::new(self.peer_options(), http, seed, now);
+        #[cfg_attr(
+            not(feature = "auth"),
+            expect(unused_mut, reason = "changed where there is one")
+        )]
+        let (client, mut endpoint) = ClientEndpoint::new(self, machine);
+        #[cfg(feature = "auth")]
+        {
+            endpoint.stage = stage;
+        }
+        (client, endpoint)
     }
 
     fn peer_options(&self) -> ClientOptions {

@@ -73,20 +73,38 @@ pub trait HttpEndpoint {
     fn close(&mut self, now: Instant);
 }
 
+impl<K: Kind> HttpClientEndpoint<K> {
+    /// Hands on what the parts have for each other, until none has anything.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            self.dispatch_queued(now);
+            if !self.stage.settle(&mut self.machine, now) {
+                return;
+            }
+        }
+    }
+}
+
 impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
-        self.machine.handle_response(exchange, head, now);
-        self.dispatch_queued(now);
+        if let Some(exchange) = self.stage.handle_response(exchange, head, now) {
+            self.machine.handle_response(exchange, head, now);
+        }
+        self.settle(now);
     }
 
     fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
-        self.machine.handle_body(exchange, bytes, now);
-        self.dispatch_queued(now);
+        if let Some(exchange) = self.stage.handle_body(exchange, bytes, now) {
+            self.machine.handle_body(exchange, bytes, now);
+        }
+        self.settle(now);
     }
 
     fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
-        self.machine.handle_body_end(exchange, now);
-        self.dispatch_queued(now);
+        if let Some(exchange) = self.stage.handle_body_end(exchange, now) {
+            self.machine.handle_body_end(exchange, now);
+        }
+        self.settle(now);
     }
 
     fn handle_exchange_failed(
@@ -95,24 +113,30 @@ impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
         failure: ExchangeFailure,
         now: Instant,
     ) {
-        self.machine.handle_exchange_failed(exchange, failure, now);
-        self.dispatch_queued(now);
+        if let Some(exchange) = self.stage.handle_exchange_failed(exchange, failure, now) {
+            self.machine.handle_exchange_failed(exchange, failure, now);
+        }
+        self.settle(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.stage.handle_timeout(now);
         self.expire(now);
+        self.settle(now);
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.go_on(cx, now);
+        self.stage.poll(cx, now);
+        self.settle(now);
     }
 
     fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.machine.poll_transmit()
+        self.stage.poll_transmit(&mut self.machine)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        [self.machine.poll_timeout(), self.stage.poll_timeout()].into_iter().flatten().min()
     }
 
     fn is_congested(&self) -> bool {
@@ -120,7 +144,7 @@ impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn is_drained(&self) -> bool {
-        self.machine.is_drained()
+        self.machine.is_drained() && self.stage.is_drained()
     }
 
     fn is_closed(&self) -> bool {
@@ -129,6 +153,6 @@ impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
 
     fn close(&mut self, now: Instant) {
         self.machine.close(now);
-        self.dispatch_queued(now);
+        self.settle(now);
     }
 }

@@ -7,6 +7,8 @@ use core::pin::Pin;
 #[cfg(feature = "auth")]
 use crate::auth::TokenCheck;
 
+#[cfg(feature = "auth")]
+use super::authorization::Answered;
 use super::context::Received;
 use super::reply::Outcome;
 #[cfg(feature = "auth")]
@@ -25,6 +27,16 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     /// What checks tokens, ready to be called.
     #[cfg(feature = "auth")]
     type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
+    /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
+    #[cfg(feature = "auth")]
+    type Answering: Future<Output = Answered> + Unpin;
+    /// A function that answers, ready to be called.
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
+
+    /// The answer of a store, which is for any thread.
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering;
 }
 
 /// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
@@ -53,6 +65,15 @@ impl Kind for Shared {
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
     #[cfg(feature = "auth")]
     type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
+    #[cfg(feature = "auth")]
+    type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::Answering + Send + Sync>;
+
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+        answer
+    }
 }
 
 impl Kind for Local {
@@ -62,6 +83,15 @@ impl Kind for Local {
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
     #[cfg(feature = "auth")]
     type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
+    #[cfg(feature = "auth")]
+    type Answering = Pin<Box<dyn Future<Output = Answered>>>;
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
+
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+        answer
+    }
 }
 
 mod sealed {

@@ -104,6 +104,11 @@
 #[cfg(feature = "auth")]
 mod access;
 mod ask;
+#[cfg(feature = "auth")]
+mod authorization;
+#[cfg(all(feature = "http", not(feature = "auth")))]
+#[path = "unauthorized.rs"]
+mod authorization;
 mod blocking;
 mod client;
 mod client_endpoint;
@@ -146,6 +151,8 @@ mod task;
 mod token_handler;
 
 pub use ask::{Answer, Ask, Elicit};
+#[cfg(feature = "auth")]
+pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
 pub use blocking::{Blocking, Blocks, Job, blocking};
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
@@ -163,7 +170,7 @@ pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "auth")]
-pub use protection::{Authorization, Checking};
+pub use protection::{Checking, TokenDemand};
 pub use remote::Remote;
 pub use reply::{
     Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource,

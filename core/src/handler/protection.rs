@@ -39,7 +39,7 @@ impl<K: Kind> Clone for Protection<K> {
 
 /// What comes of the head of a request before anything else does.
 #[derive(Debug)]
-pub enum Authorization<K: Kind = Shared> {
+pub enum TokenDemand<K: Kind = Shared> {
     /// The server asks for no token.
     NotNeeded,
     /// There is a token, to be checked: outside of any lock, and for no longer than
@@ -98,20 +98,20 @@ impl<K: Kind> HttpServer<K> {
     /// [`admit`](Self::admit): to check its token, or to respond at once. On a server that is not
     /// [protected](Server::protect) there is nothing to do.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
-    pub fn authorize(&self, head: &RequestHead<'_>) -> Authorization<K> {
-        let Some(protection) = &self.handlers.protection else { return Authorization::NotNeeded };
+    pub fn authorize(&self, head: &RequestHead<'_>) -> TokenDemand<K> {
+        let Some(protection) = &self.handlers.protection else { return TokenDemand::NotNeeded };
         if let Some(metadata) = protection.resource.respond(head) {
-            return Authorization::Respond(metadata);
+            return TokenDemand::Respond(metadata);
         }
         if let Err(refused) = self.machine.locate(head) {
-            return Authorization::Respond(refused);
+            return TokenDemand::Respond(refused);
         }
         match protection.resource.judge(head, (protection.unix_time)()) {
-            Ok(check) => Authorization::Check(Checking {
+            Ok(check) => TokenDemand::Check(Checking {
                 protection: protection.clone(),
                 state: State::Asked(check),
             }),
-            Err(refusal) => Authorization::Respond(refusal.to_response(None)),
+            Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
         }
     }
 

@@ -23,7 +23,7 @@ use super::task::{TaskTable, is_of_tasks};
 pub struct ServerEndpoint<K: Kind = Shared> {
     pub(super) machine: peer::Server,
     handlers: Arc<Handlers<K>>,
-    pub(super) tasks: Executor<K, Command, Kept>,
+    pub(super) tasks: Executor<K::Task, Command, Kept>,
     outlet: Outlet,
     pub(super) table: Option<TaskTable>,
     /// Requests whose handlers want to be tasks, before there is anything to wait for.

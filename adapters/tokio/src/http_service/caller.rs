@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Principal;
 use mcp_sansio::auth::Grant;
-use mcp_sansio::handler::{Authorization, Checking};
+use mcp_sansio::handler::{Checking, TokenDemand};
 use mcp_sansio::http::{RequestHead, Response};
 
 use super::site::Site;
@@ -29,9 +29,9 @@ impl<'a> Caller<'a> {
     ) -> Result<Self, Response> {
         let authorization = site.lock().server.authorize(head);
         let checking = match authorization {
-            Authorization::NotNeeded => return Ok(Self::Named(named)),
-            Authorization::Respond(response) => return Err(response),
-            Authorization::Check(checking) => checking,
+            TokenDemand::NotNeeded => return Ok(Self::Named(named)),
+            TokenDemand::Respond(response) => return Err(response),
+            TokenDemand::Check(checking) => checking,
         };
         match tokio::time::timeout(checking.time(), Guarded(checking)).await {
             Ok(Some(granted)) => granted.map(Self::Granted),

@@ -1,0 +1,123 @@
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+
+use spin::Mutex;
+
+use crate::auth::client::{ActionFailure, Credential, CredentialKey};
+
+use super::answer::Answered;
+
+/// Where credentials are kept: a key ring of the operating system, a file that only the user can
+/// read, a table. Whoever reads a credential can act for the user.
+// MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+pub trait CredentialStore: Send + Sync + 'static {
+    /// What is kept under `key`, if there is anything.
+    ///
+    /// # Errors
+    ///
+    /// The store does not work at the moment. Nothing is lost by that: it is as if nothing were
+    /// kept.
+    fn load(
+        &self,
+        key: &CredentialKey,
+    ) -> impl Future<Output = Result<Option<Credential>, ActionFailure>> + Send;
+
+    /// Keeps `credential` in place of what there was. Where that does not succeed, the connection
+    /// goes on with what it has; whom to tell is for the store to know.
+    fn save(&self, key: &CredentialKey, credential: Credential) -> impl Future<Output = ()> + Send;
+
+    /// Drops what is kept under `key`: it is of no use any more.
+    fn remove(&self, key: &CredentialKey) -> impl Future<Output = ()> + Send;
+}
+
+/// The most that a [`MemoryStore`] keeps: far more than the servers that one user has. Servers name
+/// authorization servers, and so could fill a memory.
+const KEPT_MAX: usize = 256;
+
+/// A [`CredentialStore`] that keeps 256 credentials in memory, and drops those that were kept
+/// longest ago for others. Clones share them.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    kept: Arc<Mutex<VecDeque<(CredentialKey, Credential)>>>,
+}
+
+impl MemoryStore {
+    /// One that is empty.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl CredentialStore for MemoryStore {
+    async fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
+        let kept = self.kept.lock();
+        let found = kept.iter().find(|(known, _)| known == key);
+        Ok(found.map(|(_, credential)| credential.clone()))
+    }
+
+    async fn save(&self, key: &CredentialKey, credential: Credential) {
+        let mut kept = self.kept.lock();
+        kept.retain(|(known, _)| known != key);
+        while kept.len() >= KEPT_MAX {
+            kept.pop_front();
+        }
+        kept.push_back((key.clone(), credential));
+    }
+
+    async fn remove(&self, key: &CredentialKey) {
+        self.kept.lock().retain(|(known, _)| known != key);
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("length", &self.kept.lock().len()).finish()
+    }
+}
+
+/// An answer of a store.
+type Answer = Pin<Box<dyn Future<Output = Answered> + Send>>;
+
+/// A store of any type.
+pub(super) trait Keeps: Send + Sync {
+    fn load(&self, key: CredentialKey) -> Answer;
+    fn save(&self, key: CredentialKey, credential: Credential) -> Answer;
+    fn remove(&self, key: CredentialKey) -> Answer;
+}
+
+/// A store, shared with its answers.
+pub(super) struct Kept<S>(Arc<S>);
+
+impl<S> Kept<S> {
+    pub(super) fn new(store: S) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl<S: CredentialStore> Keeps for Kept<S> {
+    fn load(&self, key: CredentialKey) -> Answer {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move { Answered::Loaded(store.load(&key).await) })
+    }
+
+    fn save(&self, key: CredentialKey, credential: Credential) -> Answer {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move {
+            store.save(&key, credential).await;
+            Answered::Stored
+        })
+    }
+
+    fn remove(&self, key: CredentialKey) -> Answer {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move {
+            store.remove(&key).await;
+            Answered::Stored
+        })
+    }
+}
