@@ -5,6 +5,7 @@
 pub mod arguments;
 pub mod authorization_server;
 pub mod bench;
+pub mod browser;
 pub mod canned;
 pub mod everything;
 pub mod exchanges;
