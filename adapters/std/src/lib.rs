@@ -5,6 +5,7 @@
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child and drives the connection on a thread of its
 //!   own; [`Wait`] waits for the results on any other.
+//! * A user who signs in with a browser, with the feature `auth`: `Loopback`.
 //! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],
 //!   [`PipeStream`] and [`Clock`], for the [`Driver`] that all adapters
 //!   share.
@@ -35,6 +36,8 @@ mod error;
 mod executor;
 #[cfg(unix)]
 mod fd_stream;
+#[cfg(feature = "auth")]
+mod loopback;
 mod pipe_stream;
 mod serve;
 #[cfg(unix)]
@@ -54,12 +57,16 @@ pub use error::Error;
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
+#[cfg(feature = "auth")]
+pub use loopback::Loopback;
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
 pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_auth::{FileStore, FileStoreError, open_in_browser};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

@@ -4,7 +4,8 @@
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
-//! * HTTP exchanges for anything else, with the same feature: `Connector`.
+//! * A user who signs in with a browser, with the feature `auth`: `Loopback`.
+//! * HTTP exchanges for anything else, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_tokio::{self as mcp, Call, NoArguments, Server};
@@ -31,6 +32,8 @@ mod error;
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
+#[cfg(feature = "auth")]
+mod loopback;
 mod serve;
 mod standard_streams;
 mod stream;
@@ -50,6 +53,8 @@ pub use http_client::{
 };
 #[cfg(feature = "http-server")]
 pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
+#[cfg(feature = "auth")]
+pub use loopback::Loopback;
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
@@ -64,6 +69,8 @@ pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_auth::{FileStore, FileStoreError, open_in_browser};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;

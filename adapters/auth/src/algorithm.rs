@@ -1,0 +1,72 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// A signature algorithm, by its name of RFC 7518 or RFC 8037.
+///
+/// All are asymmetric. There is neither `none` nor an HMAC, so no token can ask for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// ECDSA on P-256 with SHA-256.
+    Es256,
+    /// ECDSA on P-384 with SHA-384.
+    Es384,
+    /// RSA with PKCS #1 v1.5 padding and SHA-256, of 2048 bits at least.
+    Rs256,
+    /// RSA with PSS padding and SHA-256, of 2048 bits at least.
+    Ps256,
+    /// Ed25519.
+    EdDsa,
+}
+
+/// A text is not the name of an [`Algorithm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of a signature algorithm that is known here")]
+pub struct UnknownAlgorithm;
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Es256, Self::Es384, Self::Rs256, Self::Ps256, Self::EdDsa];
+
+    /// Its name, as `alg` has it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Es256 => "ES256",
+            Self::Es384 => "ES384",
+            Self::Rs256 => "RS256",
+            Self::Ps256 => "PS256",
+            Self::EdDsa => "EdDSA",
+        }
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    /// Case counts.
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or(UnknownAlgorithm)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_algorithm_has_one_name() {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(algorithm.as_str().parse(), Ok(algorithm));
+        }
+        for name in ["none", "None", "HS256", "es256", ""] {
+            assert_eq!(name.parse::<Algorithm>(), Err(UnknownAlgorithm), "{name}");
+        }
+    }
+}

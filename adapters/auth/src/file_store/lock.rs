@@ -1,0 +1,80 @@
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::private_file::private;
+
+/// How long another process may write. 2 s: a write takes milliseconds, so whoever takes longer is
+/// stuck, and waiting blocks a thread.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long until the lock is tried again: about what a write takes.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The right to change a file, as long as it is held here. It is lost with the process.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock that is the file at `path`. The file stays: were it removed, two processes
+    /// could each hold one of that name.
+    pub(super) fn acquire(path: &Path) -> io::Result<Self> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match try_lock(path)? {
+                Some(file) => return Ok(Self { _file: file }),
+                None if Instant::now() < end => thread::sleep(PAUSE),
+                None => {
+                    let reason = "another process has held the lock for too long";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(windows))]
+fn open(path: &Path) -> io::Result<File> {
+    private(OpenOptions::new().write(true).create(true).truncate(false)).open(path)
+}
+
+// Of the standard library from 1.89 on.
+#[cfg(unix)]
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    use rustix::fs::{FlockOperation, flock};
+    use rustix::io::Errno;
+
+    let file = open(path)?;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A file that is shared with nobody cannot be opened twice.
+#[cfg(windows)]
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    use std::os::windows::fs::OpenOptionsExt;
+
+    const ERROR_SHARING_VIOLATION: i32 = 32;
+    let mut options = OpenOptions::new();
+    private(options.write(true).create(true).truncate(false).share_mode(0));
+    match options.open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.raw_os_error() == Some(ERROR_SHARING_VIOLATION) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere the file is read again right before it is written, and that is all.
+#[cfg(not(any(unix, windows)))]
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    open(path).map(Some)
+}

@@ -1,0 +1,149 @@
+//! Credentials in a file that only its owner reads.
+
+mod document;
+mod error;
+mod lock;
+mod private_file;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mcp_sansio::auth::client::{Credential, CredentialKey};
+
+use document::Document;
+use lock::Lock;
+
+pub use error::FileStoreError;
+
+/// Keeps a client's credentials in one file, for all servers and all processes of an application.
+///
+/// The file can be read by its owner alone, and is replaced as a whole: whoever reads it sees what
+/// was there before or what is there after. A writer holds a lock (a file beside it that ends in
+/// `.lock`) while it reads, changes and replaces the file, so that no process loses what another one
+/// has written. A file that cannot be read is moved aside, never overwritten.
+///
+/// On Windows there are no modes: a file has the rights of its folder, and that of a user's profile
+/// is the user's alone. Give a path below it.
+///
+/// The calls block: for as long as a disk takes, and while another process writes, for at most two
+/// seconds.
+// MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+#[derive(Clone, Debug)]
+pub struct FileStore {
+    path: Arc<Path>,
+}
+
+impl FileStore {
+    /// A store in the file at `path`. The file and its folder are made when there is something to
+    /// keep.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into().into() }
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is kept under this key.
+    ///
+    /// # Errors
+    ///
+    /// See [`FileStoreError`].
+    pub fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, FileStoreError> {
+        let document = match self.read() {
+            // Only who has the lock may move the file aside.
+            Err(FileStoreError::Damaged { .. }) => self.read_or_move_aside(&self.lock()?),
+            read => read,
+        };
+        Ok(document?.get(&name(key)?).map(Credential::new))
+    }
+
+    /// Keeps a credential under this key, in place of what there was.
+    ///
+    /// # Errors
+    ///
+    /// See [`FileStoreError`]. Nothing is changed then.
+    pub fn save(&self, key: &CredentialKey, value: &Credential) -> Result<(), FileStoreError> {
+        let name = name(key)?;
+        self.change(|document| document.set(name, value.as_str()))
+    }
+
+    /// Drops what is kept under this key, if there is something.
+    ///
+    /// # Errors
+    ///
+    /// See [`FileStoreError`]. Nothing is changed then.
+    pub fn remove(&self, key: &CredentialKey) -> Result<(), FileStoreError> {
+        let name = name(key)?;
+        self.change(|document| document.remove(&name))
+    }
+
+    /// Changes what the file has, unless `change` says that nothing is different.
+    fn change(&self, change: impl FnOnce(&mut Document) -> bool) -> Result<(), FileStoreError> {
+        let lock = self.lock()?;
+        let mut document = self.read_or_move_aside(&lock)?;
+        if change(&mut document) {
+            private_file::replace(&self.path, &document.write())
+                .map_err(|error| FileStoreError::system(&self.path, error))?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<Lock, FileStoreError> {
+        private_file::create_folder_of(&self.path)
+            .and_then(|()| Lock::acquire(&beside(&self.path, ".lock")))
+            .map_err(|error| FileStoreError::system(&self.path, error))
+    }
+
+    fn read(&self) -> Result<Document, FileStoreError> {
+        match private_file::read(&self.path)? {
+            Some(text) => Document::read(&text, &self.path),
+            None => Ok(Document::default()),
+        }
+    }
+
+    fn read_or_move_aside(&self, _lock: &Lock) -> Result<Document, FileStoreError> {
+        let read = self.read();
+        if let Err(FileStoreError::Damaged { .. }) = read {
+            let aside = (1..=ASIDE_MAX)
+                .map(|number| beside(&self.path, &format!(".damaged-{number}")))
+                .find(|aside| !aside.exists())
+                .ok_or_else(|| FileStoreError::Damaged {
+                    path: self.path.to_path_buf(),
+                    aside: None,
+                })?;
+            std::fs::rename(&self.path, &aside)
+                .map_err(|error| FileStoreError::system(&self.path, error))?;
+            return Err(FileStoreError::Damaged {
+                path: self.path.to_path_buf(),
+                aside: Some(aside),
+            });
+        }
+        read
+    }
+}
+
+/// How many damaged files are kept. After 16 something else is wrong, and a person has to look.
+const ASIDE_MAX: usize = 16;
+
+/// What a key is called in the file.
+fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
+    match key {
+        CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),
+        CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
+        _ => Err(FileStoreError::UnknownKey),
+    }
+}
+
+/// A path in the same folder, of the same name with something behind it.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(suffix);
+    beside.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Files that only their owner reads.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use super::{FileStoreError, beside};
+
+/// The longest file that is read, in bytes. 16 MiB: some thousand credentials of the longest kind.
+const LENGTH_MAX: u64 = 16 * 1024 * 1024;
+
+/// Makes the folder that a file is to be in, for its owner alone, where there is none.
+pub(super) fn create_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is in a file; `None` where there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, FileStoreError> {
+    let system = |error| FileStoreError::system(path, error);
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(system)?,
+    };
+    let metadata = file.metadata().map_err(system)?;
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
+        return Err(FileStoreError::Exposed { path: path.to_path_buf() });
+    }
+    if metadata.len() > LENGTH_MAX {
+        return Err(FileStoreError::Damaged { path: path.to_path_buf(), aside: None });
+    }
+    let mut text = Vec::new();
+    file.take(LENGTH_MAX).read_to_end(&mut text).map_err(system)?;
+    Ok(Some(text))
+}
+
+/// Puts a text in the place of what a file had, all or nothing. One process at a time.
+pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let new = beside(path, ".new");
+    // What is left of a process that died. It must not be written to: it may have another mode.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&new)?;
+    let written = file.write_all(text).and_then(|()| file.sync_all());
+    drop(file);
+    let replaced = written.and_then(|()| fs::rename(&new, path));
+    if replaced.is_err() {
+        // The error that comes before this one is told.
+        let _ = fs::remove_file(&new);
+        return replaced;
+    }
+    sync_folder_of(path)
+}
+
+/// Has files made for their owner alone.
+pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// After a loss of power the file is the new one only if its folder knows.
+#[cfg(unix)]
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+#[cfg(not(unix))]
+fn sync_folder_of(_: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! What authorization with `mcp-sansio` needs of the machine that it runs on, for any runtime.
+//!
+//! * [`FileStore`]: keeps a client's tokens in a file that nobody else reads.
+//! * [`loopback`]: what a client says to the browser that brings its user back. The sockets are those
+//!   of the `Loopback` in `mcp-sansio-tokio` and `mcp-sansio-std`.
+//! * [`open_in_browser`]: sends the user to the authorization server.
+//! * `Signer`, with the feature `sign`: a private key that a client authenticates with, or that its
+//!   tokens are bound to (DPoP).
+//! * `JwtVerifier`, with the feature `verify`: checks access tokens that are JSON Web Tokens, for
+//!   servers.
+//!
+//! Which request is made when, what a redirect must have in it and which token is good for what is
+//! decided by the core.
+
+#![forbid(unsafe_code)]
+
+#[cfg(any(feature = "sign", feature = "verify"))]
+mod algorithm;
+mod browser;
+mod file_store;
+pub mod loopback;
+#[cfg(feature = "sign")]
+mod sign;
+#[cfg(feature = "verify")]
+mod verify;
+
+#[cfg(any(feature = "sign", feature = "verify"))]
+pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use browser::{BrowserError, open_in_browser};
+pub use file_store::{FileStore, FileStoreError};
+#[cfg(feature = "sign")]
+pub use sign::{KeyFault, SignFailure, Signer};
+#[cfg(feature = "verify")]
+pub use verify::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};

@@ -1,0 +1,231 @@
+//! What a client on the user's own machine says to the browser that brings the user back: the parts
+//! without the socket.
+
+mod page;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use mcp_sansio::http::Location;
+
+pub use page::Reply;
+
+/// The longest request that is read, in bytes. 64 KiB: a redirect, and the cookies that other
+/// programs on this machine have left in the browser.
+pub const REQUEST_LENGTH_MAX: usize = 64 * 1024;
+
+/// The most connections that wait for their request at once. 16: browsers open some in advance. One
+/// more takes the place of the oldest.
+pub const CONNECTIONS_MAX: usize = 16;
+
+/// How long a connection may take for its request, and for taking its response. 10 s.
+pub const CONNECTION_TIME: Duration = Duration::from_secs(10);
+
+/// How long a user may take. 5 min: as long as the core waits by default.
+pub const USER_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// The path that redirects have by default.
+pub const PATH: &str = "/callback";
+
+/// Where a browser brings the user back to: a socket of this machine, and a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedirectAddress {
+    socket: SocketAddr,
+    path: String,
+}
+
+/// A place is not one for redirects. The fault of whoever chose it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRedirectAddress {
+    /// The socket is open to others than this machine.
+    #[error("the socket is not bound to a loopback address")]
+    NotLoopback,
+    /// The path does not start with `/`, has a query, or is not in the form that browsers send.
+    #[error("not the path of a URL")]
+    Path,
+}
+
+/// What a request says, as far as it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// More of it is to come.
+    Incomplete,
+    /// It is a redirect to this address, with this target. Which authorization it answers is not
+    /// checked.
+    Redirect(&'a str),
+    /// It is something else.
+    Refused(Reply),
+}
+
+impl RedirectAddress {
+    /// The path `path` at the socket that listens at `socket`.
+    ///
+    /// # Errors
+    ///
+    /// The caller's: see [`InvalidRedirectAddress`].
+    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
+    pub fn new(
+        socket: SocketAddr,
+        path: impl Into<String>,
+    ) -> Result<Self, InvalidRedirectAddress> {
+        let address = Self { socket, path: path.into() };
+        if !socket.ip().is_loopback() {
+            return Err(InvalidRedirectAddress::NotLoopback);
+        }
+        let formed = Location::parse(&address.redirect_uri())
+            .is_ok_and(|it| it.path_and_query() == address.path && !address.path.contains('?'));
+        if formed { Ok(address) } else { Err(InvalidRedirectAddress::Path) }
+    }
+
+    /// The same socket, with another path.
+    ///
+    /// # Errors
+    ///
+    /// The caller's: see [`InvalidRedirectAddress`].
+    pub fn with_path(&self, path: impl Into<String>) -> Result<Self, InvalidRedirectAddress> {
+        Self::new(self.socket, path)
+    }
+
+    /// What to say where a request has another redirect URI, which this address never gets.
+    #[must_use]
+    pub fn mismatch(&self, other: &str) -> String {
+        format!("the user would come back to `{other}`, not to `{}`", self.redirect_uri())
+    }
+
+    /// The redirect URI, for the options of the client.
+    #[must_use]
+    pub fn redirect_uri(&self) -> String {
+        format!("http://{}{}", self.socket, self.path)
+    }
+
+    /// Reads a request, of which these bytes have come. To be asked again when more have come, until
+    /// it is not [`Request::Incomplete`] any more; at most [`REQUEST_LENGTH_MAX`] bytes are needed.
+    ///
+    /// It takes what browsers send for a redirect and nothing else: a `GET` in HTTP/1, without a
+    /// body.
+    #[must_use]
+    pub fn read<'a>(&self, request: &'a [u8]) -> Request<'a> {
+        // Nothing comes after the empty line that ends a request without a body.
+        if !request.ends_with(b"\r\n\r\n") {
+            let full = request.len() >= REQUEST_LENGTH_MAX;
+            return if full { Request::Refused(Reply::TooLong) } else { Request::Incomplete };
+        }
+        self.judge(request).map_or_else(Request::Refused, Request::Redirect)
+    }
+
+    fn judge<'a>(&self, request: &'a [u8]) -> Result<&'a str, Reply> {
+        let request = str::from_utf8(request).map_err(|_| Reply::Malformed)?;
+        let mut lines = request.split("\r\n");
+        let mut words = lines.next().unwrap_or_default().split(' ');
+        let (Some(method), Some(target), Some("HTTP/1.1" | "HTTP/1.0"), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(Reply::Malformed);
+        };
+        // A page that was loaded from elsewhere, under a name that now leads here, is not the
+        // browser that was sent here.
+        let mut hosts = lines
+            .take_while(|line| !line.is_empty())
+            .filter_map(|line| line.split_once(':'))
+            .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+            .map(|(_, value)| value.trim_matches([' ', '\t']));
+        if (hosts.next(), hosts.next()) != (Some(&*self.host()), None) {
+            return Err(Reply::OtherHost);
+        }
+        if method != "GET" {
+            return Err(Reply::OtherMethod);
+        }
+        if target.split('?').next() != Some(&self.path) {
+            return Err(Reply::NotFound);
+        }
+        Ok(target)
+    }
+
+    /// The socket, as `Host` names it: without the port that is that of HTTP.
+    fn host(&self) -> String {
+        Location::parse(&self.redirect_uri())
+            .map_or_else(|_| self.socket.to_string(), |it| it.authority().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address() -> RedirectAddress {
+        RedirectAddress::new(([127, 0, 0, 1], 4321).into(), "/callback").unwrap()
+    }
+
+    fn read(request: &str) -> Request<'_> {
+        address().read(request.as_bytes())
+    }
+
+    #[test]
+    fn a_redirect_address_is_of_this_machine_and_has_a_path() {
+        // Rule: [AUTHC-047].
+        assert_eq!(address().redirect_uri(), "http://127.0.0.1:4321/callback");
+        let six = RedirectAddress::new("[::1]:80".parse().unwrap(), "/").unwrap();
+        assert_eq!(six.redirect_uri(), "http://[::1]:80/");
+        let target = b"GET /?code=c HTTP/1.1\r\nHost: [::1]\r\n\r\n";
+        assert_eq!(six.read(target), Request::Redirect("/?code=c"));
+        for socket in ["0.0.0.0:1", "192.0.2.1:1"] {
+            let address = RedirectAddress::new(socket.parse().unwrap(), "/");
+            assert_eq!(address, Err(InvalidRedirectAddress::NotLoopback));
+        }
+        for path in ["", "callback", "/a?b", "/a#b", "/a b", "/../a", "@a.example/", "/%"] {
+            let address = RedirectAddress::new(([127, 0, 0, 1], 1).into(), path);
+            assert_eq!(address, Err(InvalidRedirectAddress::Path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_redirect_of_a_browser_is_read() {
+        let request = "GET /callback?code=c&state=s HTTP/1.1\r\nHost: 127.0.0.1:4321\r\n\
+             User-Agent: x\r\nCookie: a=b: c\r\n\r\n";
+        for end in 0..request.len() {
+            assert_eq!(read(&request[..end]), Request::Incomplete, "{end}");
+        }
+        assert_eq!(read(request), Request::Redirect("/callback?code=c&state=s"));
+    }
+
+    #[test]
+    fn what_is_no_redirect_is_refused() {
+        let host = "Host: 127.0.0.1:4321\r\n";
+        for (line, fields, reply) in [
+            ("GET /favicon.ico HTTP/1.1", host, Reply::NotFound),
+            ("GET /callback/ HTTP/1.1", host, Reply::NotFound),
+            ("GET /callback2?code=c HTTP/1.1", host, Reply::NotFound),
+            ("GET http://127.0.0.1:4321/callback HTTP/1.1", host, Reply::NotFound),
+            ("POST /callback?code=c HTTP/1.1", host, Reply::OtherMethod),
+            ("HEAD /callback?code=c HTTP/1.1", host, Reply::OtherMethod),
+            ("get /callback?code=c HTTP/1.1", host, Reply::OtherMethod),
+            ("GET /callback?code=c", host, Reply::Malformed),
+            ("GET /callback?code=c HTTP/2", host, Reply::Malformed),
+            ("GET /callback?code=c d HTTP/1.1", host, Reply::Malformed),
+            ("", host, Reply::Malformed),
+            ("GET /callback HTTP/1.1", "", Reply::OtherHost),
+            ("GET /callback HTTP/1.1", "Host: 127.0.0.1\r\n", Reply::OtherHost),
+            ("GET /callback HTTP/1.1", "Host: evil.example:4321\r\n", Reply::OtherHost),
+            ("GET /callback HTTP/1.1", "Host: localhost:4321\r\n", Reply::OtherHost),
+            (
+                "GET /callback HTTP/1.1",
+                "Host: 127.0.0.1:4321\r\nhost: 127.0.0.1:4321\r\n",
+                Reply::OtherHost,
+            ),
+            ("GET /callback HTTP/1.1", "\r\nHost: 127.0.0.1:4321\r\n", Reply::OtherHost),
+        ] {
+            let request = format!("{line}\r\n{fields}\r\n");
+            assert_eq!(read(&request), Request::Refused(reply), "{request}");
+        }
+        let binary = b"GET /callback?\xff HTTP/1.1\r\nHost: 127.0.0.1:4321\r\n\r\n";
+        assert_eq!(address().read(binary), Request::Refused(Reply::Malformed));
+    }
+
+    #[test]
+    fn a_request_without_an_end_is_refused() {
+        let long = "x".repeat(REQUEST_LENGTH_MAX);
+        assert_eq!(read(&long[1..]), Request::Incomplete);
+        assert_eq!(read(&long), Request::Refused(Reply::TooLong));
+    }
+}

@@ -1,0 +1,119 @@
+/// What a browser is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// The user is back. Whether that was to sign in or to decline is for the application to say.
+    Welcome,
+    /// This redirect answers nothing that was asked, or nothing any more.
+    NotAsked,
+    /// There is nothing at this path.
+    NotFound,
+    /// The request is for another host.
+    OtherHost,
+    /// The request has another method than `GET`.
+    OtherMethod,
+    /// The request is no HTTP/1.
+    Malformed,
+    /// The request is longer than [`REQUEST_LENGTH_MAX`](super::REQUEST_LENGTH_MAX).
+    TooLong,
+}
+
+impl Reply {
+    /// The response, to be written as it is before the connection is closed: a page without scripts,
+    /// that no cache keeps and that passes the address on to nobody, as there is a code in it.
+    /// `application` is what the user knows this program as.
+    #[must_use]
+    pub fn response(self, application: &str) -> Vec<u8> {
+        let (status, allow, title, text) = match self {
+            Self::Welcome => ("200 OK", "", "Welcome back", "You can close this window and return"),
+            Self::NotAsked => (
+                "400 Bad Request",
+                "",
+                "Not waited for",
+                "Nobody waits for this sign-in, or not any more. Return",
+            ),
+            Self::NotFound => ("404 Not Found", "", "Not found", "There is nothing here. Return"),
+            Self::OtherHost => {
+                ("421 Misdirected Request", "", "Not found", "There is nothing here. Return")
+            }
+            Self::OtherMethod => {
+                ("405 Method Not Allowed", "Allow: GET\r\n", "Not allowed", "Return")
+            }
+            Self::Malformed => ("400 Bad Request", "", "Not understood", "Return"),
+            Self::TooLong => ("431 Request Header Fields Too Large", "", "Too long", "Return"),
+        };
+        let application = escape(application);
+        let page = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <title>{title}</title></head>\n\
+             <body><h1>{title}</h1><p>{text} to {application}.</p></body></html>\n"
+        );
+        let length = page.len();
+        format!(
+            "HTTP/1.1 {status}\r\n\
+             {allow}\
+             Content-Type: text/html; charset=utf-8\r\n\
+             Content-Length: {length}\r\n\
+             Connection: close\r\n\
+             Cache-Control: no-store\r\n\
+             Referrer-Policy: no-referrer\r\n\
+             Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n\
+             X-Content-Type-Options: nosniff\r\n\
+             \r\n\
+             {page}"
+        )
+        .into_bytes()
+    }
+}
+
+/// A text, for HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Reply; 7] = [
+        Reply::Welcome,
+        Reply::NotAsked,
+        Reply::NotFound,
+        Reply::OtherHost,
+        Reply::OtherMethod,
+        Reply::Malformed,
+        Reply::TooLong,
+    ];
+
+    #[test]
+    fn a_response_has_its_length_and_is_kept_by_nobody() {
+        for reply in ALL {
+            let response = String::from_utf8(reply.response("the tour")).unwrap();
+            let (head, page) = response.split_once("\r\n\r\n").unwrap();
+            assert!(head.contains(&format!("\r\nContent-Length: {}\r\n", page.len())), "{head}");
+            for field in ["Connection: close", "Cache-Control: no-store", "Referrer-Policy: no-ref"]
+            {
+                assert!(head.contains(field), "{head}");
+            }
+            assert!(page.contains("the tour"), "{page}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_application_is_text() {
+        let response = Reply::Welcome.response("<script>\"&'");
+        let response = String::from_utf8(response).unwrap();
+        assert!(response.contains("to &lt;script&gt;&quot;&amp;&#39;."), "{response}");
+    }
+}

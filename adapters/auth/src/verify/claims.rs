@@ -1,0 +1,123 @@
+use mcp_sansio::Principal;
+use mcp_sansio::auth::protected_resource::VerifiedToken;
+use mcp_sansio::http::Location;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::JwtFault;
+
+/// What is read of the claims (RFC 9068, section 2.2).
+#[derive(Deserialize)]
+pub(super) struct Claims {
+    iss: String,
+    sub: String,
+    aud: OneOrMore,
+    exp: f64,
+    nbf: Option<f64>,
+    /// Separated by spaces; some write a list.
+    scope: Option<OneOrMore>,
+    /// What some have in the place of `scope`.
+    scp: Option<OneOrMore>,
+    cnf: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+/// What claims must say.
+#[derive(Debug)]
+pub(super) struct Expected<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) audiences: &'a [String],
+    /// Seconds since 1970.
+    pub(super) now: u64,
+    /// How far the clocks of issuer and server may be apart, in seconds.
+    pub(super) leeway: u64,
+}
+
+impl Claims {
+    /// Checks all but the signature.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
+    pub(super) fn check(&self, expected: &Expected<'_>) -> Result<(), JwtFault> {
+        if self.iss != expected.issuer {
+            return Err(JwtFault::Issuer);
+        }
+        if self.sub.is_empty() {
+            return Err(JwtFault::Malformed("its subject is empty"));
+        }
+        // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
+        let audiences = self.aud.as_slice();
+        if !audiences.iter().any(|it| expected.audiences.iter().any(|ours| same(it, ours))) {
+            return Err(JwtFault::Audience);
+        }
+        // The other way round, what is no number would pass.
+        #[expect(
+            clippy::neg_cmp_op_on_partial_ord,
+            reason = "a date that cannot be compared must not pass"
+        )]
+        {
+            if !(self.exp + seconds(expected.leeway) > seconds(expected.now)) {
+                return Err(JwtFault::Expired);
+            }
+            if !self.nbf.is_none_or(|it| it <= seconds(expected.now + expected.leeway)) {
+                return Err(JwtFault::Early);
+            }
+        }
+        // A token that is bound to a key says so here, and whoever presents it as a bearer token
+        // may have stolen it (RFC 9449, section 7.2).
+        if self.cnf.is_some() {
+            return Err(JwtFault::Bound);
+        }
+        Ok(())
+    }
+
+    /// What the core judges, after all is checked.
+    pub(super) fn into_verified(self, leeway: u64) -> VerifiedToken {
+        // An issuer is a URL, which has no `|`.
+        let principal = Principal::new(format!("{}|{}", self.iss, self.sub));
+        let mut token = VerifiedToken::new(principal)
+            .audiences(self.aud.as_slice())
+            .expires_at(whole(self.exp).saturating_add(leeway));
+        for scopes in [&self.scope, &self.scp].into_iter().flatten() {
+            for scope in scopes.as_slice() {
+                token = token.scope(scope);
+            }
+        }
+        token
+    }
+}
+
+impl OneOrMore {
+    fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::More(texts) => texts,
+        }
+    }
+}
+
+/// Whether two audiences are the same: as texts or, as the core has it, as URLs.
+fn same(theirs: &str, ours: &str) -> bool {
+    theirs == ours
+        || (!theirs.contains('#')
+            && Location::parse(theirs).is_ok_and(|it| Ok(it) == Location::parse(ours)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^53")]
+const fn seconds(count: u64) -> f64 {
+    count as f64
+}
+
+/// The second that a date is in.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a date before 1970 or at the end of time is the nearest that there is"
+)]
+const fn whole(date: f64) -> u64 {
+    date as u64
+}

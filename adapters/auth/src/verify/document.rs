@@ -1,0 +1,112 @@
+//! How the documents of an issuer are got.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use mcp_sansio::Revision;
+use mcp_sansio::auth::MetadataUrls;
+use mcp_sansio::http::{Location, Scheme};
+use serde::Deserialize;
+
+use super::JwtFault;
+use super::key_set::KeySet;
+
+/// The longest document of an issuer that is read, in bytes. 256 KiB.
+pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
+
+/// Where the keys of an issuer are.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Here.
+    Url(String),
+    /// Where the metadata of this issuer says.
+    Issuer(String),
+}
+
+type Fetched = Result<Vec<u8>, Box<dyn Error + Send + Sync>>;
+
+/// What gets a document.
+pub(super) struct Fetch(Box<dyn Fn(String) -> Fetching + Send + Sync>);
+
+type Fetching = Pin<Box<dyn Future<Output = Fetched> + Send>>;
+
+/// What is read of the metadata of an issuer.
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    jwks_uri: String,
+}
+
+impl Fetch {
+    pub(super) fn new<F, R, E>(fetch: F) -> Self
+    where
+        F: Fn(String) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Vec<u8>, E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Self(Box::new(move |url| {
+            let fetching = fetch(url);
+            Box::pin(async { fetching.await.map_err(Into::into) })
+        }))
+    }
+
+    /// The keys of an issuer.
+    pub(super) async fn keys(&self, source: &Source) -> Result<KeySet, JwtFault> {
+        let url = match source {
+            Source::Url(url) => url.clone(),
+            Source::Issuer(issuer) => self.jwks_uri(issuer).await?,
+        };
+        let document = self.document(url).await?;
+        KeySet::read(&document).ok_or_else(|| unavailable("what should be a JWKS is none"))
+    }
+
+    /// Where the metadata of the issuer says that its keys are.
+    async fn jwks_uri(&self, issuer: &str) -> Result<String, JwtFault> {
+        let urls = MetadataUrls::of_issuer(Revision::LATEST, issuer)
+            .map_err(|error| unavailable(&error.to_string()))?;
+        let mut failure = unavailable("the issuer has no metadata");
+        for url in urls {
+            let document = match self.document(url.as_str().to_owned()).await {
+                Ok(document) => document,
+                Err(error) => {
+                    failure = error;
+                    continue;
+                }
+            };
+            let metadata: Metadata = serde_json::from_slice(&document)
+                .map_err(|_| unavailable("the metadata of the issuer is malformed"))?;
+            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]:
+            // the rule for clients protects a server as well.
+            if metadata.issuer != issuer {
+                return Err(unavailable("the metadata is of another issuer"));
+            }
+            return match Location::parse(&metadata.jwks_uri) {
+                Ok(url) if url.origin().scheme() == Scheme::Https || url.origin().is_loopback() => {
+                    Ok(url.as_str().to_owned())
+                }
+                _ => Err(unavailable("`jwks_uri` is neither `https` nor on a loopback address")),
+            };
+        }
+        Err(failure)
+    }
+
+    async fn document(&self, url: String) -> Result<Vec<u8>, JwtFault> {
+        let document = (self.0)(url).await.map_err(|error| unavailable(&error.to_string()))?;
+        if document.len() > DOCUMENT_LENGTH_MAX {
+            return Err(unavailable("a document is longer than 256 KiB"));
+        }
+        Ok(document)
+    }
+}
+
+impl fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetch(..)")
+    }
+}
+
+fn unavailable(reason: &str) -> JwtFault {
+    JwtFault::Unavailable(reason.to_owned())
+}

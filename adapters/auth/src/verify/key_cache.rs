@@ -1,0 +1,117 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+
+use super::JwtFault;
+use super::document::{Fetch, Source};
+use super::key_set::KeySet;
+
+/// How long keys are used before they are fetched again. 15 min: what an issuer withdraws is gone
+/// after that.
+const FRESH: Duration = Duration::from_secs(15 * 60);
+/// How long keys are used while they cannot be fetched again. 1 h: an issuer that is down for a
+/// while takes nobody with it, and one that is gone is not believed for ever.
+const KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// The keys of an issuer, fetched when they are needed, by one request at a time and not too often,
+/// whatever tokens say.
+pub(super) struct KeyCache {
+    fetch: Arc<Fetch>,
+    source: Source,
+    interval: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    keys: Option<(Arc<KeySet>, Instant)>,
+    /// When the last fetch began.
+    attempted: Option<Instant>,
+    /// It belongs to nobody: whoever waits for it polls it, and if they all give up, it is there
+    /// for whoever comes next.
+    flight: Option<Flight>,
+    /// Why the last fetch came to nothing.
+    failure: Option<JwtFault>,
+}
+
+type Flight = Shared<BoxFuture<'static, Result<Arc<KeySet>, JwtFault>>>;
+
+impl KeyCache {
+    pub(super) fn new(fetch: Fetch, source: Source, interval: Duration) -> Self {
+        Self { fetch: Arc::new(fetch), source, interval, state: Mutex::default() }
+    }
+
+    pub(super) const fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
+    }
+
+    /// Keys that suffice or, if there are none such and none can be fetched, those that there are.
+    pub(super) async fn get(
+        &self,
+        now: Instant,
+        suffice: impl Fn(&KeySet) -> bool,
+    ) -> Result<Arc<KeySet>, JwtFault> {
+        let Some(flight) = self.flight(now, suffice) else { return self.kept(now) };
+        let result = flight.clone().await;
+        {
+            let mut state = self.state();
+            // Of those who waited, the first one; and not if another fetch has begun since.
+            if state.flight.as_ref().is_some_and(|it| it.ptr_eq(&flight)) {
+                state.flight = None;
+                match result {
+                    Ok(keys) => state.keys = Some((keys, now)),
+                    Err(failure) => state.failure = Some(failure),
+                }
+            }
+        }
+        self.kept(now)
+    }
+
+    /// The fetch to wait for; `None` if there is none, or no need to.
+    fn flight(&self, now: Instant, suffice: impl Fn(&KeySet) -> bool) -> Option<Flight> {
+        let mut state = self.state();
+        if let Some((keys, fetched)) = &state.keys
+            && now.saturating_duration_since(*fetched) < FRESH
+            && suffice(keys)
+        {
+            return None;
+        }
+        let recent =
+            state.attempted.is_some_and(|it| now.saturating_duration_since(it) < self.interval);
+        // One that has not come back in all that time is given up.
+        if !recent {
+            let (fetch, source) = (Arc::clone(&self.fetch), self.source.clone());
+            let flight = async move { fetch.keys(&source).await.map(Arc::new) };
+            state.attempted = Some(now);
+            state.flight = Some(flight.boxed().shared());
+        }
+        state.flight.clone()
+    }
+
+    fn kept(&self, now: Instant) -> Result<Arc<KeySet>, JwtFault> {
+        let state = self.state();
+        match &state.keys {
+            Some((keys, fetched)) if now.saturating_duration_since(*fetched) < KEPT => {
+                Ok(Arc::clone(keys))
+            }
+            _ => Err(state
+                .failure
+                .clone()
+                .unwrap_or_else(|| JwtFault::Unavailable("they are on their way".to_owned()))),
+        }
+    }
+
+    /// Nothing panics while it is held.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for KeyCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyCache").field("source", &self.source).finish_non_exhaustive()
+    }
+}

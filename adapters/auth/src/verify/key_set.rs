@@ -1,0 +1,44 @@
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::jwt::Jwt;
+use super::key::{Jwk, Key};
+
+/// The most keys that are kept of an issuer. 64: issuers have a handful, and a token that names none
+/// is tried with each.
+const KEYS_MAX: usize = 64;
+
+/// The keys of an issuer, at some time.
+#[derive(Debug)]
+pub(super) struct KeySet(Vec<Key>);
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    keys: Vec<&'a RawValue>,
+}
+
+impl KeySet {
+    /// Reads a JWKS; `None` if it is none. Keys that cannot be used are passed over (RFC 7517,
+    /// section 5).
+    pub(super) fn read(document: &[u8]) -> Option<Self> {
+        let document: Document<'_> = serde_json::from_slice(document).ok()?;
+        let keys = document.keys.into_iter();
+        let keys = keys.filter_map(|key| serde_json::from_str::<Jwk>(key.get()).ok());
+        Some(Self(keys.filter_map(Key::read).take(KEYS_MAX).collect()))
+    }
+
+    /// Whether there is a key that the token may be signed with.
+    pub(super) fn has_key_for(&self, jwt: &Jwt<'_>) -> bool {
+        self.fitting(jwt).next().is_some()
+    }
+
+    /// Whether the token is signed with one of the keys.
+    pub(super) fn verify(&self, jwt: &Jwt<'_>) -> bool {
+        self.fitting(jwt).any(|key| key.verify(jwt.algorithm, jwt.input.as_bytes(), &jwt.signature))
+    }
+
+    fn fitting(&self, jwt: &Jwt<'_>) -> impl Iterator<Item = &Key> {
+        self.0.iter().filter(|key| key.fits(jwt.algorithm, jwt.key_id.as_deref()))
+    }
+}

@@ -1,0 +1,17 @@
+//! Access tokens that are JSON Web Tokens (RFC 9068).
+
+mod claims;
+mod document;
+mod fault;
+mod jwt;
+mod key;
+mod key_cache;
+mod key_set;
+mod verifier;
+
+#[cfg(test)]
+mod tests;
+
+pub use document::DOCUMENT_LENGTH_MAX;
+pub use fault::JwtFault;
+pub use verifier::JwtVerifier;
