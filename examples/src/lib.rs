@@ -10,6 +10,7 @@ pub mod canned;
 pub mod everything;
 pub mod exchanges;
 pub mod http;
+pub mod protected;
 pub mod runtime;
 pub mod together;
 pub mod wire;

@@ -1,6 +1,8 @@
 //! A client that uses everything a server offers, for whoever tests a server over HTTP: the client
 //! under test of the official conformance suite.
 
+mod sign_in;
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -83,11 +85,14 @@ async fn main() -> ExitCode {
 async fn run(url: &str) -> Outcome {
     let task = task()?;
     let seen = Arc::new(Seen::default());
-    let host = canned::host("everything-client", &seen).revisions(task.revisions);
+    let connector = Connector::new()?;
+    let host = canned::host("everything-client", &seen)
+        .revisions(task.revisions)
+        .authorization(sign_in::authorization(&task, &connector)?);
     // The stream for what comes unasked would be in the way where reconnections are timed.
     let listens = task.scenario != "sse-retry";
     let options = ClientOptions::new(Location::parse(url)?).listen(listens);
-    let client = connect_with(options, &Connector::new()?, &host).await?;
+    let client = connect_with(options, &connector, &host).await?;
     let outcome = play(&client, &task).await;
     client.close().await;
     outcome
