@@ -4,7 +4,8 @@
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
-//! * A user who signs in with a browser, with the feature `auth`: `Loopback`.
+//! * The same for a server that wants a token, with the feature `auth`: `Authorization`, and
+//!   `Loopback` for the user who signs in.
 //! * HTTP exchanges for anything else, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
@@ -46,6 +47,8 @@ pub use clock::now;
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
+#[cfg(feature = "auth")]
+pub use http_client::equip;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
@@ -55,10 +58,20 @@ pub use http_client::{
 pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
+#[cfg(feature = "auth")]
+pub use mcp_sansio::auth::{
+    self,
+    client::{
+        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+        SigningRequest,
+    },
+};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(feature = "auth")]
+pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::scopes::is_scope_list;
 use crate::http::field_value::is_token_byte;
 
 /// The most bytes of `WWW-Authenticate` that are looked at; what comes after them is not.
@@ -107,17 +108,11 @@ impl BearerChallenge {
         Some(Self {
             scheme,
             resource_metadata: param("resource_metadata"),
-            scope: param("scope").filter(|scope| is_scope(scope)),
+            scope: param("scope").filter(|scope| is_scope_list(scope)),
             error: param("error"),
             error_description: param("error_description"),
         })
     }
-}
-
-/// Whether the text has at least one scope, and only what scopes are made of (RFC 6750, section 3).
-fn is_scope(text: &str) -> bool {
-    let allowed = |byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-    text.bytes().all(allowed) && text.bytes().any(|byte| byte != b' ')
 }
 
 /// Where the next parameter belongs.

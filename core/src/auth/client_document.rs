@@ -3,8 +3,12 @@
 use alloc::string::String;
 
 use super::client::ClientMetadata;
+use super::client_authentication::AuthenticationMethod;
 use super::redirect_uri::InvalidRedirectUri;
-use crate::http::Location;
+use super::registration::RegistrationRequest;
+use super::scopes::Scopes;
+use super::token::GrantType;
+use crate::http::{Location, Scheme};
 
 /// Why a client is not known by its metadata document. The application's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,12 +30,20 @@ pub enum InvalidClientDocument {
 /// # Errors
 ///
 /// The application's fault: see [`InvalidClientDocument`].
+// MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
 pub(super) fn check_client_id(url: &Location) -> Result<(), InvalidClientDocument> {
-    todo!()
+    if url.origin().scheme() != Scheme::Https {
+        return Err(InvalidClientDocument::Insecure);
+    }
+    match url.path_and_query() {
+        "/" => Err(InvalidClientDocument::NoPath),
+        target if target.starts_with("/?") => Err(InvalidClientDocument::NoPath),
+        _ => Ok(()),
+    }
 }
 
 /// The document for an application to publish at `url`, as `application/json`. `url` is the id of
-/// the client. Authorization servers take these redirect URIs only.
+/// a public client. Authorization servers take these redirect URIs only.
 ///
 /// # Errors
 ///
@@ -41,5 +53,15 @@ pub fn client_document(
     metadata: &ClientMetadata,
     redirect_uris: &[String],
 ) -> Result<String, InvalidClientDocument> {
-    todo!()
+    check_client_id(url)?;
+    let request = RegistrationRequest {
+        metadata,
+        grant: GrantType::AuthorizationCode,
+        redirect_uris,
+        refresh: true,
+        method: AuthenticationMethod::None,
+        scopes: &Scopes::new(),
+    };
+    // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
+    Ok(request.members(Some(url.as_str()))?)
 }

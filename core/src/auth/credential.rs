@@ -4,11 +4,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::client::{ClientSecret, Credential};
 use super::client_authentication::AuthenticationMethod;
-use super::token::TokenType;
+use super::token::{TokenType, is_token};
+
+/// What the two forms are known by. What changes in either needs another name: nobody knows how old
+/// what was kept is.
+const TOKENS_FORM: &str = "mcp-sansio tokens 1";
+const CLIENT_FORM: &str = "mcp-sansio client 1";
 
 /// What is kept for an MCP server. There is no password of the client in it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,36 +69,56 @@ pub(super) struct KeptClient {
 impl KeptTokens {
     /// The text to keep.
     pub(super) fn to_credential(&self) -> Credential {
-        todo!()
+        write(TOKENS_FORM, self)
     }
 
     /// What was kept; `None` if that was something else.
     pub(super) fn read(credential: &Credential) -> Option<Self> {
-        todo!()
+        // It goes into fields of requests, and may have been written by somebody else.
+        read(TOKENS_FORM, credential).filter(|it: &Self| is_token(&it.access_token))
     }
 }
 
 impl KeptClient {
     /// The text to keep.
     pub(super) fn to_credential(&self) -> Credential {
-        todo!()
+        write(CLIENT_FORM, self)
     }
 
     /// What was kept; `None` if that was something else.
     pub(super) fn read(credential: &Credential) -> Option<Self> {
-        todo!()
+        read(CLIENT_FORM, credential)
     }
 
     /// What the client authenticates with.
     pub(super) fn secret(&self) -> ClientSecret {
-        todo!()
+        match &self.client_secret {
+            Some(password) => ClientSecret::Password(password.clone()),
+            None => ClientSecret::None,
+        }
     }
 
     /// Whether it can be used `now`, in seconds since 1970, by an application that would register
     /// with `request`.
     pub(super) fn fits(&self, request: &str, now: u64) -> bool {
-        todo!()
+        self.request == request && self.secret_expires_at.is_none_or(|expiry| now < expiry)
     }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept<F, T> {
+    form: F,
+    content: T,
+}
+
+fn write<T: Serialize>(form: &str, content: &T) -> Credential {
+    let text = serde_json::to_string(&Kept { form, content });
+    Credential::new(text.expect("structs of texts and numbers can be written"))
+}
+
+fn read<T: DeserializeOwned>(form: &str, credential: &Credential) -> Option<T> {
+    let kept: Kept<String, T> = serde_json::from_str(credential.as_str()).ok()?;
+    (kept.form == form).then_some(kept.content)
 }
 
 impl fmt::Debug for KeptTokens {

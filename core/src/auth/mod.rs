@@ -5,6 +5,7 @@
 //! which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
 //! [`response`].
 
+mod answer;
 pub mod challenge;
 pub mod client;
 mod client_authentication;
@@ -25,6 +26,7 @@ pub mod response;
 mod scopes;
 mod token;
 
+pub use answer::AnswerFault;
 pub use challenge::{BearerChallenge, Challenge, ChallengeScheme};
 pub use client_authentication::NoAuthenticationMethod;
 pub use client_document::{InvalidClientDocument, client_document};

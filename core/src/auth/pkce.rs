@@ -48,7 +48,7 @@ impl fmt::Debug for CodeVerifier {
 /// The `state` of one authorization: what ties the response to the request, so that nobody can
 /// have a client finish an authorization that it did not start.
 // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
-pub struct State(pub(super) String);
+pub struct State(String);
 
 impl State {
     /// A state of 43 characters. The bytes must be unpredictable and used for nothing else.

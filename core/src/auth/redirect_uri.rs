@@ -1,7 +1,9 @@
 //! Where a user may come back to.
 
 use super::client::ApplicationType;
-use crate::http::InvalidUrl;
+use super::metadata::is_secure;
+use crate::catalog::{InvalidUri, check_uri};
+use crate::http::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 
 /// Why an application must not have a redirect URI. The application's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,5 +36,34 @@ pub enum InvalidRedirectUri {
 ///
 /// The application's fault: see [`InvalidRedirectUri`].
 pub fn check_redirect_uri(uri: &str, of: ApplicationType) -> Result<(), InvalidRedirectUri> {
-    todo!()
+    if uri.len() > LOCATION_LENGTH_MAX {
+        return Err(InvalidRedirectUri::Url(InvalidUrl::TooLong));
+    }
+    check_uri(uri).map_err(|error| match error {
+        InvalidUri::Scheme => InvalidRedirectUri::Url(InvalidUrl::Scheme),
+        error => InvalidRedirectUri::Url(InvalidUrl::Syntax(error)),
+    })?;
+    // RFC 6749, section 3.1.2.
+    if uri.contains('#') {
+        return Err(InvalidRedirectUri::Fragment);
+    }
+    let scheme = uri.split(':').next().unwrap_or_default();
+    if !["http", "https"].iter().any(|it| it.eq_ignore_ascii_case(scheme)) {
+        return match of {
+            ApplicationType::Web => Err(InvalidRedirectUri::Web),
+            ApplicationType::Native if scheme.contains('.') => Ok(()),
+            ApplicationType::Native => Err(InvalidRedirectUri::Scheme),
+        };
+    }
+    let location = Location::parse(uri).map_err(InvalidRedirectUri::Url)?;
+    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
+    if !is_secure(&location) {
+        return Err(InvalidRedirectUri::Insecure);
+    }
+    // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-033] [AUTHC-034]:
+    // OpenID Connect has web applications on hosts of their own.
+    match of {
+        ApplicationType::Web if location.origin().is_loopback() => Err(InvalidRedirectUri::Web),
+        _ => Ok(()),
+    }
 }

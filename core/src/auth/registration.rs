@@ -1,16 +1,20 @@
 //! How a client registers itself: Dynamic Client Registration (RFC 7591).
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::{AnswerFault, printable, read_object, seconds};
 use super::client::{ApplicationType, ClientMetadata};
 use super::client_authentication::{AuthenticationMethod, NoAuthenticationMethod};
 use super::redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 use super::scopes::Scopes;
-use super::token::{GrantType, printable};
+use super::token::GrantType;
+
+/// The longest id and the longest password that are taken, in bytes: they are sent often.
+const TEXT_LENGTH_MAX: usize = 4096;
 
 /// What is said of a client when it registers.
 #[derive(Clone, Copy, Debug)]
@@ -59,13 +63,13 @@ pub struct RegistrationError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistrationFault {
-    /// The answer is longer than 256 KiB.
-    #[error("the answer to the registration is longer than 256 KiB")]
-    TooLong,
-    /// The answer is no JSON object, lacks a required member, has one twice, or has one of another
-    /// type than it should. The authorization server's fault.
-    #[error("the answer to the registration is malformed")]
-    Malformed,
+    /// The answer cannot be read.
+    #[error("of the registration endpoint, {0}")]
+    Answer(#[from] AnswerFault),
+    /// The answer has no client id, or an id or a password longer than 4 KiB. The authorization
+    /// server's fault.
+    #[error("the answer to the registration has no usable client id and password")]
+    Client,
     /// The authorization server does not take the redirect URIs, or not for this type of
     /// application: see [`ApplicationType`].
     #[error("the authorization server takes no such redirect URI: {0}")]
@@ -86,7 +90,19 @@ pub(super) fn method_to_register(
     supported: Option<&[String]>,
     secret: bool,
 ) -> Result<AuthenticationMethod, NoAuthenticationMethod> {
-    todo!()
+    use AuthenticationMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
+    let Some(supported) = supported else {
+        // RFC 8414, section 2.
+        return Ok(ClientSecretBasic);
+    };
+    // A password that was handed out a moment ago, to whoever asked, proves little: none is best.
+    let candidates: &[_] = if secret {
+        &[ClientSecretBasic, ClientSecretPost]
+    } else {
+        &[Public, ClientSecretBasic, ClientSecretPost]
+    };
+    let listed = |method: &AuthenticationMethod| supported.iter().any(|it| it == method.as_str());
+    candidates.iter().copied().find(listed).ok_or(NoAuthenticationMethod::Unsupported)
 }
 
 impl RegistrationRequest<'_> {
@@ -96,7 +112,39 @@ impl RegistrationRequest<'_> {
     ///
     /// The application's fault: a redirect URI that it must not have.
     pub(super) fn to_json(&self) -> Result<String, InvalidRedirectUri> {
-        todo!()
+        self.members(None)
+    }
+
+    /// The same, with the id of a client that has one already.
+    pub(super) fn members(&self, client_id: Option<&str>) -> Result<String, InvalidRedirectUri> {
+        let redirects = self.grant == GrantType::AuthorizationCode;
+        if redirects == self.redirect_uris.is_empty() {
+            return Err(InvalidRedirectUri::Count);
+        }
+        for uri in self.redirect_uris {
+            check_redirect_uri(uri, self.metadata.application_type)?;
+        }
+        let mut grant_types = alloc::vec![self.grant.as_str()];
+        // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
+        if self.refresh {
+            grant_types.push(GrantType::RefreshToken.as_str());
+        }
+        let members = Members {
+            client_id,
+            client_name: &self.metadata.client_name,
+            client_uri: self.metadata.client_uri.as_deref(),
+            // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-033] [AUTHC-034]
+            application_type: match self.metadata.application_type {
+                ApplicationType::Native => "native",
+                ApplicationType::Web => "web",
+            },
+            redirect_uris: self.redirect_uris,
+            grant_types: &grant_types,
+            response_types: if redirects { &["code"] } else { &[] },
+            token_endpoint_auth_method: self.method.as_str(),
+            scope: (!self.scopes.is_empty()).then(|| self.scopes.to_string()),
+        };
+        Ok(serde_json::to_string(&members).expect("structs of texts can be written"))
     }
 }
 
@@ -107,8 +155,60 @@ impl Registration {
     ///
     /// See [`RegistrationFault`].
     pub(super) fn parse(body: &[u8]) -> Result<Self, RegistrationFault> {
-        todo!()
+        let answer: Answer = read_object(body)?;
+        if let Some(error) = &answer.error {
+            let description = answer.error_description.as_deref().map(printable);
+            let error = RegistrationError { error: printable(error), description };
+            // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]
+            return Err(match &*error.error {
+                "invalid_redirect_uri" => RegistrationFault::RedirectUri(error),
+                _ => RegistrationFault::Refused(error),
+            });
+        }
+        let client_id = answer.client_id.filter(|it| !it.is_empty());
+        let client_id = client_id.ok_or(RegistrationFault::Client)?;
+        let client_secret = answer.client_secret.filter(|it| !it.is_empty());
+        if client_id.len().max(client_secret.as_ref().map_or(0, String::len)) > TEXT_LENGTH_MAX {
+            return Err(RegistrationFault::Client);
+        }
+        Ok(Self {
+            client_id,
+            client_secret,
+            // RFC 7591, section 3.2.1.
+            secret_expires_at: answer.client_secret_expires_at.filter(|it| *it != 0),
+            method: answer.token_endpoint_auth_method,
+            redirect_uris: answer.redirect_uris,
+        })
     }
+}
+
+#[derive(Serialize)]
+struct Members<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_id: Option<&'a str>,
+    client_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_uri: Option<&'a str>,
+    application_type: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    redirect_uris: &'a [String],
+    grant_types: &'a [&'static str],
+    response_types: &'static [&'static str],
+    token_endpoint_auth_method: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    client_id: Option<String>,
+    client_secret: Option<String>,
+    #[serde(default, deserialize_with = "seconds")]
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+    redirect_uris: Option<Vec<String>>,
+    error: Option<String>,
+    error_description: Option<String>,
 }
 
 impl fmt::Debug for Registration {

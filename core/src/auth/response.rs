@@ -114,13 +114,6 @@ impl AuthorizationResponse {
         Ok(response)
     }
 
-    /// Whether this is the response to the request that the user was sent off with by this URL: as
-    /// [`answers`](Self::answers).
-    pub(super) fn answers_url(&self, url: &str) -> bool {
-        let asked = Self::parse(url).ok().and_then(|request| request.state);
-        asked.is_some_and(|state| self.answers(&State(state)))
-    }
-
     /// Whether this is the response to the request with this `state`: with several requests under
     /// way, it says which. The rest of the response stays unchecked.
     #[must_use]

@@ -138,6 +138,12 @@ impl fmt::Display for Scopes {
     }
 }
 
+/// Whether a text has at least one scope, and only what scopes are made of (RFC 6750, section 3).
+pub(super) fn is_scope_list(text: &str) -> bool {
+    let mut scopes = text.split(' ').filter(|it| !it.is_empty()).peekable();
+    scopes.peek().is_some() && scopes.all(is_scope)
+}
+
 /// Whether a text is one scope (RFC 6749, section 3.3).
 fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'))

@@ -2,13 +2,14 @@
 
 mod response;
 
+use alloc::string::ToString;
+
 use super::form::Form;
 use super::resource::ResourceUri;
 use super::scopes::Scopes;
 
-pub(super) use response::printable;
 pub use response::{TokenError, TokenFault};
-pub(super) use response::{TokenPurpose, TokenResponse, TokenType};
+pub(super) use response::{TokenPurpose, TokenResponse, TokenType, is_token};
 
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
@@ -67,8 +68,8 @@ pub(super) struct TokenRequest<'a> {
     pub(super) grant: TokenGrant<'a>,
     /// What the token is for.
     pub(super) resource: &'a ResourceUri,
-    /// What the token has to allow. Not sent where it is empty, and not with a code, which has its
-    /// scopes.
+    /// What the token has to allow. Not sent where it is empty, nor with a code: the authorization
+    /// request had it.
     pub(super) scopes: &'a Scopes,
 }
 
@@ -124,7 +125,7 @@ impl TokenRequest<'_> {
         // MCP 2026-07-28 basic/authorization/index#resource-parameter-implementation [AUTHC-040]
         form.push("resource", self.resource.as_str());
         if scoped && !self.scopes.is_empty() {
-            form.push("scope", &alloc::string::ToString::to_string(self.scopes));
+            form.push("scope", &self.scopes.to_string());
         }
         form
     }

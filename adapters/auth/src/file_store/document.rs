@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -8,12 +7,26 @@ use super::FileStoreError;
 /// The form of the file that is written.
 const VERSION: u32 = 1;
 
+/// The most credentials in a file: far more than the servers that one user has. Servers name
+/// authorization servers, and so could fill a disk.
+const CREDENTIALS_MAX: usize = 256;
+
+/// The most that a file has of credentials and their keys, in bytes. 1 MiB: all of them, at the
+/// usual length of tokens.
+const LENGTH_MAX: usize = 1024 * 1024;
+
 /// What is in the file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     version: u32,
-    /// Sorted, so that the same credentials make the same file.
-    credentials: BTreeMap<String, String>,
+    /// The one that was kept last is the last one.
+    credentials: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    key: String,
+    credential: String,
 }
 
 /// What every version has.
@@ -37,23 +50,63 @@ impl Document {
         serde_json::to_vec(self).expect("texts are JSON")
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.credentials.get(name).map(String::as_str)
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.credentials.iter().find(|it| it.key == key).map(|it| &*it.credential)
+    }
+
+    /// Keeps a credential, at the cost of those that were kept longest ago where there are too many.
+    /// Whether that changes anything.
+    pub(super) fn set(&mut self, key: String, credential: &str) -> bool {
+        if self.get(&key) == Some(credential) {
+            return false;
+        }
+        self.remove(&key);
+        self.credentials.push(Entry { key, credential: credential.to_owned() });
+        while self.credentials.len() > 1
+            && (self.credentials.len() > CREDENTIALS_MAX || self.length() > LENGTH_MAX)
+        {
+            self.credentials.remove(0);
+        }
+        true
     }
 
     /// Whether that changes anything.
-    pub(super) fn set(&mut self, name: String, value: &str) -> bool {
-        self.credentials.insert(name, value.to_owned()).as_deref() != Some(value)
+    pub(super) fn remove(&mut self, key: &str) -> bool {
+        let before = self.credentials.len();
+        self.credentials.retain(|it| it.key != key);
+        self.credentials.len() != before
     }
 
-    /// Whether that changes anything.
-    pub(super) fn remove(&mut self, name: &str) -> bool {
-        self.credentials.remove(name).is_some()
+    fn length(&self) -> usize {
+        self.credentials.iter().map(|it| it.key.len() + it.credential.len()).sum()
     }
 }
 
 impl Default for Document {
     fn default() -> Self {
-        Self { version: VERSION, credentials: BTreeMap::new() }
+        Self { version: VERSION, credentials: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_were_kept_longest_ago_make_room() {
+        let mut document = Document::default();
+        for number in 0..=CREDENTIALS_MAX {
+            assert!(document.set(number.to_string(), "x"));
+            // What is kept anew is not old any more.
+            document.set("kept".into(), &number.to_string());
+        }
+        assert_eq!(document.credentials.len(), CREDENTIALS_MAX);
+        assert_eq!(document.get("1"), None);
+        assert_eq!(document.get("2"), Some("x"));
+        assert_eq!(document.get("kept"), Some(&*CREDENTIALS_MAX.to_string()));
+        assert!(document.set("long".into(), &"x".repeat(LENGTH_MAX - 400)));
+        assert!(document.length() <= LENGTH_MAX);
+        assert!(document.get("kept").is_some());
+        assert!(!document.set("kept".into(), &CREDENTIALS_MAX.to_string()));
     }
 }

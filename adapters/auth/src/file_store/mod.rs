@@ -5,10 +5,12 @@ mod error;
 mod lock;
 mod private_file;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_sansio::auth::client::{Credential, CredentialKey};
+use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
+use mcp_sansio::handler::CredentialStore;
 
 use document::Document;
 use lock::Lock;
@@ -25,12 +27,16 @@ pub use error::FileStoreError;
 /// On Windows there are no modes: a file has the rights of its folder, and that of a user's profile
 /// is the user's alone. Give a path below it.
 ///
+/// It has room for 256 credentials and a mebibyte; those that were kept longest ago make room for
+/// others.
+///
 /// The calls block: for as long as a disk takes, and while another process writes, for at most two
 /// seconds.
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FileStore {
     path: Arc<Path>,
+    report: Arc<dyn Fn(&FileStoreError) + Send + Sync>,
 }
 
 impl FileStore {
@@ -38,7 +44,15 @@ impl FileStore {
     /// keep.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into().into() }
+        Self { path: path.into().into(), report: Arc::new(|_| ()) }
+    }
+
+    /// Has every failure of the [`CredentialStore`] told to `report`, a log, say: the core does not
+    /// hear of a credential that could not be kept, and nobody is told by default.
+    #[must_use]
+    pub fn on_failure(mut self, report: impl Fn(&FileStoreError) + Send + Sync + 'static) -> Self {
+        self.report = Arc::new(report);
+        self
     }
 
     /// Where the file is.
@@ -123,6 +137,33 @@ impl FileStore {
             });
         }
         read
+    }
+}
+
+impl CredentialStore for FileStore {
+    async fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
+        self.load(key).map_err(|error| {
+            (self.report)(&error);
+            ActionFailure::Failed(error.to_string())
+        })
+    }
+
+    async fn save(&self, key: &CredentialKey, credential: Credential) {
+        if let Err(error) = self.save(key, &credential) {
+            (self.report)(&error);
+        }
+    }
+
+    async fn remove(&self, key: &CredentialKey) {
+        if let Err(error) = self.remove(key) {
+            (self.report)(&error);
+        }
+    }
+}
+
+impl fmt::Debug for FileStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileStore").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

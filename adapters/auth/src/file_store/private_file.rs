@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{FileStoreError, beside};
 
-/// The longest file that is read, in bytes. 16 MiB: some thousand credentials of the longest kind.
+/// The longest file that is read, in bytes. 16 MiB: far more than a store writes.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
 /// Makes the folder that a file is to be in, for its owner alone, where there is none.

@@ -32,7 +32,20 @@ pub enum ConnectError {
         /// The server.
         url: String,
     },
-    /// The server wants to know who asks, or does not let whom it knows.
+    /// The operating system has no entropy for the secrets of an authorization.
+    #[cfg(feature = "auth")]
+    #[error("the operating system has no entropy: {0}")]
+    Entropy(#[from] std::io::Error),
+    /// The server wants to know who asks, and signing in to it came to nothing.
+    #[error("no authorization for the server at {url}: {reason}")]
+    AuthorizationFailed {
+        /// The server.
+        url: String,
+        /// What is wrong, for the user.
+        reason: String,
+    },
+    /// The server wants to know who asks, or does not let whom it knows, and the host has no
+    /// authorization.
     #[error("the server at {url} wants an authorization (HTTP status {status})")]
     Unauthorized {
         /// The server.
@@ -72,7 +85,7 @@ impl ConnectError {
         reason: CloseReason,
         last_failure: Option<ConnectorError>,
     ) -> Self {
-        use TransportFailure::{NotSent, Status, Unauthorized};
+        use TransportFailure::{AuthorizationFailed, NotSent, Status, Unauthorized};
 
         let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
         let (url, trouble) = (url.to_owned(), last_failure);
@@ -84,6 +97,9 @@ impl ConnectError {
             (OpeningFailure::TimedOut, _) => Self::Silent { url },
             (OpeningFailure::Transport(Unauthorized { status, challenge }), _) => {
                 Self::Unauthorized { url, status: *status, challenge: challenge.clone() }
+            }
+            (OpeningFailure::Transport(AuthorizationFailed { reason }), _) => {
+                Self::AuthorizationFailed { url, reason: reason.clone() }
             }
             (OpeningFailure::Transport(Status { status: status @ (404 | 405 | 410), .. }), _) => {
                 Self::NotFound { url, status: *status }

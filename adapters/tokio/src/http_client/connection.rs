@@ -49,6 +49,11 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 
 /// Opens a connection by `connector`, driven by a task of its own.
 ///
+#[cfg_attr(
+    feature = "auth",
+    doc = "A host with an [`Authorization`](crate::Authorization) gets tokens where the server wants \
+           one: this waits for a user who has to sign in.\n\n"
+)]
 /// The connector remembers of which era the server turned out to be, so that later connections to
 /// the same origin are open sooner.
 ///
@@ -69,6 +74,8 @@ pub async fn connect_with(
     let eras = connector.eras();
     let remembered = eras.of(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
+    #[cfg(feature = "auth")]
+    let host = &super::equip(host).map_err(|error| Box::new(error.into()))?;
     let (client, endpoint) = host.connect_http(options, seed(), now());
     let exchanger = TokioExchanger::new(connector.clone());
     let trouble = exchanger.trouble();

@@ -6,6 +6,8 @@ mod connection;
 mod connector;
 mod connector_error;
 mod dialer;
+#[cfg(feature = "auth")]
+mod equipment;
 mod eras;
 mod exchanger;
 mod proxy;
@@ -16,6 +18,8 @@ pub use connect_error::ConnectError;
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
+#[cfg(feature = "auth")]
+pub use equipment::equip;
 pub use exchanger::{TokioExchange, TokioExchanger};
 pub use proxy::Proxy;
 pub use response_body::ResponseBody;

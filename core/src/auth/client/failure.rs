@@ -1,6 +1,9 @@
 use alloc::string::String;
 
-use crate::auth::{InvalidIssuer, MetadataFault, ResponseFault};
+use crate::auth::{
+    DuplicateParameter, InvalidIssuer, InvalidRedirectUri, MetadataFault, NoAuthenticationMethod,
+    RegistrationFault, ResponseFault, TokenFault, TooManyScopes,
+};
 use crate::http::ExchangeFailure;
 
 use super::ActionFailure;
@@ -47,33 +50,47 @@ pub enum AuthorizationFailure {
         /// The status code.
         status: u16,
     },
-    /// A response has no end, is malformed, or longer than
-    /// [`ClientLimits::document_bytes_max`](super::ClientLimits::document_bytes_max). The
-    /// authorization server's fault.
-    #[error("{url} answers with what cannot be used: {reason}")]
-    Malformed {
+    /// A response is longer than
+    /// [`ClientLimits::document_bytes_max`](super::ClientLimits::document_bytes_max). The fault of
+    /// whoever sent it.
+    #[error("the response from {url} is too long")]
+    TooLong {
         /// Where it comes from.
         url: String,
-        /// What is wrong, in words for a developer.
-        reason: String,
     },
-    /// The authorization server, or the identity provider, gives no token.
-    #[error("the authorization server refuses: `{error}`{}", Words(.description.as_deref()))]
-    Refused {
-        /// The code of the refusal: `invalid_grant`, …
-        error: String,
-        /// The same in words, for a developer.
-        description: Option<String>,
+    /// The token endpoint gives no token.
+    #[error("{url}: {fault}")]
+    Token {
+        /// The token endpoint.
+        url: String,
+        /// What it answers.
+        fault: TokenFault,
     },
     /// The authorization server does not register the client. Where it dislikes the redirect URI,
     /// see to [`ApplicationType`](super::ApplicationType), or have the client registered by hand.
-    #[error("the client is not registered: `{error}`{}", Words(.description.as_deref()))]
-    RegistrationRefused {
-        /// The code of the refusal: `invalid_redirect_uri`, …
-        error: String,
-        /// The same in words, for a developer.
-        description: Option<String>,
+    #[error("{url}: {fault}")]
+    Registration {
+        /// The registration endpoint.
+        url: String,
+        /// What it answers.
+        fault: RegistrationFault,
     },
+    /// The client must not register with its redirect URI.
+    #[error("{0}")]
+    RedirectUri(#[from] InvalidRedirectUri),
+    /// The authorization endpoint has a parameter of the client's in its URL. The authorization
+    /// server's fault.
+    #[error("{url}: {fault}")]
+    Endpoint {
+        /// The authorization endpoint.
+        url: String,
+        /// The parameter.
+        fault: DuplicateParameter,
+    },
+    /// The server wants more scopes than
+    /// [`ClientLimits::scopes_max`](super::ClientLimits::scopes_max).
+    #[error("{0}")]
+    Scopes(#[from] TooManyScopes),
     /// The client has no way to be known to the authorization server: configure a registered client
     /// for this issuer, the metadata document of the client, or what to register as.
     #[error(
@@ -92,13 +109,13 @@ pub enum AuthorizationFailure {
         /// The client.
         client_id: String,
     },
-    /// The authorization server takes none of the ways in which the client can authenticate.
-    #[error(
-        "the authorization server {issuer} supports no way in which the client can authenticate"
-    )]
-    NoClientAuthentication {
+    /// The client cannot authenticate at the authorization server.
+    #[error("{issuer}: {reason}")]
+    ClientAuthentication {
         /// The authorization server.
         issuer: String,
+        /// Why.
+        reason: NoAuthenticationMethod,
     },
     /// The response that came with the user is not followed.
     #[error("{0}")]

@@ -4,18 +4,23 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::Revision;
+use crate::auth::client_document::check_client_id;
+use crate::auth::dpop::ProofKey;
 use crate::auth::metadata::is_secure;
-use crate::auth::{InvalidEndpoint, InvalidIssuer, MetadataUrls};
-use crate::http::{InvalidUrl, Location, Scheme};
+use crate::auth::{
+    InvalidClientDocument, InvalidDpopKey, InvalidEndpoint, InvalidIssuer, InvalidRedirectUri,
+    MetadataUrls, check_redirect_uri,
+};
+use crate::http::{InvalidUrl, Location};
 
 /// How a client gets tokens, and as whom.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(super) grant: Grant,
     pub(super) registered: Vec<RegisteredClient>,
-    pub(super) metadata_document: Option<(Location, ClientSecret)>,
+    pub(super) metadata_document: Option<(String, ClientSecret)>,
     pub(super) registration: Option<ClientMetadata>,
-    pub(super) dpop: Option<DpopKey>,
+    pub(super) dpop: Option<ProofKey>,
     pub(super) scopes: Vec<String>,
     pub(super) offline_access: bool,
     pub(super) revision: Revision,
@@ -27,18 +32,18 @@ pub struct ClientOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidOption {
-    /// The redirect URI is no URL.
-    #[error("the redirect URI is not usable: {0}")]
-    RedirectUri(InvalidUrl),
-    /// The redirect URI has a fragment.
-    #[error("the redirect URI has a fragment")]
-    RedirectFragment,
-    /// The redirect URI is neither `https` nor of this machine.
-    #[error("the redirect URI is neither `https` nor on a loopback address")]
-    InsecureRedirect,
-    /// The URL of a client's metadata is not `https`, or has no path.
-    #[error("the URL of the client's metadata is not `https`, or has no path")]
-    MetadataDocument,
+    /// The redirect URI is not usable.
+    #[error("{0}")]
+    RedirectUri(#[from] InvalidRedirectUri),
+    /// The URL of the client's metadata is none.
+    #[error("the URL of the client's metadata is not usable: {0}")]
+    MetadataUrl(InvalidUrl),
+    /// The client's metadata cannot be at that URL.
+    #[error("{0}")]
+    MetadataDocument(#[from] InvalidClientDocument),
+    /// The key to bind tokens to is none.
+    #[error("{0}")]
+    Dpop(#[from] InvalidDpopKey),
     /// An issuer is none.
     #[error("{0}")]
     Issuer(#[from] InvalidIssuer),
@@ -106,17 +111,12 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// It is no URL, has a fragment, or is neither `https` nor of this machine.
-    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-047]
+    /// No application may have this redirect URI: see [`InvalidRedirectUri`].
     pub fn code(redirect_uri: impl Into<String>) -> Result<Self, InvalidOption> {
         let redirect_uri = redirect_uri.into();
-        let url = Location::parse(&redirect_uri).map_err(InvalidOption::RedirectUri)?;
-        if redirect_uri.contains('#') {
-            return Err(InvalidOption::RedirectFragment);
-        }
-        if !is_secure(&url) {
-            return Err(InvalidOption::InsecureRedirect);
-        }
+        // Native applications may have all that others may. What the application registers as is
+        // checked when it does.
+        check_redirect_uri(&redirect_uri, ApplicationType::Native)?;
         Ok(Self::of_grant(Grant::AuthorizationCode { redirect_uri }))
     }
 
@@ -165,22 +165,15 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// The URL is not `https` or has no path.
+    /// The URL is none, is not `https`, or has no path.
     // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029] [AUTHC-030]
     pub fn metadata_document(
         mut self,
         url: &str,
         secret: ClientSecret,
     ) -> Result<Self, InvalidOption> {
-        let location = Location::parse(url).map_err(|_| InvalidOption::MetadataDocument)?;
-        // It is sent in the form that a location has; one that is written otherwise would be another
-        // name.
-        let exact = location.as_str() == url;
-        let has_path = location.path_and_query() != "/";
-        if location.origin().scheme() != Scheme::Https || !has_path || !exact {
-            return Err(InvalidOption::MetadataDocument);
-        }
-        self.metadata_document = Some((location, secret));
+        check_client_id(&Location::parse(url).map_err(InvalidOption::MetadataUrl)?)?;
+        self.metadata_document = Some((url.into(), secret));
         Ok(self)
     }
 
@@ -192,11 +185,15 @@ impl ClientOptions {
         self
     }
 
-    /// The key to bind tokens to.
-    #[must_use]
-    pub fn dpop(mut self, key: DpopKey) -> Self {
-        self.dpop = Some(key);
-        self
+    /// The key to bind tokens to, at every authorization server that does so. Others give tokens
+    /// that are not bound.
+    ///
+    /// # Errors
+    ///
+    /// The key is none, or has its private half in it.
+    pub fn dpop(mut self, key: &DpopKey) -> Result<Self, InvalidOption> {
+        self.dpop = Some(ProofKey::new(key)?);
+        Ok(self)
     }
 
     /// Scopes to ask for in any case, beside those that the server wants.
@@ -387,6 +384,9 @@ pub struct ClientTimeouts {
     /// How long before its end a token is renewed; half of its life where that is shorter. 30 s:
     /// longer than a request is on its way.
     pub renew_before: Duration,
+    /// How long a token is left alone after an attempt to renew it ahead of its end came to nothing.
+    /// 10 s: the requests of that time go with the token that there is.
+    pub renewal_pause: Duration,
 }
 
 impl ClientTimeouts {
@@ -396,6 +396,7 @@ impl ClientTimeouts {
         user: Duration::from_secs(5 * 60),
         application: Duration::from_secs(60),
         renew_before: Duration::from_secs(30),
+        renewal_pause: Duration::from_secs(10),
     };
 }
 

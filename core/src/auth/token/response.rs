@@ -1,16 +1,14 @@
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use core::fmt;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
+use super::ID_JAG;
+use crate::auth::answer::{AnswerFault, printable, read_object, seconds};
 use crate::auth::dpop::USE_DPOP_NONCE;
 
-/// The longest answer of a token endpoint that is read, in bytes.
-const RESPONSE_LENGTH_MAX: usize = 256 * 1024;
 /// The longest token that is used, in bytes: what fits into a request.
 const TOKEN_LENGTH_MAX: usize = 32 * 1024;
-/// The most characters of what a server says of an error.
-const TEXT_LENGTH_MAX: usize = 1024;
 /// A token is never taken to be good for longer, in seconds: a year.
 const LIFETIME_MAX: u64 = 365 * 24 * 60 * 60;
 
@@ -52,8 +50,6 @@ pub(in crate::auth) struct TokenResponse {
     pub(in crate::auth) refresh_token: Option<String>,
     /// The scopes, separated by spaces; `None` where they are those that were asked for.
     pub(in crate::auth) scope: Option<String>,
-    /// What kind of token it is, after an exchange.
-    pub(in crate::auth) issued_token_type: Option<String>,
 }
 
 /// What a token endpoint says in place of a token. Text of the authorization server: to show, not
@@ -74,21 +70,20 @@ pub struct TokenError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenFault {
-    /// The answer is longer than 256 KiB.
-    #[error("the answer of the token endpoint is longer than {RESPONSE_LENGTH_MAX} bytes")]
-    TooLong,
-    /// The answer is no JSON object, lacks a required member, has one twice, or has one of another
-    /// type than it should.
-    #[error("the answer of the token endpoint is malformed")]
-    Malformed,
-    /// The token is of a type that the client did not ask for.
+    /// The answer cannot be read.
+    #[error("of the token endpoint, {0}")]
+    Answer(#[from] AnswerFault),
+    /// The answer has no token.
+    #[error("the token endpoint answers neither with a token nor with an error")]
+    NoToken,
+    /// The token is of no type, or of one that the client did not ask for.
     #[error("the token is of another type than was asked for")]
     TokenType,
     /// The token is empty, longer than 32 KiB, or has what cannot be in the field of a request.
     #[error("the token cannot be used in a request")]
     Token,
     /// The authorization server refuses.
-    #[error("the token endpoint answers `{}`", .0.error)]
+    #[error("the token endpoint refuses: {0}")]
     Refused(TokenError),
 }
 
@@ -114,14 +109,7 @@ impl TokenResponse {
     ///
     /// See [`TokenFault`].
     pub(in crate::auth) fn parse(body: &[u8], purpose: TokenPurpose) -> Result<Self, TokenFault> {
-        if body.len() > RESPONSE_LENGTH_MAX {
-            return Err(TokenFault::TooLong);
-        }
-        if body.trim_ascii_start().first() != Some(&b'{') {
-            return Err(TokenFault::Malformed);
-        }
-        // What is wrong is not told: the text around it may be secret.
-        let answer: Answer = serde_json::from_slice(body).map_err(|_| TokenFault::Malformed)?;
+        let answer: Answer = read_object(body)?;
         if let Some(error) = &answer.error {
             return Err(TokenFault::Refused(TokenError {
                 error: printable(error),
@@ -129,19 +117,25 @@ impl TokenResponse {
                 uri: answer.error_uri.as_deref().map(printable),
             }));
         }
-        let access_token = answer.access_token.ok_or(TokenFault::Malformed)?;
-        let token_type = answer.token_type.ok_or(TokenFault::Malformed)?;
+        let access_token = answer.access_token.ok_or(TokenFault::NoToken)?;
+        let token_type = answer.token_type.ok_or(TokenFault::TokenType)?;
         let token_type = purpose.accept(&token_type).ok_or(TokenFault::TokenType)?;
+        // What the identity provider gives must be the grant, not another token of the user's.
+        let issued = answer.issued_token_type.as_deref();
+        if purpose == TokenPurpose::Assertion && issued.is_some_and(|it| it != ID_JAG) {
+            return Err(TokenFault::TokenType);
+        }
         if !is_token(&access_token) {
             return Err(TokenFault::Token);
         }
         Ok(Self {
             access_token,
             token_type,
-            expires_in: answer.expires_in,
-            refresh_token: answer.refresh_token.filter(|it| is_token(it)),
+            expires_in: answer.expires_in.map(|it| it.min(LIFETIME_MAX)),
+            refresh_token: answer
+                .refresh_token
+                .filter(|it| (1..=TOKEN_LENGTH_MAX).contains(&it.len())),
             scope: answer.scope,
-            issued_token_type: answer.issued_token_type,
         })
     }
 }
@@ -167,6 +161,16 @@ impl TokenError {
     }
 }
 
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error)?;
+        match &self.description {
+            Some(description) => write!(f, " ({description})"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Debug for TokenResponse {
     /// Leaves the tokens out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,26 +183,7 @@ impl fmt::Debug for TokenResponse {
 }
 
 /// Whether a token can be sent as it is: visible ASCII, which includes all that RFC 6750 allows.
-fn is_token(text: &str) -> bool {
+pub(in crate::auth) fn is_token(text: &str) -> bool {
     let length = 1..=TOKEN_LENGTH_MAX;
     length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// What can be shown of a text that somebody else wrote. Linear.
-pub(in crate::auth) fn printable(text: &str) -> String {
-    text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
-}
-
-/// Reads `expires_in`, which some write as a text or with a fraction. What is no time counts as
-/// nothing said, less than nothing as nothing left.
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Seconds {
-        Whole(u64),
-        Fraction(f64),
-        Text(String),
-        Other(serde::de::IgnoredAny),
-    }
-    todo!()
 }

@@ -1,0 +1,147 @@
+//! What the endpoints of an authorization server answer, as far as they have it in common.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::Deserializer;
+use serde::de::{self, DeserializeOwned, Visitor};
+
+/// The longest answer that is read, in bytes.
+const ANSWER_LENGTH_MAX: usize = 256 * 1024;
+/// The most characters of what a server says of an error.
+const TEXT_LENGTH_MAX: usize = 1024;
+
+/// Why an answer of an endpoint cannot be read. The authorization server's fault.
+// What exactly is wrong is not told: the text around it may be secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerFault {
+    /// It is longer than 256 KiB.
+    #[error("the answer is longer than {ANSWER_LENGTH_MAX} bytes")]
+    TooLong,
+    /// It is no JSON object, has a member twice, or has one of another type than it should.
+    #[error("the answer is malformed")]
+    Malformed,
+}
+
+/// Reads the members that are wanted of a JSON object. Linear in its length.
+pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerFault> {
+    if body.len() > ANSWER_LENGTH_MAX {
+        return Err(AnswerFault::TooLong);
+    }
+    // The derived readers take an array for an object too.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(AnswerFault::Malformed);
+    }
+    serde_json::from_slice(body).map_err(|_| AnswerFault::Malformed)
+}
+
+/// What can be shown of an error that a server wrote: ASCII is all that it should be (RFC 6749,
+/// section 5.2). Linear.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
+}
+
+/// Reads a time in seconds, which some write as a text or with a fraction. What is less than nothing
+/// is nothing.
+pub(super) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_any(Seconds)
+}
+
+struct Seconds;
+
+impl Visitor<'_> for Seconds {
+    type Value = Option<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of seconds")
+    }
+
+    fn visit_u64<E>(self, seconds: u64) -> Result<Option<u64>, E> {
+        Ok(Some(seconds))
+    }
+
+    fn visit_i64<E>(self, seconds: i64) -> Result<Option<u64>, E> {
+        Ok(Some(seconds.try_into().unwrap_or(0)))
+    }
+
+    fn visit_f64<E>(self, seconds: f64) -> Result<Option<u64>, E> {
+        // The cast stops at the ends of what there is.
+        Ok(Some(seconds as u64))
+    }
+
+    fn visit_str<E: de::Error>(self, seconds: &str) -> Result<Option<u64>, E> {
+        match seconds.parse() {
+            Ok(seconds) => self.visit_f64(seconds),
+            Err(_) => Err(E::invalid_value(de::Unexpected::Other("text"), &self)),
+        }
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<u64>, E> {
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, Debug, PartialEq)]
+    struct Time {
+        #[serde(default, deserialize_with = "seconds")]
+        time: Option<u64>,
+    }
+
+    #[test]
+    fn a_time_is_read_however_it_is_written() {
+        for (text, time) in [
+            ("3600", Some(3600)),
+            (r#""3600""#, Some(3600)),
+            ("3599.9", Some(3599)),
+            ("0", Some(0)),
+            ("-1", Some(0)),
+            ("-0.5", Some(0)),
+            (r#""-7""#, Some(0)),
+            ("1e300", Some(u64::MAX)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", Some(u64::MAX)),
+            ("null", None),
+        ] {
+            let body = format!(r#"{{"time":{text}}}"#);
+            assert_eq!(read_object(body.as_bytes()), Ok(Time { time }), "{text}");
+        }
+        assert_eq!(read_object(b"{}"), Ok(Time { time: None }));
+    }
+
+    #[test]
+    fn what_is_no_object_with_such_members_is_refused() {
+        for body in [
+            "",
+            "null",
+            "[1]",
+            r#"{"time":[]}"#,
+            r#"{"time":"soon"}"#,
+            r#"{"time":1,"time":1}"#,
+            "{}x",
+        ] {
+            assert_eq!(read_object::<Time>(body.as_bytes()), Err(AnswerFault::Malformed), "{body}");
+        }
+        let deep = format!(r#"{{"x":{}"#, "[".repeat(100_000));
+        assert_eq!(read_object::<Time>(deep.as_bytes()), Err(AnswerFault::Malformed));
+        let long = alloc::vec![b' '; ANSWER_LENGTH_MAX + 1];
+        assert_eq!(read_object::<Time>(&long), Err(AnswerFault::TooLong));
+    }
+
+    #[test]
+    fn of_an_error_what_can_be_printed_is_shown() {
+        assert_eq!(printable("No.\r\n\u{1b}[31m\u{202e}\u{e9}!"), "No.[31m!");
+        assert_eq!(printable(&"x".repeat(TEXT_LENGTH_MAX + 1)).len(), TEXT_LENGTH_MAX);
+    }
+}

@@ -1,0 +1,47 @@
+use alloc::collections::VecDeque;
+
+use super::{Action, ActionId};
+
+/// What is asked of the application.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    queue: VecDeque<Action>,
+    last: u64,
+}
+
+impl Asked {
+    /// A name for the next action.
+    pub(super) const fn next_id(&mut self) -> ActionId {
+        self.last += 1;
+        ActionId(self.last)
+    }
+
+    pub(super) fn push(&mut self, action: Action) {
+        self.queue.push_back(action);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Action> {
+        self.queue.pop_front()
+    }
+
+    /// Takes an action back: nobody waits for its answer.
+    pub(super) fn withdraw(&mut self, id: ActionId) {
+        match self.queue.iter().position(|it| it.id() == Some(id)) {
+            Some(at) => drop(self.queue.remove(at)),
+            None => self.queue.push_back(Action::Withdraw(id)),
+        }
+    }
+}
+
+impl Action {
+    /// What it is answered by.
+    const fn id(&self) -> Option<ActionId> {
+        match self {
+            Self::Authorize(request) => Some(request.id),
+            Self::Sign(request) => Some(request.id),
+            Self::Assert(request) => Some(request.id),
+            Self::Load(id, _) => Some(*id),
+            Self::Save(..) | Self::Remove(_) | Self::Withdraw(_) => None,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The exchanges of the authorization itself: one at a time.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+
+use crate::Instant;
+use crate::http::client::{Field, OutgoingRequest, Transmit};
+use crate::http::{ExchangeFailure, ExchangeId, IncomingResponse, LOCATION_LENGTH_MAX, Location};
+use crate::shared::Shared;
+
+use super::exchanges::Exchange;
+use super::{AuthorizationFailure, Client};
+
+/// The exchange that is under way.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    exchange: ExchangeId,
+    url: Shared<Location>,
+    method: &'static str,
+    redirects: u32,
+    /// The status, once the head is there.
+    status: Option<u16>,
+    body: Vec<u8>,
+}
+
+/// A response, whole.
+pub(super) struct Fetched {
+    pub(super) url: Shared<Location>,
+    pub(super) status: u16,
+    /// What came of the body. That of a document that is refused is not read.
+    pub(super) body: Vec<u8>,
+}
+
+impl Fetched {
+    /// Where it comes from, for people.
+    pub(super) fn place(&self) -> String {
+        place(&self.url)
+    }
+
+    pub(super) const fn is_success(&self) -> bool {
+        self.status >= 200 && self.status < 300
+    }
+}
+
+impl Client {
+    /// Asks for a document.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: no request of the
+    // authorization's own has the token.
+    pub(super) fn get(&mut self, url: Location) {
+        self.fetch(Shared::new(url), "GET", [], Bytes::new(), 0);
+    }
+
+    /// Sends a form or a document. `besides`: fields other than `Accept`.
+    pub(super) fn post(
+        &mut self,
+        url: Location,
+        besides: impl IntoIterator<Item = Field>,
+        body: String,
+    ) {
+        self.fetch(Shared::new(url), "POST", besides, body.into(), 0);
+    }
+
+    fn fetch(
+        &mut self,
+        url: Shared<Location>,
+        method: &'static str,
+        besides: impl IntoIterator<Item = Field>,
+        body: Bytes,
+        redirects: u32,
+    ) {
+        let accept = ("accept".into(), ByteString::from_static("application/json"));
+        let fields = [accept].into_iter().chain(besides).collect();
+        let exchange = self.exchanges.insert(Exchange::Fetch);
+        let to = Shared::clone(&url);
+        let request = OutgoingRequest::new(exchange, method, to, fields, body);
+        self.transmits.push_back(Transmit::Send(request));
+        let body = Vec::new();
+        self.fetch = Some(Fetch { exchange, url, method, redirects, status: None, body });
+    }
+
+    /// Gives the exchange up that is under way.
+    pub(super) fn stop_fetching(&mut self) {
+        if let Some(fetch) = self.fetch.take() {
+            self.cut_off(fetch.exchange);
+        }
+    }
+
+    pub(super) fn fetch_answered(
+        &mut self,
+        exchange: ExchangeId,
+        head: &IncomingResponse<'_>,
+        now: Instant,
+    ) {
+        let Some(mut fetch) = self.fetch.take_if(|it| it.exchange == exchange) else { return };
+        let status = head.status.0;
+        if status < 200 || fetch.status.is_some() {
+            self.fetch = Some(fetch);
+            return;
+        }
+        if let Some(nonce) = head.dpop_nonce {
+            self.nonces.insert(&fetch.url, nonce);
+        }
+        if (300..400).contains(&status) {
+            self.spend(exchange, now);
+            return match self.redirect_target(&fetch, head) {
+                Some(url) => {
+                    self.fetch(Shared::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
+                    self.fetch_moved(now);
+                }
+                None => self.fetch_failed(of_status(&fetch.url, status), now),
+            };
+        }
+        if status >= 500 {
+            self.spend(exchange, now);
+            return self.fetch_failed(of_status(&fetch.url, status), now);
+        }
+        // Of a document that is not there nothing matters; a refusal says why.
+        if fetch.method == "GET" && !head.status.is_success() {
+            self.spend(exchange, now);
+            let Fetch { url, body, .. } = fetch;
+            return self.fetched(Fetched { url, status, body }, now);
+        }
+        fetch.status = Some(status);
+        self.fetch = Some(fetch);
+    }
+
+    /// Where a redirect leads that is followed: of a document, within its origin. What a form has in
+    /// it goes where it was meant for and nowhere else.
+    // MCP 2026-07-28 basic/authorization/security-considerations [AUTHC-067]
+    fn redirect_target(&self, fetch: &Fetch, head: &IncomingResponse<'_>) -> Option<Location> {
+        let target = head.location.filter(|it| it.len() <= LOCATION_LENGTH_MAX)?;
+        let url = fetch.url.resolve(core::str::from_utf8(target).ok()?).ok()?;
+        let followed = fetch.method == "GET"
+            && matches!(head.status.0, 301 | 302 | 303 | 307 | 308)
+            && fetch.redirects < self.options.limits.redirects_max
+            && url.same_origin(&fetch.url);
+        followed.then_some(url)
+    }
+
+    pub(super) fn fetch_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
+        let max = self.options.limits.document_bytes_max;
+        let Some(fetch) = self.fetch.as_mut().filter(|it| it.exchange == exchange) else { return };
+        if bytes.len() > max.saturating_sub(fetch.body.len()) {
+            let url = place(&fetch.url);
+            self.stop_fetching();
+            return self.fetch_failed(AuthorizationFailure::TooLong { url }, now);
+        }
+        fetch.body.extend_from_slice(bytes);
+    }
+
+    pub(super) fn fetch_ended(&mut self, exchange: ExchangeId, now: Instant) {
+        let Some(fetch) = self.fetch.take_if(|it| it.exchange == exchange) else { return };
+        let Fetch { url, status, body, .. } = fetch;
+        match status {
+            Some(status) => self.fetched(Fetched { url, status, body }, now),
+            None => {
+                let url = place(&url);
+                let failure = ExchangeFailure::Broken;
+                self.fetch_failed(AuthorizationFailure::Unreachable { url, failure }, now);
+            }
+        }
+    }
+
+    pub(super) fn fetch_broken(
+        &mut self,
+        exchange: ExchangeId,
+        failure: ExchangeFailure,
+        now: Instant,
+    ) {
+        let Some(fetch) = self.fetch.take_if(|it| it.exchange == exchange) else { return };
+        let url = place(&fetch.url);
+        self.fetch_failed(AuthorizationFailure::Unreachable { url, failure }, now);
+    }
+
+    /// Where the response that is waited for comes from, for people.
+    pub(super) fn fetching(&self) -> Option<String> {
+        self.fetch.as_ref().map(|it| place(&it.url))
+    }
+}
+
+/// A URL without its query, which may have secrets in it.
+pub(super) fn place(url: &Location) -> String {
+    url.as_str().split('?').next().unwrap_or_default().to_string()
+}
+
+fn of_status(url: &Location, status: u16) -> AuthorizationFailure {
+    AuthorizationFailure::Status { url: place(url), status }
+}

@@ -1,0 +1,171 @@
+//! Tokens that are there already: kept from another time, or to be renewed.
+
+use alloc::string::ToString;
+
+use crate::Instant;
+use crate::auth::credential::KeptTokens;
+use crate::auth::metadata::endpoint;
+use crate::auth::ResourceUri;
+use crate::shared::Shared;
+
+use super::super::tokens::Tokens;
+use super::super::{Action, ActionFailure, ActionId, Client, ClientSecret, Credential, CredentialKey};
+use super::identity::Identity;
+use super::token::Asking;
+use super::{Flow, Goal, Next, Outcome, Step, Stepped};
+
+impl Client {
+    fn tokens_key(&self) -> CredentialKey {
+        CredentialKey::Tokens(self.server.to_string())
+    }
+
+    pub(super) fn load_tokens(&mut self) -> Stepped {
+        self.loaded = true;
+        let action = self.asked.next_id();
+        self.asked.push(Action::Load(action, self.tokens_key()));
+        Ok(Next::Wait(Step::LoadTokens(action)))
+    }
+
+    /// Takes what was kept. What is not found is not there: there are other ways to a token.
+    pub(in super::super) fn flow_loaded(
+        &mut self,
+        action: ActionId,
+        credential: Result<Option<Credential>, ActionFailure>,
+        now: Instant,
+    ) {
+        let Some((flow, step)) = self.take_flow_of(action) else { return };
+        let credential = credential.ok().flatten();
+        self.advance(flow, now, |client, flow| match step {
+            Step::LoadTokens(_) => client.tokens_loaded(flow, credential.as_ref(), now),
+            Step::LoadClient(_) => client.client_loaded(flow, credential.as_ref(), now),
+            step => Ok(Next::Wait(step)),
+        });
+    }
+
+    pub(super) fn tokens_loaded(
+        &mut self,
+        _flow: &mut Flow,
+        credential: Option<&Credential>,
+        _now: Instant,
+    ) -> Stepped {
+        let kept = credential.and_then(KeptTokens::read);
+        // Tokens that are bound to another key are of no use.
+        let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
+        let usable = |it: &KeptTokens| it.thumbprint.is_none() || it.thumbprint == thumbprint;
+        if let Some(kept) = kept.filter(usable) {
+            for (client, bound) in self.options.registered.iter().zip(&mut self.bound) {
+                if client.client_id == kept.client_id && bound.is_none() {
+                    *bound = Some(kept.issuer.clone());
+                }
+            }
+            self.set_tokens(kept, None);
+        }
+        Ok(Next::Done(Outcome::Loaded))
+    }
+
+    pub(super) fn set_tokens(&mut self, kept: KeptTokens, expires_in: Option<u64>) {
+        self.tokens_had += 1;
+        let renew_before = self.options.timeouts.renew_before;
+        self.tokens = Some(Tokens::new(kept, self.tokens_had, expires_in, renew_before));
+    }
+
+    /// Has the tokens kept as they are now, in place of those before.
+    pub(super) fn save_tokens(&mut self) {
+        if let Some(tokens) = &self.tokens {
+            let credential = tokens.kept.to_credential();
+            self.asked.push(Action::Save(self.tokens_key(), credential));
+        }
+    }
+
+    pub(in super::super) fn drop_tokens(&mut self) {
+        self.tokens = None;
+        self.asked.push(Action::Remove(self.tokens_key()));
+    }
+
+    /// The refresh token is of no use.
+    pub(super) fn drop_refresh_token(&mut self) {
+        if let Some(tokens) = &mut self.tokens
+            && tokens.kept.refresh_token.take().is_some()
+        {
+            self.save_tokens();
+        }
+    }
+
+    // ------------------------------------------------------------------ renewal
+
+    /// Renews the token where it was got.
+    pub(super) fn renew(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+        let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
+        let kept = &tokens.kept;
+        let options = &self.options;
+        let mut registered = options.registered.iter().zip(&self.bound);
+        let same = |issuer: &Option<alloc::string::String>| {
+            issuer.as_ref().is_none_or(|it| *it == kept.issuer)
+        };
+        let registered =
+            registered.find(|(it, bound)| it.client_id == kept.client_id && same(bound));
+        let document = options.metadata_document.as_ref().filter(|it| it.0 == kept.client_id);
+        let secret = match (registered, document) {
+            (Some((client, _)), _) => client.secret.clone(),
+            (None, Some((_, secret))) => secret.clone(),
+            (None, None) => return self.renew_as_registered(flow, now),
+        };
+        self.renew_with(flow, secret, now)
+    }
+
+    /// Renews the token of a client that registered itself.
+    pub(super) fn renew_as_registered(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+        use crate::auth::client_authentication::AuthenticationMethod;
+
+        let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
+        let kept = &tokens.kept;
+        if kept.method == AuthenticationMethod::None {
+            return self.renew_with(flow, ClientSecret::None, now);
+        }
+        match &self.client {
+            Some(client) if client.issuer == kept.issuer && client.client_id == kept.client_id => {
+                let secret = client.secret();
+                self.renew_with(flow, secret, now)
+            }
+            None if flow.step_was_begin() => {
+                let action = self.asked.next_id();
+                let key = CredentialKey::Client(kept.issuer.clone());
+                self.asked.push(Action::Load(action, key));
+                Ok(Next::Wait(Step::LoadClient(action)))
+            }
+            _ => self.cannot_renew(flow, now),
+        }
+    }
+
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
+    fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> Stepped {
+        let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
+        let kept = &tokens.kept;
+        let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
+        let (Ok(token_endpoint), Ok(resource)) = (endpoint(&kept.token_endpoint), resource) else {
+            return self.cannot_renew(flow, now);
+        };
+        let identity = Identity {
+            issuer: kept.issuer.clone(),
+            token_endpoint,
+            client_id: kept.client_id.clone(),
+            secret,
+            method: kept.method,
+            reused: true,
+        };
+        flow.found.identity = Some(Shared::new(identity));
+        flow.found.resource = Some(resource);
+        self.request_token(flow, Asking::Renewal, now)
+    }
+
+    /// The refresh token is of no use. The next 401 leads to an authorization, or, where that takes
+    /// no user, this does.
+    pub(super) fn cannot_renew(&mut self, flow: &mut Flow, _now: Instant) -> Stepped {
+        self.drop_refresh_token();
+        if self.options.grant.needs_user() {
+            return Ok(Next::Done(Outcome::Unchanged));
+        }
+        flow.goal = Goal::Replace;
+        self.find_resource(flow)
+    }
+}
