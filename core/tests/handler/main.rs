@@ -2,8 +2,12 @@
 
 #![cfg(feature = "schemars")]
 
+#[cfg(feature = "auth")]
+mod authorization;
 mod calls;
 mod connection;
+#[cfg(feature = "auth")]
+mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]

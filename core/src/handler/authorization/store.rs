@@ -121,3 +121,47 @@ impl<S: CredentialStore> Keeps for Kept<S> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::task::{Context, Poll, Waker};
+    use std::format;
+
+    use super::*;
+
+    /// What a store in memory answers, which it does at once.
+    fn now<T>(answer: impl Future<Output = T>) -> T {
+        let mut answer = Box::pin(answer);
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => panic!("it waits for nothing"),
+        }
+    }
+
+    fn key(number: usize) -> CredentialKey {
+        CredentialKey::Tokens(format!("https://{number}.example/"))
+    }
+
+    #[test]
+    fn the_last_that_is_saved_is_kept_until_it_is_removed() {
+        let (store, loaded) = (MemoryStore::new(), Credential::new("two"));
+        for text in ["one", "two"] {
+            now(store.save(&key(1), Credential::new(text)));
+        }
+        assert_eq!(now(store.clone().load(&key(1))), Ok(Some(loaded)));
+        assert_eq!(now(store.load(&key(2))), Ok(None));
+        now(store.clone().remove(&key(1)));
+        assert_eq!(now(store.load(&key(1))), Ok(None));
+    }
+
+    #[test]
+    fn a_memory_that_is_full_forgets_what_was_kept_longest_ago() {
+        let store = MemoryStore::new();
+        for number in 0..=KEPT_MAX {
+            now(store.save(&key(number), Credential::new("secret")));
+        }
+        assert_eq!(now(store.load(&key(0))), Ok(None));
+        assert!(now(store.load(&key(1))).is_ok_and(|it| it.is_some()));
+        assert_eq!(format!("{store:?}"), "MemoryStore { length: 256 }");
+    }
+}
