@@ -157,6 +157,19 @@ impl AuthorizationResponse {
     }
 }
 
+impl AuthorizationRequest {
+    /// Whether a redirect is the answer to this very request: its `state` says so. Anybody can send
+    /// a browser to where the user comes back to, so whoever listens there passes over what answers
+    /// nothing and goes on listening.
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
+    #[must_use]
+    pub fn is_answered_by(&self, redirect: &str) -> bool {
+        let state = |url| AuthorizationResponse::parse(url).ok().and_then(|it| it.state);
+        let (Some(ours), Some(theirs)) = (state(&self.url), state(redirect)) else { return false };
+        are_same(&ours, &theirs)
+    }
+}
+
 impl fmt::Debug for AuthorizationResponse {
     /// Leaves everything out: none of it is checked, and some of it is secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -44,7 +44,7 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
         "auth/pre-registration" => user()?.registered(with_password(context)?)?,
         "auth/dpop" | "auth/dpop-nonce" => {
             let key = Signer::generate_es256()?;
-            let options = registering()?.dpop(key.dpop_key());
+            let options = registering()?.dpop(&key.dpop_key())?;
             signer = Some(key);
             options
         }
