@@ -27,7 +27,9 @@ impl Operation {
         // The HTTP client wrote it.
         let body = core::str::from_utf8(&request.body).ok().filter(|it| it.starts_with('{'));
         let message = RawJson::trusted(body.unwrap_or("{}"));
-        let text = |value: Option<RawJson<'_>>| value.and_then(|it| it.to_text().map(|it| it.into_owned()));
+        let text = |value: Option<RawJson<'_>>| {
+            value.and_then(|it| it.to_text().map(|it| it.into_owned()))
+        };
         let Some(method) = text(message.get("method")) else {
             return Self::new(request.method, "");
         };

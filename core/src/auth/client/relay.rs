@@ -16,7 +16,7 @@ use crate::shared::Shared;
 use super::exchanges::Exchange;
 use super::flow::Goal;
 use super::waiting::{Held, Until};
-use super::{ActionFailure, ActionId, AuthorizationFailure, Client, Event};
+use super::{ActionFailure, ActionId, AuthorizationFailure, Awaited, Client, Event};
 
 impl Client {
     /// Sends a request, or has it wait for what it needs.
@@ -55,14 +55,12 @@ impl Client {
     }
 
     fn send(&mut self, held: Box<Held>, besides: impl IntoIterator<Item = Field>) {
-        let inner = held.inner();
-        // What is put in place of the name is set at once.
-        let exchange = self.exchanges.insert(Exchange::Relay { inner, held: None });
-        let request = held.request.again(exchange, besides);
-        if let Some(Exchange::Relay { held: place, .. }) = self.exchanges.get_mut(exchange) {
-            *place = Some(held);
+        let (inner, held) = (held.inner(), Some(held));
+        let exchange = self.exchanges.insert(Exchange::Relay { inner, held });
+        if let Some(Exchange::Relay { held: Some(held), .. }) = self.exchanges.get_mut(exchange) {
+            let request = held.request.again(exchange, besides);
+            self.transmits.push_back(Transmit::Send(request));
         }
-        self.transmits.push_back(Transmit::Send(request));
     }
 
     /// Asks for the proof that a request needs. Each has its own.
@@ -80,20 +78,17 @@ impl Client {
         self.waiting.push(held, Until::Proof { action, input, deadline });
     }
 
-    /// Takes the signature under the proof of a request. `false`: it is for something else.
+    /// Takes the signature under the proof of a request.
     pub(super) fn request_signed(
         &mut self,
         action: ActionId,
         signature: Result<&[u8], ActionFailure>,
         now: Instant,
-    ) -> bool {
-        let Some((held, input)) = self.waiting.take_for_proof(action) else { return false };
+    ) {
+        let Some((held, input)) = self.waiting.take_for_proof(action) else { return };
         let signature = match signature {
             Ok(signature) => signature,
-            Err(failure) => {
-                self.refuse(held.inner(), Shared::new(failure.into()));
-                return true;
-            }
+            Err(failure) => return self.refuse(held.inner(), Shared::new(failure.into())),
         };
         match &self.tokens {
             Some(tokens) if tokens.number == held.token => {
@@ -104,7 +99,22 @@ impl Client {
             // There is another token by now, which this is no proof for.
             _ => self.leave(held, now),
         }
-        true
+    }
+
+    /// The signature under the proof of a request does not come.
+    pub(super) fn proof_overdue(&mut self, action: ActionId) {
+        if let Some((held, _)) = self.waiting.take_for_proof(action) {
+            self.asked.withdraw(action);
+            let failure = AuthorizationFailure::TimedOut(Awaited::Application);
+            self.refuse(held.inner(), Shared::new(failure));
+        }
+    }
+
+    /// Takes back one of the requests that wait for a signature.
+    pub(super) fn take_unproven(&mut self) -> Option<Box<Held>> {
+        let action = self.waiting.next_proof()?;
+        self.asked.withdraw(action);
+        self.waiting.take_for_proof(action).map(|(held, _)| held)
     }
 
     /// Has a request wait for the flow. `refused`: with 401.
@@ -167,7 +177,8 @@ impl Client {
         let challenges = Challenge::parse(head.challenges.iter().copied());
         let challenge = BearerChallenge::select(&challenges);
         if status == 401 {
-            let bound = self.tokens.as_ref().is_some_and(|it| it.kept.token_type == TokenType::Dpop);
+            let bound =
+                self.tokens.as_ref().is_some_and(|it| it.kept.token_type == TokenType::Dpop);
             if bound && held.token == self.token_number() && asks_for_nonce(&challenges) {
                 self.nonce_wanted(held, now);
             } else {
@@ -198,12 +209,7 @@ impl Client {
     // MCP 2025-03-26 basic/authorization#example-authorization-code-grant [AUTHC-005]: whatever the
     // challenge says, or if there is none.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-015]
-    fn unauthorized(
-        &mut self,
-        held: Box<Held>,
-        challenge: Option<BearerChallenge>,
-        now: Instant,
-    ) {
+    fn unauthorized(&mut self, held: Box<Held>, challenge: Option<BearerChallenge>, now: Instant) {
         let current = held.token == self.token_number();
         if self.flow.is_some() {
             return self.wait(held, current);

@@ -105,8 +105,12 @@ impl Waiting {
     }
 
     /// Takes out the request whose proof this action signs, and what is signed.
-    pub(super) fn take_for_proof(&mut self, answered: ActionId) -> Option<(Box<Held>, SigningInput)> {
-        let is_it = |it: &Entry| matches!(it.until, Until::Proof { action, .. } if action == answered);
+    pub(super) fn take_for_proof(
+        &mut self,
+        answered: ActionId,
+    ) -> Option<(Box<Held>, SigningInput)> {
+        let is_it =
+            |it: &Entry| matches!(it.until, Until::Proof { action, .. } if action == answered);
         let at = self.0.iter().position(is_it)?;
         let Entry { held, until } = self.0.remove(at);
         match until {
@@ -123,13 +127,19 @@ impl Waiting {
         })
     }
 
-    /// All signatures that are waited for.
-    pub(super) fn proofs(&self) -> Vec<ActionId> {
-        let action = |it: &Entry| match it.until {
+    /// One of the signatures that are waited for.
+    pub(super) fn next_proof(&self) -> Option<ActionId> {
+        self.0.iter().find_map(|it| match it.until {
             Until::Proof { action, .. } => Some(action),
             Until::Flow { .. } => None,
-        };
-        self.0.iter().filter_map(action).collect()
+        })
+    }
+
+    /// Whether a request waits for this signature.
+    pub(super) fn proves(&self, answered: ActionId) -> bool {
+        self.0
+            .iter()
+            .any(|it| matches!(it.until, Until::Proof { action, .. } if action == answered))
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {

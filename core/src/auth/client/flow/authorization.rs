@@ -89,19 +89,16 @@ impl Client {
 
     fn send_user(&mut self, flow: &Flow) -> Stepped {
         let found = &flow.found;
-        let (Some(metadata), Some(identity), Some(resource), Some(redirect_uri)) = (
-            &found.metadata,
-            &found.identity,
-            &found.resource,
-            self.options.grant.redirect_uri(),
-        ) else {
+        let (Some(metadata), Some(identity), Some(resource), Some(redirect_uri)) =
+            (&found.metadata, &found.identity, &found.resource, self.options.grant.redirect_uri())
+        else {
             return Err(AuthorizationFailure::Closed);
         };
         let redirect_uri = redirect_uri.to_string();
         let issuer = metadata.issuer.clone();
-        let endpoint = metadata.authorization_endpoint().map_err(|fault| {
-            AuthorizationFailure::Metadata { url: issuer.clone(), fault }
-        })?;
+        let endpoint = metadata
+            .authorization_endpoint()
+            .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
         let verifier = CodeVerifier::new(self.entropy.secret());
         let state = State::new(self.entropy.secret());
         let mut form = Form::new();
@@ -118,10 +115,9 @@ impl Client {
         form.push("code_challenge_method", "S256");
         // MCP 2026-07-28 basic/authorization/index#resource-parameter-implementation [AUTHC-040]
         form.push("resource", resource.as_str());
-        let url = form.appended_to(&endpoint).map_err(|fault| AuthorizationFailure::Endpoint {
-            url: place(&endpoint),
-            fault,
-        })?;
+        let url = form
+            .appended_to(&endpoint)
+            .map_err(|fault| AuthorizationFailure::Endpoint { url: place(&endpoint), fault })?;
         let id = self.asked.next_id();
         let request = AuthorizationRequest { id, url, redirect_uri, issuer: issuer.clone() };
         self.asked.push(Action::Authorize(request));
@@ -167,11 +163,7 @@ impl Client {
 
     // ------------------------------------------------------------------ an assertion
 
-    fn ask_for_assertion(
-        &mut self,
-        flow: &Flow,
-        audience: alloc::string::String,
-    ) -> Stepped {
+    fn ask_for_assertion(&mut self, flow: &Flow, audience: alloc::string::String) -> Stepped {
         let resource = flow.found.resource.as_ref().map(ToString::to_string).unwrap_or_default();
         let id = self.asked.next_id();
         self.asked.push(Action::Assert(AssertionRequest { id, audience, resource }));

@@ -71,9 +71,9 @@ impl Client {
             let known = Known { client_id, secret, method: None, reused: false };
             return self.identified(flow, &metadata, known, now);
         }
-        let endpoint = metadata.registration_endpoint().map_err(|fault| {
-            AuthorizationFailure::Metadata { url: issuer.clone(), fault }
-        })?;
+        let endpoint = metadata
+            .registration_endpoint()
+            .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
         if self.options.registration.is_none() || endpoint.is_none() {
             let unfit = self.no_identity(issuer);
             flow.found.unfit.get_or_insert(unfit);
@@ -125,10 +125,8 @@ impl Client {
         let method = AuthenticationMethod::choose(supported, registered, &secret);
         let method = method.map_err(|reason| no_authentication(&issuer, reason))?;
         let token_endpoint = metadata.token_endpoint();
-        let token_endpoint = token_endpoint.map_err(|fault| AuthorizationFailure::Metadata {
-            url: issuer.clone(),
-            fault,
-        })?;
+        let token_endpoint = token_endpoint
+            .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
         // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]:
         // what another authorization server gave out is of no use any more.
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
@@ -153,7 +151,7 @@ impl Client {
             // To renew a token.
             let issuer = self.tokens.as_ref().map(|it| &it.kept.issuer);
             self.client = kept.filter(|it| Some(&it.issuer) == issuer);
-            return self.renew_as_registered(flow, now);
+            return self.renew_as_registered(flow, true, now);
         };
         self.client = kept.filter(|it| it.issuer == metadata.issuer);
         self.register(flow, now)
@@ -219,14 +217,15 @@ impl Client {
         let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
         let url = fetched.place();
         let answer = match Registration::parse(&fetched.body) {
-            Ok(answer) if fetched.is_success() => answer,
-            Ok(_) | Err(RegistrationFault::Malformed) if !fetched.is_success() => {
+            Ok(_) | Err(RegistrationFault::Answer(_)) if !fetched.is_success() => {
                 return Err(AuthorizationFailure::Status { url, status: fetched.status });
             }
+            Ok(answer) => answer,
             Err(fault) => return Err(AuthorizationFailure::Registration { url, fault }),
-            Ok(_) => return self.next_issuer(flow),
         };
         let method = match answer.method.as_deref() {
+            // Some say nothing and give no password: there is nothing to show then.
+            None if answer.client_secret.is_none() => AuthenticationMethod::None,
             None => step.method,
             Some(name) => AuthenticationMethod::parse(name).ok_or_else(|| {
                 no_authentication(&metadata.issuer, NoAuthenticationMethod::Registered)

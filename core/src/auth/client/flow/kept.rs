@@ -1,15 +1,18 @@
 //! Tokens that are there already: kept from another time, or to be renewed.
 
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 
 use crate::Instant;
+use crate::auth::ResourceUri;
+use crate::auth::client_authentication::AuthenticationMethod;
 use crate::auth::credential::KeptTokens;
 use crate::auth::metadata::endpoint;
-use crate::auth::ResourceUri;
 use crate::shared::Shared;
 
 use super::super::tokens::Tokens;
-use super::super::{Action, ActionFailure, ActionId, Client, ClientSecret, Credential, CredentialKey};
+use super::super::{
+    Action, ActionFailure, ActionId, Client, ClientSecret, Credential, CredentialKey,
+};
 use super::identity::Identity;
 use super::token::Asking;
 use super::{Flow, Goal, Next, Outcome, Step, Stepped};
@@ -36,22 +39,20 @@ impl Client {
         let Some((flow, step)) = self.take_flow_of(action) else { return };
         let credential = credential.ok().flatten();
         self.advance(flow, now, |client, flow| match step {
-            Step::LoadTokens(_) => client.tokens_loaded(flow, credential.as_ref(), now),
+            Step::LoadTokens(_) => client.tokens_loaded(credential.as_ref()),
             Step::LoadClient(_) => client.client_loaded(flow, credential.as_ref(), now),
             step => Ok(Next::Wait(step)),
         });
     }
 
-    pub(super) fn tokens_loaded(
-        &mut self,
-        _flow: &mut Flow,
-        credential: Option<&Credential>,
-        _now: Instant,
-    ) -> Stepped {
+    pub(super) fn tokens_loaded(&mut self, credential: Option<&Credential>) -> Stepped {
         let kept = credential.and_then(KeptTokens::read);
-        // Tokens that are bound to another key are of no use.
+        // Tokens that are bound to another key, or are for another server, are of no use.
         let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
-        let usable = |it: &KeptTokens| it.thumbprint.is_none() || it.thumbprint == thumbprint;
+        let usable = |it: &KeptTokens| {
+            let resource = ResourceUri::of_metadata(&it.resource, &self.server);
+            resource.is_ok() && (it.thumbprint.is_none() || it.thumbprint == thumbprint)
+        };
         if let Some(kept) = kept.filter(usable) {
             for (client, bound) in self.options.registered.iter().zip(&mut self.bound) {
                 if client.client_id == kept.client_id && bound.is_none() {
@@ -99,24 +100,26 @@ impl Client {
         let kept = &tokens.kept;
         let options = &self.options;
         let mut registered = options.registered.iter().zip(&self.bound);
-        let same = |issuer: &Option<alloc::string::String>| {
-            issuer.as_ref().is_none_or(|it| *it == kept.issuer)
-        };
+        let same = |issuer: &Option<String>| issuer.as_ref().is_none_or(|it| *it == kept.issuer);
         let registered =
             registered.find(|(it, bound)| it.client_id == kept.client_id && same(bound));
         let document = options.metadata_document.as_ref().filter(|it| it.0 == kept.client_id);
         let secret = match (registered, document) {
             (Some((client, _)), _) => client.secret.clone(),
             (None, Some((_, secret))) => secret.clone(),
-            (None, None) => return self.renew_as_registered(flow, now),
+            (None, None) => return self.renew_as_registered(flow, false, now),
         };
         self.renew_with(flow, secret, now)
     }
 
     /// Renews the token of a client that registered itself.
-    pub(super) fn renew_as_registered(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
-        use crate::auth::client_authentication::AuthenticationMethod;
-
+    /// `looked`: what was kept of it has been looked for.
+    pub(super) fn renew_as_registered(
+        &mut self,
+        flow: &mut Flow,
+        looked: bool,
+        now: Instant,
+    ) -> Stepped {
         let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
         let kept = &tokens.kept;
         if kept.method == AuthenticationMethod::None {
@@ -127,13 +130,13 @@ impl Client {
                 let secret = client.secret();
                 self.renew_with(flow, secret, now)
             }
-            None if flow.step_was_begin() => {
+            None if !looked => {
                 let action = self.asked.next_id();
                 let key = CredentialKey::Client(kept.issuer.clone());
                 self.asked.push(Action::Load(action, key));
                 Ok(Next::Wait(Step::LoadClient(action)))
             }
-            _ => self.cannot_renew(flow, now),
+            _ => self.cannot_renew(flow),
         }
     }
 
@@ -143,7 +146,7 @@ impl Client {
         let kept = &tokens.kept;
         let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
         let (Ok(token_endpoint), Ok(resource)) = (endpoint(&kept.token_endpoint), resource) else {
-            return self.cannot_renew(flow, now);
+            return self.cannot_renew(flow);
         };
         let identity = Identity {
             issuer: kept.issuer.clone(),
@@ -160,7 +163,7 @@ impl Client {
 
     /// The refresh token is of no use. The next 401 leads to an authorization, or, where that takes
     /// no user, this does.
-    pub(super) fn cannot_renew(&mut self, flow: &mut Flow, _now: Instant) -> Stepped {
+    pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> Stepped {
         self.drop_refresh_token();
         if self.options.grant.needs_user() {
             return Ok(Next::Done(Outcome::Unchanged));

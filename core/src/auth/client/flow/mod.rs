@@ -222,7 +222,7 @@ impl Client {
     }
 
     /// Takes the flow if it waits for this action.
-    pub(super) fn take_flow_of(&mut self, action: ActionId) -> Option<(Box<Flow>, Step)> {
+    fn take_flow_of(&mut self, action: ActionId) -> Option<(Box<Flow>, Step)> {
         let mut flow = self.flow.take_if(|flow| flow.step.action() == Some(action))?;
         let step = core::mem::replace(&mut flow.step, Step::Begin);
         Some((flow, step))
@@ -258,7 +258,7 @@ impl Client {
         };
         self.stop_waiting(&flow);
         if let Step::LoadTokens(_) = flow.step {
-            return self.advance(flow, now, |client, flow| client.tokens_loaded(flow, None, now));
+            return self.advance(flow, now, |client, _| client.tokens_loaded(None));
         }
         if let Step::LoadClient(_) = flow.step {
             return self.advance(flow, now, |client, flow| client.client_loaded(flow, None, now));
@@ -269,13 +269,14 @@ impl Client {
         self.advance(flow, now, |_, _| Err(AuthorizationFailure::TimedOut(awaited)));
     }
 
-    /// Gives the flow up.
-    pub(super) fn stop(&mut self, now: Instant) {
-        if let Some(mut flow) = self.flow.take() {
-            self.stop_waiting(&flow);
-            // Nothing leaves because of what was to come.
-            flow.goal = Goal::Authorize { may_renew: false };
-            self.advance(flow, now, |_, _| Err(AuthorizationFailure::Closed));
+    /// Gives the flow up: what waits for it is refused.
+    pub(super) fn stop(&mut self) {
+        let Some(flow) = self.flow.take() else { return };
+        self.stop_waiting(&flow);
+        let failure = Shared::new(AuthorizationFailure::Closed);
+        self.events.push_back(Event::Failed(Shared::clone(&failure)));
+        for (held, _) in self.waiting.take_for_flow() {
+            self.refuse(held.inner(), Shared::clone(&failure));
         }
     }
 

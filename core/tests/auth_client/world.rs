@@ -1,0 +1,608 @@
+//! A client, its application, a network with scripted servers, and a clock that jumps.
+//!
+//! `run` lets everything happen that is to happen, and tells it line by line. Servers answer at
+//! once: documents by their URL, the MCP server by the token that it takes. The application answers
+//! every action by itself; what it does can be set. Every byte that was sent is there to look at.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::time::Duration;
+
+use mcp_sansio::auth::client::{
+    Action, ActionFailure, ActionId, Client, ClientOptions, ClientSecret, Credential,
+    CredentialKey, Event, Passage, RegisteredClient, SigningKey,
+};
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{
+    self, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
+};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{self, CallHandle, CallOptions};
+use mcp_sansio::protocol::{Implementation, Method};
+use mcp_sansio::{Instant, Revision, Revisions};
+
+pub(crate) const MCP: &str = "https://mcp.example/mcp";
+pub(crate) const AS: &str = "https://as.example";
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:7777/callback";
+/// Where the metadata of the MCP server is.
+pub(crate) const PRM: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+/// Where the metadata of the authorization server is.
+pub(crate) const ASM: &str = "https://as.example/.well-known/oauth-authorization-server";
+pub(crate) const TOKEN: &str = "https://as.example/token";
+pub(crate) const REGISTER: &str = "https://as.example/register";
+/// When the clock starts, in seconds since 1970.
+pub(crate) const START: u64 = 1_800_000_000;
+
+/// What a server answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+/// What comes of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Reply(Reply),
+    Fails(ExchangeFailure),
+    /// Nothing comes.
+    Silence,
+}
+
+/// A request as it went over the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) method: &'static str,
+    pub(crate) url: String,
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+/// What a user does who is to sign in.
+#[derive(Clone, Debug)]
+pub(crate) enum User {
+    /// Comes back with a code. The text is added to the query: `&iss=...`.
+    SignsIn(String),
+    /// Comes back with exactly this.
+    ComesBack(String),
+    Declines,
+    Stays,
+}
+
+type McpServer = Box<dyn FnMut(&Sent) -> Option<Answer>>;
+
+pub(crate) struct World {
+    pub(crate) http: http::Client,
+    pub(crate) auth: Client,
+    pub(crate) now: Instant,
+    /// Everything that was sent.
+    pub(crate) sent: Vec<Sent>,
+    /// What was kept.
+    pub(crate) store: BTreeMap<CredentialKey, Credential>,
+    pub(crate) user: User,
+    /// What the application answers to `Action::Assert`, in turn.
+    pub(crate) assertions: VecDeque<Result<String, ActionFailure>>,
+    /// What the application answers to `Action::Sign`; the signature if `None`.
+    pub(crate) signature: Option<ActionFailure>,
+    /// Whether the application answers `Action::Sign` at all.
+    pub(crate) signs: bool,
+    /// The queries that users were sent with, decoded.
+    pub(crate) authorizations: Vec<BTreeMap<String, String>>,
+    /// The last action that was asked for, for answers by hand.
+    pub(crate) action: Option<ActionId>,
+    /// Looked at before everything else, at every request to the MCP endpoint.
+    pub(crate) mcp: McpServer,
+    /// The values of `Authorization` that the MCP server takes.
+    pub(crate) accepted: Vec<String>,
+    /// What follows `Bearer` in its challenge.
+    pub(crate) challenge: String,
+    answers: BTreeMap<String, VecDeque<Answer>>,
+    /// Exchanges that nothing came of yet, in the order of their requests.
+    silent: Vec<(ExchangeId, String)>,
+    calls: Vec<CallHandle>,
+    text: String,
+}
+
+impl Reply {
+    pub(crate) fn new(status: u16, body: &str) -> Self {
+        let json = ("content-type".into(), "application/json".into());
+        Self { status, fields: vec![json], body: body.into() }
+    }
+
+    pub(crate) fn field(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.into(), value.into()));
+        self
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self::Reply(reply)
+    }
+}
+
+/// A JSON document, or any other answer with status 200.
+pub(crate) fn ok(body: &str) -> Answer {
+    Reply::new(200, body).into()
+}
+
+pub(crate) fn status(status: u16) -> Answer {
+    Reply::new(status, "").into()
+}
+
+/// A refusal of an endpoint.
+pub(crate) fn error(status: u16, code: &str) -> Answer {
+    Reply::new(status, &format!(r#"{{"error":"{code}"}}"#)).into()
+}
+
+/// A 401 or 403 with this challenge.
+pub(crate) fn challenge(status: u16, challenge: &str) -> Answer {
+    Reply::new(status, "").field("WWW-Authenticate", challenge).into()
+}
+
+/// A bearer token with this name; `rest` is added to the members: `,"expires_in":60`.
+pub(crate) fn token(name: &str, rest: &str) -> Answer {
+    ok(&format!(r#"{{"access_token":"{name}","token_type":"Bearer"{rest}}}"#))
+}
+
+/// Metadata of a resource at `MCP`; `rest` is added to the members.
+pub(crate) fn resource(rest: &str) -> Answer {
+    ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{AS}"]{rest}}}"#))
+}
+
+/// Metadata of an authorization server; `rest` is added to the members.
+pub(crate) fn issuer(issuer: &str, rest: &str) -> Answer {
+    ok(&format!(
+        r#"{{"issuer":"{issuer}","authorization_endpoint":"{issuer}/authorize","token_endpoint":"{issuer}/token","code_challenge_methods_supported":["S256"]{rest}}}"#
+    ))
+}
+
+/// A user signs in; the application is registered beforehand as `app`, without a secret.
+pub(crate) fn code() -> ClientOptions {
+    code_bare().registered(client("app", None, ClientSecret::None)).expect("a client")
+}
+
+/// A user signs in; nobody knows the application.
+pub(crate) fn code_bare() -> ClientOptions {
+    ClientOptions::code(REDIRECT).expect("a redirect URI")
+}
+
+pub(crate) fn client(id: &str, issuer: Option<&str>, secret: ClientSecret) -> RegisteredClient {
+    RegisteredClient { issuer: issuer.map(Into::into), client_id: id.into(), secret }
+}
+
+pub(crate) fn password(text: &str) -> ClientSecret {
+    ClientSecret::Password(text.into())
+}
+
+impl World {
+    /// Servers that go together, at `MCP` and `AS`. The first token is `t1`; the MCP server takes it.
+    pub(crate) fn new(options: ClientOptions) -> Self {
+        Self::at(MCP, options)
+    }
+
+    pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
+        let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
+        let peer = peer.revisions(Revisions::only(Revision::V2026_07_28));
+        let server = Location::parse(server).expect("a URL");
+        let http = http::ClientOptions::new(server.clone());
+        let mut world = Self {
+            http: http::Client::new(peer, http, 7, Instant::ZERO),
+            auth: Client::new(options, server, [7; 32], START, Instant::ZERO),
+            now: Instant::ZERO,
+            sent: Vec::new(),
+            store: BTreeMap::new(),
+            user: User::SignsIn(format!("&iss={AS}")),
+            assertions: VecDeque::new(),
+            signature: None,
+            signs: true,
+            authorizations: Vec::new(),
+            action: None,
+            mcp: Box::new(|_| None),
+            accepted: vec!["Bearer t1".into()],
+            challenge: String::new(),
+            answers: BTreeMap::new(),
+            silent: Vec::new(),
+            calls: Vec::new(),
+            text: String::new(),
+        };
+        world.get(PRM, resource(""));
+        let iss = r#","authorization_response_iss_parameter_supported":true"#;
+        world.get(ASM, issuer(AS, iss));
+        world.post(TOKEN, token("t1", ""));
+        world
+    }
+
+    /// Another run of the application: what was kept is there, and what the servers are.
+    pub(crate) fn again(self, options: ClientOptions) -> Self {
+        let Self { store, answers, accepted, challenge, user, mcp, .. } = self;
+        Self { store, answers, accepted, challenge, user, mcp, ..Self::new(options) }
+    }
+
+    // ------------------------------------------------------------------ the servers
+
+    /// What a GET of this URL answers from now on.
+    pub(crate) fn get(&mut self, url: &str, answer: impl Into<Answer>) {
+        self.answers.insert(format!("GET {url}"), [answer.into()].into());
+    }
+
+    /// What a POST to this URL answers from now on.
+    pub(crate) fn post(&mut self, url: &str, answer: impl Into<Answer>) {
+        self.answers.insert(format!("POST {url}"), [answer.into()].into());
+    }
+
+    /// What POSTs to this URL answer one after the other; the last one stays.
+    pub(crate) fn posts(&mut self, url: &str, answers: impl IntoIterator<Item = Answer>) {
+        self.answers.insert(format!("POST {url}"), answers.into_iter().collect());
+    }
+
+    fn answer(&mut self, request: &Sent) -> Answer {
+        let place = request.place();
+        if let Some(answers) = self.answers.get_mut(&format!("{} {place}", request.method)) {
+            let last = answers.len() < 2;
+            return match last {
+                true => answers.front().cloned(),
+                false => answers.pop_front(),
+            }
+            .expect("an answer");
+        }
+        if place != self.http_url() {
+            return status(404);
+        }
+        if let Some(answer) = (self.mcp)(request) {
+            return answer;
+        }
+        let authorization = request.field("authorization");
+        if !authorization.is_some_and(|it| self.accepted.iter().any(|known| known == it)) {
+            let text = format!("Bearer {}", self.challenge);
+            return challenge(401, text.trim_end());
+        }
+        mcp_answer(request)
+    }
+
+    fn http_url(&self) -> String {
+        let sent = self.sent.iter().find(|it| it.field("mcp-method").is_some());
+        sent.map_or_else(|| MCP.into(), Sent::place)
+    }
+
+    // ------------------------------------------------------------------ the application
+
+    /// Calls `tools/call` of this tool.
+    pub(crate) fn call(&mut self, tool: &str) {
+        let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);
+        let params = RawJson::parse(&params).expect("parameters");
+        let options = CallOptions::default();
+        let call = self.http.call(Method::ToolsCall, &params, &options, self.now);
+        self.calls.push(call.expect("a call"));
+    }
+
+    /// Cancels the last call.
+    pub(crate) fn cancel(&mut self) {
+        let call = *self.calls.last().expect("a call");
+        self.http.cancel(call, "enough", self.now);
+    }
+
+    // ------------------------------------------------------------------ what happens
+
+    /// Lets everything happen that is to happen now; a line for each thing.
+    pub(crate) fn run(&mut self) -> String {
+        for _ in 0..1000 {
+            if !self.step() {
+                return core::mem::take(&mut self.text);
+            }
+        }
+        panic!("there is no end to it:\n{}", self.text);
+    }
+
+    /// Lets time pass, and what happens meanwhile happen.
+    pub(crate) fn advance(&mut self, duration: Duration) -> String {
+        let until = self.now + duration;
+        let mut text = self.run();
+        for _ in 0..1000 {
+            let due = [self.http.poll_timeout(), self.auth.poll_timeout()];
+            let due = due.into_iter().flatten().min().filter(|due| *due <= until);
+            self.now = due.unwrap_or(until).max(self.now);
+            self.http.handle_timeout(self.now);
+            self.auth.handle_timeout(self.now);
+            text += &self.run();
+            if due.is_none() {
+                return text;
+            }
+        }
+        panic!("the clock stands still at {:?}:\n{text}", self.now);
+    }
+
+    fn step(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(transmit) = self.http.poll_transmit() {
+            self.auth.handle_transmit(transmit, self.now);
+            moved = true;
+        }
+        while let Some(action) = self.auth.poll_action() {
+            self.act(action);
+            moved = true;
+        }
+        while let Some(event) = self.auth.poll_event() {
+            self.tell(event);
+            moved = true;
+        }
+        if let Some(transmit) = self.auth.poll_transmit() {
+            self.transmit(transmit);
+            return true;
+        }
+        while let Some(event) = self.http.poll_event() {
+            if let peer::Event::Ended(ended) = event {
+                let number = self.calls.iter().position(|it| *it == ended.call);
+                let number = number.map_or(0, |at| at + 1);
+                let outcome = if ended.outcome.is_ok() { "done" } else { "failed" };
+                self.line(format_args!("call {number} {outcome}"));
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "{line}").expect("a line");
+    }
+
+    fn transmit(&mut self, transmit: Transmit) {
+        match transmit {
+            Transmit::Send(request) => {
+                let exchange = request.exchange;
+                let sent = Sent::of(&request);
+                self.line(format_args!("{}", sent.describe()));
+                self.sent.push(sent.clone());
+                let answer = self.answer(&sent);
+                self.receive(exchange, &sent.place(), answer);
+            }
+            Transmit::Abort(exchange) => {
+                let at = self.silent.iter().position(|(it, _)| *it == exchange);
+                let place = at.map_or_else(|| "?".into(), |at| self.silent.remove(at).1);
+                self.line(format_args!("abort {place}"));
+            }
+        }
+    }
+
+    fn receive(&mut self, exchange: ExchangeId, place: &str, answer: Answer) {
+        match answer {
+            Answer::Silence => self.silent.push((exchange, place.into())),
+            Answer::Fails(failure) => self.fails(exchange, failure),
+            Answer::Reply(reply) => {
+                self.head(exchange, &reply);
+                self.body(exchange, reply.body.as_bytes());
+                self.end(exchange);
+            }
+        }
+    }
+
+    /// What was silent up to now is answered, the first one to this place.
+    pub(crate) fn answer_late(&mut self, place: &str, answer: impl Into<Answer>) {
+        let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
+        let (exchange, place) = self.silent.remove(at);
+        self.receive(exchange, &place, answer.into());
+    }
+
+    fn head(&mut self, exchange: ExchangeId, reply: &Reply) {
+        let mut head = IncomingResponse::new(Status(reply.status));
+        for (name, value) in &reply.fields {
+            head.field(name, value.as_bytes());
+        }
+        if let Passage::Through(inner) = self.auth.handle_response(exchange, &head, self.now) {
+            self.http.handle_response(inner, &head, self.now);
+        }
+    }
+
+    fn body(&mut self, exchange: ExchangeId, bytes: &[u8]) {
+        if let Passage::Through(inner) = self.auth.handle_body(exchange, bytes, self.now) {
+            self.http.handle_body(inner, bytes, self.now);
+        }
+    }
+
+    fn end(&mut self, exchange: ExchangeId) {
+        if let Passage::Through(inner) = self.auth.handle_body_end(exchange, self.now) {
+            self.http.handle_body_end(inner, self.now);
+        }
+    }
+
+    fn fails(&mut self, exchange: ExchangeId, failure: ExchangeFailure) {
+        let passage = self.auth.handle_exchange_failed(exchange, failure, self.now);
+        if let Passage::Through(inner) = passage {
+            self.http.handle_exchange_failed(inner, failure, self.now);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match event {
+            Event::Waiting(_) => self.line(format_args!("waiting")),
+            Event::GoesOn(_) => self.line(format_args!("goes on")),
+            Event::Refused(inner, failure) => {
+                self.line(format_args!("refused: {failure}"));
+                self.http.handle_exchange_failed(inner, ExchangeFailure::NotSent, self.now);
+            }
+            Event::Authorized { issuer, scope } => {
+                let scope = scope.map_or_else(String::new, |scope| format!(" for {scope}"));
+                self.line(format_args!("authorized by {issuer}{scope}"));
+            }
+            Event::Failed(failure) => self.line(format_args!("no token: {failure}")),
+            other => self.line(format_args!("{other:?}")),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Load(id, key) => {
+                self.action = Some(id);
+                let found = self.store.get(&key).cloned();
+                let what = if found.is_some() { "found" } else { "nothing" };
+                self.line(format_args!("load {}: {what}", describe_key(&key)));
+                self.auth.handle_loaded(id, Ok(found), self.now);
+            }
+            Action::Save(key, credential) => {
+                self.line(format_args!("save {}", describe_key(&key)));
+                self.store.insert(key, credential);
+            }
+            Action::Remove(key) => {
+                self.line(format_args!("remove {}", describe_key(&key)));
+                self.store.remove(&key);
+            }
+            Action::Withdraw(id) => {
+                let which = if self.action == Some(id) { "the last action" } else { "an action" };
+                self.line(format_args!("withdraw {which}"));
+            }
+            Action::Authorize(request) => {
+                self.action = Some(request.id);
+                let (place, query) = request.url.split_once('?').expect("a query");
+                self.line(format_args!("sign in at {place}"));
+                let query: BTreeMap<_, _> = parameters(query).collect();
+                let state = query["state"].clone();
+                self.authorizations.push(query);
+                let redirect = match self.user.clone() {
+                    User::SignsIn(rest) => Ok(format!("/callback?code=c1&state={state}{rest}")),
+                    User::ComesBack(query) => Ok(query.replace("STATE", &state)),
+                    User::Declines => Err(ActionFailure::Declined),
+                    User::Stays => return,
+                };
+                let redirect = redirect.as_deref().map_err(Clone::clone);
+                self.auth.handle_redirect(request.id, redirect, self.now);
+            }
+            Action::Sign(request) => {
+                self.action = Some(request.id);
+                let key = match &request.key {
+                    SigningKey::Client(id) => format!("as {id}"),
+                    _ => "a proof".into(),
+                };
+                self.line(format_args!("sign {key} with {}", request.algorithm));
+                if self.signs {
+                    let failure = self.signature.clone();
+                    let signature = failure.map_or(Ok(&b"signature"[..]), Err);
+                    self.auth.handle_signature(request.id, signature, self.now);
+                }
+            }
+            Action::Assert(request) => {
+                self.action = Some(request.id);
+                self.line(format_args!("assert for {}", request.audience));
+                if let Some(assertion) = self.assertions.pop_front() {
+                    let assertion = assertion.as_deref().map_err(Clone::clone);
+                    self.auth.handle_assertion(request.id, assertion, self.now);
+                }
+            }
+            other => self.line(format_args!("{other:?}")),
+        }
+    }
+
+    // ------------------------------------------------------------------ a closer look
+
+    /// The requests to this place, a URL without its query.
+    pub(crate) fn sent_to(&self, place: &str) -> Vec<&Sent> {
+        self.sent.iter().filter(|it| it.place() == place).collect()
+    }
+
+    /// The last request to this place.
+    pub(crate) fn last_to(&self, place: &str) -> &Sent {
+        self.sent_to(place).pop().unwrap_or_else(|| panic!("nothing was sent to {place}"))
+    }
+
+    /// Every byte that was sent to an origin.
+    pub(crate) fn bytes_to(&self, origin: &str) -> String {
+        let mut text = String::new();
+        let to_it = |it: &&Sent| it.url == origin || it.url.starts_with(&format!("{origin}/"));
+        for request in self.sent.iter().filter(to_it) {
+            writeln!(text, "{} {}", request.method, request.url).expect("text");
+            for (name, value) in &request.fields {
+                writeln!(text, "{name}: {value}").expect("text");
+            }
+            writeln!(text, "{}", request.body).expect("text");
+        }
+        text
+    }
+
+    /// What is kept, as text.
+    pub(crate) fn kept(&self) -> String {
+        self.store.values().map(Credential::as_str).collect()
+    }
+}
+
+impl Sent {
+    fn of(request: &OutgoingRequest) -> Self {
+        Self {
+            method: request.method,
+            url: request.url().as_str().into(),
+            fields: request.fields().map(|(name, value)| (name.into(), value.into())).collect(),
+            body: String::from_utf8(request.body.to_vec()).expect("text"),
+        }
+    }
+
+    /// The URL without its query.
+    pub(crate) fn place(&self) -> String {
+        self.url.split('?').next().expect("a URL").into()
+    }
+
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(it, _)| it == name).map(|(_, value)| &**value)
+    }
+
+    /// A parameter of the form in the body.
+    pub(crate) fn form(&self, name: &str) -> Option<String> {
+        parameters(&self.body).find(|(it, _)| it == name).map(|(_, value)| value)
+    }
+
+    fn describe(&self) -> String {
+        let mut text = format!("{} {}", self.method, self.place());
+        if let Some(method) = self.field("mcp-method") {
+            text = format!("{method}");
+        }
+        if let Some(name) = self.field("mcp-name") {
+            write!(text, " {name}").expect("text");
+        }
+        if let Some(grant) = self.form("grant_type") {
+            write!(text, " {}", grant.rsplit(':').next().expect("a name")).expect("text");
+        }
+        if let Some(value) = self.field("authorization") {
+            write!(text, " [{value}]").expect("text");
+        }
+        text
+    }
+}
+
+/// The parameters of a query or form, decoded.
+pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
+    query.split('&').filter_map(|it| it.split_once('=')).map(|(name, value)| {
+        let mut bytes = value.bytes();
+        let mut decoded = Vec::new();
+        while let Some(byte) = bytes.next() {
+            decoded.push(match byte {
+                b'+' => b' ',
+                b'%' => {
+                    let digits = [bytes.next().expect("a digit"), bytes.next().expect("a digit")];
+                    let digits = core::str::from_utf8(&digits).expect("digits");
+                    u8::from_str_radix(digits, 16).expect("digits")
+                }
+                byte => byte,
+            });
+        }
+        (name.into(), String::from_utf8(decoded).expect("text"))
+    })
+}
+
+fn describe_key(key: &CredentialKey) -> String {
+    match key {
+        CredentialKey::Tokens(server) => format!("tokens for {server}"),
+        CredentialKey::Client(issuer) => format!("client of {issuer}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What an MCP server answers to whom it lets in.
+pub(crate) fn mcp_answer(request: &Sent) -> Answer {
+    let message = RawJson::parse(&request.body).expect("a message");
+    let Some(id) = message.get("id") else { return status(202) };
+    let result = match request.field("mcp-method") {
+        Some("server/discover") => {
+            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#
+        }
+        _ => r#"{"resultType":"complete","content":[]}"#,
+    };
+    ok(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+}
