@@ -8,5 +8,6 @@ mod http;
 mod misbehaviour;
 mod process;
 mod samples;
+mod sign_in;
 mod site;
 mod web_servers;

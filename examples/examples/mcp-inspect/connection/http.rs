@@ -98,9 +98,10 @@ fn explain(
             match ConnectError::of_opening(url, reason, cause) {
                 ConnectError::Unauthorized { url, status, challenge } => {
                     let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
+                    let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
                     format!(
-                        "the server at {url} wants an authorization (HTTP status {status}); \
-                         sign in with `--sign-in`{challenge}"
+                        "the server at {url} wants an authorization (HTTP status {status})\
+                         {challenge}{hint}"
                     )
                 }
                 error => error.to_string(),
