@@ -18,7 +18,9 @@
 mod algorithm;
 mod browser;
 mod file_store;
+mod lock;
 pub mod loopback;
+mod private_file;
 #[cfg(feature = "sign")]
 mod sign;
 #[cfg(feature = "verify")]
@@ -29,6 +31,6 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use browser::{BrowserError, open_in_browser};
 pub use file_store::{FileStore, FileStoreError};
 #[cfg(feature = "sign")]
-pub use sign::{KeyFault, SignFailure, Signer};
+pub use sign::{KeyFault, KeyFileError, SignFailure, Signer};
 #[cfg(feature = "verify")]
 pub use verify::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};

@@ -1,8 +1,11 @@
+mod key_file;
+
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_sansio::auth::client::{ActionFailure, DpopKey};
+use ring::pkcs8::Document;
 use ring::rand::SystemRandom;
 use ring::rsa::PublicKeyComponents;
 use ring::signature::{
@@ -15,7 +18,23 @@ use zeroize::Zeroize;
 
 use crate::Algorithm;
 
+pub use key_file::KeyFileError;
+
 /// A private key with the one algorithm that it is used for.
+///
+/// ```
+/// use mcp_sansio::auth::client::{ClientOptions, SigningRequest};
+/// use mcp_sansio::handler::Authorization;
+/// use mcp_sansio_auth::Signer;
+///
+/// let signer = Signer::generate_es256()?;
+/// let options = ClientOptions::code("http://127.0.0.1:8910/callback")?.dpop(&signer.dpop_key())?;
+/// let authorization = Authorization::new(options).on_sign(move |request: SigningRequest| {
+///     Ok(signer.sign(&request.algorithm, request.input.as_bytes())?)
+/// });
+/// # let _ = authorization;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// It is never shown. `ring`, which holds it, does not overwrite it in memory at the end; all that is
 /// made here on the way to it is overwritten.
@@ -81,16 +100,14 @@ impl Signer {
         signer
     }
 
-    /// A new key for ES256 that is nowhere else: for DPoP where nothing is kept across runs.
+    /// A new key for ES256 that is nowhere else: for DPoP where no tokens are kept. Where they are,
+    /// it takes [`open_es256`](Self::open_es256): they are of no use without their key.
     ///
     /// # Errors
     ///
     /// [`KeyFault::NoEntropy`].
     pub fn generate_es256() -> Result<Self, KeyFault> {
-        let random = SystemRandom::new();
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
-            .map_err(|_| KeyFault::NoEntropy)?;
-        Self::from_pkcs8(pkcs8.as_ref(), Algorithm::Es256)
+        Self::from_pkcs8(generate_es256()?.as_ref(), Algorithm::Es256)
     }
 
     fn from_pkcs8(der: &[u8], algorithm: Algorithm) -> Result<Self, KeyFault> {
@@ -196,8 +213,16 @@ impl Key {
     }
 }
 
+fn generate_es256() -> Result<Document, KeyFault> {
+    EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+        .map_err(|_| KeyFault::NoEntropy)
+}
+
 impl From<SignFailure> for ActionFailure {
     fn from(failure: SignFailure) -> Self {
         Self::Failed(failure.to_string())
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

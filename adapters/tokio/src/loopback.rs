@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::future::Future;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,28 +20,35 @@ use tokio::time::timeout;
 /// 127.0.0.1 that answers the browser and takes the redirect.
 ///
 /// ```no_run
-/// use mcp_sansio_tokio::{Loopback, open_in_browser};
-/// # use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
+/// use mcp_sansio_tokio::auth::client::ClientOptions;
+/// use mcp_sansio_tokio::{Authorization, Loopback, open_in_browser};
 ///
-/// # async fn run(request: AuthorizationRequest) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn run() -> Result<Authorization, Box<dyn std::error::Error>> {
 /// let loopback = Loopback::bind(0).await?.application("the tour");
-/// let redirect_uri = loopback.redirect_uri(); // for the options of the client
-/// let redirect = loopback
-///     .authorize(&request, |url| {
+/// let options = ClientOptions::code(loopback.redirect_uri())?;
+/// let authorization = Authorization::new(options).on_authorize(move |request| {
+///     loopback.authorize(request, |url| {
 ///         if open_in_browser(url).is_err() {
 ///             eprintln!("To sign in, open {url}");
 ///         }
 ///     })
-///     .await?;
-/// # Ok(())
+/// });
+/// # Ok(authorization)
 /// # }
 /// ```
-#[derive(Debug)]
+///
+/// Clones are the same listener.
+#[derive(Clone, Debug)]
 pub struct Loopback {
-    listener: TcpListener,
+    socket: Arc<Socket>,
     address: RedirectAddress,
     application: Arc<str>,
     time: Duration,
+}
+
+#[derive(Debug)]
+struct Socket {
+    listener: TcpListener,
     /// One user at a time.
     turn: Mutex<()>,
 }
@@ -62,7 +70,8 @@ impl Loopback {
         let address = RedirectAddress::new(listener.local_addr()?, PATH);
         let address = address.map_err(io::Error::other)?;
         let application = "the application".into();
-        Ok(Self { listener, address, application, time: USER_TIME, turn: Mutex::new(()) })
+        let socket = Arc::new(Socket { listener, turn: Mutex::new(()) });
+        Ok(Self { socket, address, application, time: USER_TIME })
     }
 
     /// Has the user come back to this path, instead of `/callback`.
@@ -108,17 +117,22 @@ impl Loopback {
     ///
     /// Outside of a tokio runtime with I/O and time enabled.
     // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]
-    pub async fn authorize(
+    pub fn authorize<O: FnOnce(&str) + Send>(
         &self,
-        request: &AuthorizationRequest,
-        open: impl FnOnce(&str),
-    ) -> Result<String, ActionFailure> {
-        if request.redirect_uri != self.redirect_uri() {
-            return Err(ActionFailure::Failed(self.address.mismatch(&request.redirect_uri)));
+        request: AuthorizationRequest,
+        open: O,
+    ) -> impl Future<Output = Result<String, ActionFailure>> + Send + use<O> {
+        let loopback = self.clone();
+        async move {
+            if request.redirect_uri != loopback.redirect_uri() {
+                let mismatch = loopback.address.mismatch(&request.redirect_uri);
+                return Err(ActionFailure::Failed(mismatch));
+            }
+            let answers = |target: &str| request.is_answered_by(target);
+            let redirect = loopback.redirect(answers, || open(&request.url)).await;
+            let late = || ActionFailure::Failed("the user has not come back in time".into());
+            redirect.ok_or_else(late)
         }
-        let answers = |target: &str| request.is_answered_by(target);
-        let redirect = self.redirect(answers, || open(&request.url)).await;
-        redirect.ok_or_else(|| ActionFailure::Failed("the user has not come back in time".into()))
     }
 
     /// The target of the redirect that `answers`; `None` if it does not come in time.
@@ -128,7 +142,7 @@ impl Loopback {
         open: impl FnOnce(),
     ) -> Option<String> {
         let waited = async {
-            let _turn = self.turn.lock().await;
+            let _turn = self.socket.turn.lock().await;
             open();
             self.accept_until(answers).await
         };
@@ -140,7 +154,7 @@ impl Loopback {
         let mut waiting: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             let (stream, target) = tokio::select! {
-                accepted = self.listener.accept() => {
+                accepted = self.socket.listener.accept() => {
                     let Ok((stream, _)) = accepted else {
                         // Out of descriptors or the like: it passes, but not at once.
                         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -42,8 +42,8 @@ pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|it| matches!(it, ' '..='~')).take(TEXT_LENGTH_MAX).collect()
 }
 
-/// Reads a time in seconds, which some write as a text or with a fraction. What is less than nothing
-/// is nothing.
+/// Reads a time in seconds, which some write as a text or with a fraction. What is less than
+/// nothing is nothing.
 pub(super) fn seconds<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,

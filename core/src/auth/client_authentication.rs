@@ -215,3 +215,146 @@ pub(super) fn assertion(
     let claims = Claims { iss: client_id, sub: client_id, aud: issuer, jti, iat: now, exp };
     SigningInput::new(&header, &claims)
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    use super::AuthenticationMethod::{
+        ClientSecretBasic, ClientSecretPost, None as Public, PrivateKeyJwt,
+    };
+    use super::*;
+
+    const UNSUPPORTED: Result<AuthenticationMethod, NoAuthenticationMethod> =
+        Err(NoAuthenticationMethod::Unsupported);
+
+    fn password() -> ClientSecret {
+        ClientSecret::Password("gX1fBat3bV".into())
+    }
+
+    fn key() -> ClientSecret {
+        ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None }
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        text.split_ascii_whitespace().map(String::from).collect()
+    }
+
+    #[test]
+    fn the_method_is_one_that_the_server_lists_and_the_client_is_capable_of() {
+        // Rule: [AUTHC-066].
+        for (supported, secret, method) in [
+            ("client_secret_post client_secret_basic", password(), Ok(ClientSecretBasic)),
+            ("client_secret_post", password(), Ok(ClientSecretPost)),
+            ("none", password(), Ok(Public)),
+            ("private_key_jwt client_secret_jwt", password(), UNSUPPORTED),
+            ("", password(), UNSUPPORTED),
+            ("client_secret_basic private_key_jwt", key(), Ok(PrivateKeyJwt)),
+            ("client_secret_basic none", key(), UNSUPPORTED),
+            ("client_secret_basic", ClientSecret::None, Ok(Public)),
+            ("none", ClientSecret::None, Ok(Public)),
+        ] {
+            let supported = names(supported);
+            let chosen = AuthenticationMethod::choose(Some(&supported), None, &secret);
+            assert_eq!(chosen, method, "{supported:?} {secret:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_lists_nothing_takes_basic() {
+        // Rule: [AUTHC-066].
+        for (secret, method) in
+            [(password(), ClientSecretBasic), (key(), PrivateKeyJwt), (ClientSecret::None, Public)]
+        {
+            assert_eq!(AuthenticationMethod::choose(None, None, &secret), Ok(method));
+        }
+    }
+
+    #[test]
+    fn what_a_client_is_registered_for_comes_before_what_the_server_lists() {
+        // Rule: [AUTHC-066].
+        let supported = names("client_secret_basic client_secret_post none private_key_jwt");
+        let choose =
+            |name, secret| AuthenticationMethod::choose(Some(&supported), Some(name), &secret);
+        assert_eq!(choose("client_secret_post", password()), Ok(ClientSecretPost));
+        assert_eq!(choose("none", password()), Ok(Public));
+        for (name, secret) in [
+            ("client_secret_basic", ClientSecret::None),
+            ("private_key_jwt", password()),
+            ("client_secret_post", key()),
+            ("client_secret_jwt", password()),
+            ("", ClientSecret::None),
+        ] {
+            assert_eq!(choose(name, secret), Err(NoAuthenticationMethod::Registered), "{name}");
+        }
+    }
+
+    /// What a client shows: its `Authorization` and its parameters.
+    fn shown(proof: ClientProof<'_>, client_id: &str) -> (Option<String>, String) {
+        let mut form = Form::new();
+        let authorization = proof.add_to(&mut form, client_id);
+        (authorization, form.as_str().into())
+    }
+
+    #[test]
+    fn a_client_authenticates_in_one_way_at_a_time() {
+        // Rule: [AUTHC-066].
+        let id = "s6BhdRkqt3";
+        let basic = String::from("Basic czZCaGRSa3F0MzpnWDFmQmF0M2JW");
+        let secret = password();
+        let proof = |method, assertion| {
+            shown(ClientProof::new(method, &secret, assertion).expect("a proof"), id)
+        };
+        assert_eq!(proof(ClientSecretBasic, None), (Some(basic), String::new()));
+        let post = "client_id=s6BhdRkqt3&client_secret=gX1fBat3bV";
+        assert_eq!(proof(ClientSecretPost, None), (None, post.into()));
+        assert_eq!(proof(Public, None), (None, "client_id=s6BhdRkqt3".into()));
+        let assertion = "client_id=s6BhdRkqt3&client_assertion_type=\
+            urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer\
+            &client_assertion=a.b.c";
+        assert_eq!(proof(PrivateKeyJwt, Some("a.b.c")), (None, assertion.into()));
+        assert_eq!(ClientProof::new(PrivateKeyJwt, &key(), None), None);
+        assert_eq!(ClientProof::new(ClientSecretBasic, &ClientSecret::None, None), None);
+    }
+
+    #[test]
+    fn id_and_password_are_escaped_before_they_are_joined() {
+        let (value, _) = shown(ClientProof::Basic(" :é"), "https://c.example/x:y");
+        let credentials = value.as_deref().and_then(|it| it.strip_prefix("Basic "));
+        let credentials = credentials.and_then(|it| STANDARD.decode(it).ok());
+        assert_eq!(
+            credentials.as_deref(),
+            Some(&b"https%3A%2F%2Fc.example%2Fx%3Ay:+%3A%C3%A9"[..])
+        );
+    }
+
+    #[test]
+    fn an_assertion_is_of_the_client_for_the_issuer_and_for_a_short_time() {
+        // Rule: [AUTHC-030].
+        let parts = |key_id| {
+            let input = assertion("c", "https://a.example", ("ES256", key_id), "j", 1000);
+            let parts = input.as_str().split('.').map(|it| URL_SAFE_NO_PAD.decode(it).ok());
+            let parts: Option<Vec<_>> = parts.map(|it| String::from_utf8(it?).ok()).collect();
+            parts.expect("base64url").join(" ")
+        };
+        let claims =
+            r#"{"iss":"c","sub":"c","aud":"https://a.example","jti":"j","iat":1000,"exp":1300}"#;
+        assert_eq!(parts(None), format!(r#"{{"alg":"ES256","typ":"JWT"}} {claims}"#));
+        let header = r#"{"alg":"ES256","typ":"JWT","kid":"k"}"#;
+        assert_eq!(parts(Some("k")), format!("{header} {claims}"));
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        for (proof, shown) in [
+            (ClientProof::Basic("secret"), "Basic(..)"),
+            (ClientProof::Post("secret"), "Post(..)"),
+            (ClientProof::Assertion("secret"), "Assertion(..)"),
+        ] {
+            assert_eq!(format!("{proof:?}"), shown);
+        }
+    }
+}

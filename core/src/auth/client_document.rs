@@ -65,3 +65,55 @@ pub fn client_document(
     // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029]
     Ok(request.members(Some(url.as_str()))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::client::ApplicationType;
+
+    fn document(url: &str, redirect_uris: &[String]) -> Result<String, InvalidClientDocument> {
+        let metadata = ClientMetadata {
+            client_name: "C".into(),
+            client_uri: None,
+            application_type: ApplicationType::Native,
+        };
+        client_document(&Location::parse(url).expect(url), &metadata, redirect_uris)
+    }
+
+    #[test]
+    fn a_document_has_its_own_url_as_the_id() {
+        // Rule: [AUTHC-029].
+        let json = document("https://c.example/x.json", &["http://localhost/cb".into()]);
+        let expected = concat!(
+            r#"{"client_id":"https://c.example/x.json","client_name":"C","#,
+            r#""application_type":"native","redirect_uris":["http://localhost/cb"],"#,
+            r#""grant_types":["authorization_code","refresh_token"],"#,
+            r#""response_types":["code"],"token_endpoint_auth_method":"none"}"#
+        );
+        assert_eq!(json.as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn its_url_is_https_and_has_a_path() {
+        // Rule: [AUTHC-029].
+        for (url, reason) in [
+            ("http://localhost/x.json", InvalidClientDocument::Insecure),
+            ("https://c.example", InvalidClientDocument::NoPath),
+            ("https://c.example/?x", InvalidClientDocument::NoPath),
+        ] {
+            assert_eq!(document(url, &["http://localhost/cb".into()]), Err(reason), "{url}");
+        }
+    }
+
+    #[test]
+    fn its_redirect_uris_are_usable() {
+        // Rule: [AUTHC-047].
+        for (redirect_uris, reason) in [
+            (&[][..], InvalidRedirectUri::Count),
+            (&["http://c.example/cb".into()][..], InvalidRedirectUri::Insecure),
+        ] {
+            let refused = document("https://c.example/x.json", redirect_uris);
+            assert_eq!(refused, Err(InvalidClientDocument::RedirectUri(reason)));
+        }
+    }
+}

@@ -141,3 +141,98 @@ impl fmt::Debug for KeptClient {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    fn tokens() -> KeptTokens {
+        KeptTokens {
+            issuer: "https://a.example".into(),
+            token_endpoint: "https://a.example/token".into(),
+            client_id: "c".into(),
+            method: AuthenticationMethod::ClientSecretPost,
+            resource: "https://r.example/mcp".into(),
+            access_token: "secret-access".into(),
+            token_type: TokenType::Dpop,
+            refresh_token: Some("secret-refresh".into()),
+            expires_at: Some(1_785_000_000),
+            requested: "a b".into(),
+            granted: "a".into(),
+            thumbprint: Some("t".into()),
+        }
+    }
+
+    fn client() -> KeptClient {
+        KeptClient {
+            issuer: "https://a.example".into(),
+            client_id: "c".into(),
+            client_secret: Some("secret-password".into()),
+            secret_expires_at: Some(2000),
+            method: AuthenticationMethod::ClientSecretBasic,
+            redirect_uris: ["http://localhost/cb".into()].into(),
+            request: "{}".into(),
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_what_is_read() {
+        let (tokens, client) = (tokens(), client());
+        assert!(KeptTokens::read(&tokens.to_credential()).as_ref() == Some(&tokens));
+        assert!(KeptClient::read(&client.to_credential()).as_ref() == Some(&client));
+    }
+
+    #[test]
+    fn what_was_kept_by_something_else_is_nothing() {
+        assert!(KeptTokens::read(&client().to_credential()).is_none());
+        assert!(KeptClient::read(&tokens().to_credential()).is_none());
+        let credential = tokens().to_credential();
+        let other = credential.as_str().replace(TOKENS_FORM, "mcp-sansio tokens 2");
+        let broken = credential.as_str().replace("secret-access", "x\\r\\ny");
+        let short = &credential.as_str()[..credential.as_str().len() - 1];
+        for text in ["", "null", "{}", "\u{fffd}", &*"[".repeat(100_000), &other, &broken, short] {
+            assert!(KeptTokens::read(&Credential::new(text)).is_none(), "{text:.100}");
+        }
+    }
+
+    #[test]
+    fn a_client_fits_until_it_would_register_otherwise_or_its_password_expires() {
+        let mut client = client();
+        assert!(client.fits("{}", 1999));
+        assert!(!client.fits("{}", 2000));
+        assert!(!client.fits("{ }", 1999));
+        client.secret_expires_at = None;
+        assert!(client.fits("{}", u64::MAX));
+    }
+
+    #[test]
+    fn a_client_authenticates_with_what_it_was_given() {
+        let mut client = client();
+        assert!(client.secret() == ClientSecret::Password("secret-password".into()));
+        client.client_secret = None;
+        assert!(client.secret() == ClientSecret::None);
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        assert!(!format!("{:?} {:?}", tokens(), client()).contains("secret"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_nothing(
+            text in "\\PC{0,20}",
+            at in 0_usize..300,
+            byte in " |\"|,|1|x",
+        ) {
+            let mut changed = String::from(tokens().to_credential().as_str());
+            changed.replace_range(at..=at, &byte);
+            let _ = KeptClient::read(&Credential::new(text));
+            if let Some(kept) = KeptTokens::read(&Credential::new(changed)) {
+                proptest::prop_assert!(is_token(&kept.access_token));
+            }
+        }
+    }
+}

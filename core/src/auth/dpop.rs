@@ -92,3 +92,70 @@ struct Claims<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     nonce: Option<&'a str>,
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::auth::client::DpopKey;
+
+    fn parts(url: &str, access_token: Option<&str>, nonce: Option<&str>) -> Vec<String> {
+        let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ","kid":"k","use":"sig"}"#;
+        let key = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+        let key = ProofKey::new(&key).expect("a key");
+        let url = &Location::parse(url).expect(url);
+        let request =
+            ProvenRequest { method: "POST", url, access_token, nonce, jti: "j", unix_time: 1000 };
+        let input = key.proof(&request);
+        let parts = input.as_str().split('.').map(|it| URL_SAFE_NO_PAD.decode(it).ok());
+        let parts: Option<Vec<_>> = parts.map(|it| String::from_utf8(it?).ok()).collect();
+        parts.expect("base64url")
+    }
+
+    #[test]
+    fn a_proof_has_the_public_key_and_the_request_without_its_query() {
+        let header = concat!(
+            r#"{"typ":"dpop+jwt","alg":"ES256","#,
+            r#""jwk":{"crv":"P-256","kty":"EC","x":"eA","y":"eQ"}}"#
+        );
+        let claims = r#"{"jti":"j","htm":"POST","htu":"https://a.example/token","iat":1000}"#;
+        assert_eq!(parts("https://a.example/token?x#y", None, None), [header, claims]);
+    }
+
+    #[test]
+    fn a_proof_is_for_one_token_and_one_nonce() {
+        // RFC 9449, section 7.1.
+        let token = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU";
+        let claims = concat!(
+            r#"{"jti":"j","htm":"POST","htu":"https://r.example/","iat":1000,"#,
+            r#""ath":"fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo","nonce":"n"}"#
+        );
+        assert_eq!(parts("https://r.example", Some(token), Some("n"))[1], claims);
+    }
+
+    #[test]
+    fn a_challenge_asks_for_a_nonce_or_for_something_else() {
+        let asks = |value: &str| asks_for_nonce(&Challenge::parse([value.as_bytes()]));
+        assert!(asks(r#"DPoP error="use_dpop_nonce", error_description="x""#));
+        assert!(asks(r#"Bearer realm="x", DPoP algs="ES256", error="use_dpop_nonce""#));
+        assert!(!asks(r#"DPoP error="invalid_token""#));
+        assert!(!asks(r#"Basic error="use_dpop_nonce""#));
+        assert!(!asks_for_nonce(&[]));
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let url = &Location::parse("https://a.example/").expect("a URL");
+        let request = ProvenRequest {
+            method: "GET",
+            url,
+            access_token: Some("secret"),
+            nonce: None,
+            jti: "j",
+            unix_time: 0,
+        };
+        assert!(!format!("{request:?}").contains("secret"));
+    }
+}

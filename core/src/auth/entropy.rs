@@ -52,3 +52,43 @@ impl fmt::Debug for Entropy {
         f.write_str("Entropy(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_secrets_and_another_one_others() {
+        let secrets = |seed| {
+            let mut entropy = Entropy::new([seed; 32]);
+            [entropy.secret(), entropy.secret()]
+        };
+        assert_eq!(secrets(1), secrets(1));
+        assert!(secrets(1).iter().all(|it| !secrets(2).contains(it)));
+    }
+
+    #[test]
+    fn nothing_comes_twice() {
+        let mut entropy = Entropy::new([7; 32]);
+        let secrets: BTreeSet<_> = (0..500).map(|_| entropy.secret()).collect();
+        let ids: BTreeSet<_> = (0..500).map(|_| entropy.jti()).collect();
+        assert_eq!((secrets.len(), ids.len()), (500, 500));
+    }
+
+    #[test]
+    fn what_is_told_to_others_is_no_part_of_a_secret() {
+        let (mut one, mut other) = (Entropy::new([7; 32]), Entropy::new([7; 32]));
+        let jti = one.jti();
+        assert_eq!(jti.len(), 22);
+        assert_ne!(URL_SAFE_NO_PAD.decode(&jti).ok(), Some(Vec::from(&other.secret()[..16])));
+    }
+
+    #[test]
+    fn the_seed_is_not_shown() {
+        assert_eq!(format!("{:?}", Entropy::new([7; 32])), "Entropy(..)");
+    }
+}

@@ -116,3 +116,88 @@ pub(super) fn decode(text: &str) -> Option<String> {
     }
     String::from_utf8(decoded).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    fn appended(endpoint: &str, names: &[&'static str]) -> Result<String, DuplicateParameter> {
+        let mut form = Form::new();
+        for name in names {
+            form.push(name, "1");
+        }
+        form.appended_to(&Location::parse(endpoint).expect(endpoint))
+    }
+
+    #[test]
+    fn the_example_of_rfc_6749_comes_out_as_there() {
+        let mut form = Form::new();
+        form.push("a", " %&+£€");
+        form.push("b", "");
+        form.push("c", "x=y");
+        assert_eq!(form.as_str(), "a=+%25%26%2B%C2%A3%E2%82%AC&b=&c=x%3Dy");
+    }
+
+    #[test]
+    fn parameters_come_after_those_that_an_endpoint_has() {
+        for (endpoint, url) in [
+            ("https://a.example", "https://a.example/?c=1&d=1"),
+            ("https://a.example/x?", "https://a.example/x?c=1&d=1"),
+            ("https://a.example/x?a=%41&b", "https://a.example/x?a=%41&b&c=1&d=1"),
+            ("https://a.example/x?a&", "https://a.example/x?a&c=1&d=1"),
+            ("https://a.example/x?%ff=1", "https://a.example/x?%ff=1&c=1&d=1"),
+        ] {
+            assert_eq!(appended(endpoint, &["c", "d"]).as_deref(), Ok(url), "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_does_not_decide_over_a_parameter_of_the_client() {
+        for query in ["state=x", "a&state", "a=b&st%61te=x&c"] {
+            let url = appended(&format!("https://a.example/?{query}"), &["scope", "state"]);
+            assert_eq!(url, Err(DuplicateParameter("state")), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let mut form = Form::new();
+        form.push("code", "secret");
+        assert_eq!(format!("{form:?}"), r#"Form(["code"])"#);
+    }
+
+    #[test]
+    fn a_broken_encoding_says_nothing() {
+        for text in ["%", "%4", "%+1", "%g0", "a%ff"] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read(values in proptest::array::uniform3("\\PC{0,8}")) {
+            let mut form = Form::new();
+            for (name, value) in ["a", "b", "c"].into_iter().zip(&values) {
+                form.push(name, value);
+            }
+            let endpoint = Location::parse("https://a.example").expect("a URL");
+            let url = form.appended_to(&endpoint).expect("no duplicate");
+            let location = Location::parse(&url).expect("a URL");
+            proptest::prop_assert_eq!(location.as_str(), &*url);
+            let query = location.path_and_query().split_once('?').map_or("", |(_, query)| query);
+            let read: Option<Vec<_>> = parameters(query).map(|(_, value)| decode(value)).collect();
+            proptest::prop_assert_eq!(read.as_deref(), Some(&values[..]));
+        }
+
+        #[test]
+        fn any_text_is_decoded_or_refused(text in "\\PC{0,20}|(%[0-9a-f]{0,2}|[+&=]){0,8}") {
+            if let Some(value) = decode(&text) {
+                let mut again = String::new();
+                encode(&value, &mut again);
+                proptest::prop_assert_eq!(decode(&again), Some(value));
+            }
+        }
+    }
+}

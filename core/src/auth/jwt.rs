@@ -46,3 +46,50 @@ fn push(text: &mut String, part: &impl Serialize) {
     let json = serde_json::to_vec(part).expect("structs of texts and numbers can be written");
     URL_SAFE_NO_PAD.encode_string(json, text);
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Header {
+        alg: &'static str,
+    }
+
+    #[derive(Serialize)]
+    struct Claims {
+        iss: &'static str,
+        exp: u64,
+    }
+
+    fn input() -> SigningInput {
+        SigningInput::new(&Header { alg: "ES256" }, &Claims { iss: "\"é", exp: 1_300_819_380 })
+    }
+
+    #[test]
+    fn a_token_is_three_parts_in_base64url_without_padding() {
+        let input = input();
+        let signature = [0xfb, 0xff, 0xfe, 0x01];
+        let token = input.signed(&signature);
+        assert_eq!(token.strip_prefix(input.as_str()), Some(".-__-AQ"));
+        let parts: Option<alloc::vec::Vec<_>> =
+            token.split('.').map(|part| URL_SAFE_NO_PAD.decode(part).ok()).collect();
+        assert_eq!(
+            parts.as_deref(),
+            Some(
+                &[
+                    br#"{"alg":"ES256"}"#.to_vec(),
+                    r#"{"iss":"\"é","exp":1300819380}"#.into(),
+                    signature.to_vec(),
+                ][..]
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_to_be_signed_is_not_shown() {
+        assert_eq!(format!("{:?}", input()), "SigningInput(..)");
+    }
+}

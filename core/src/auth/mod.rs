@@ -3,7 +3,8 @@
 //! A server that wants a token answers 401 with challenges ([`challenge`]). Its metadata and that of
 //! its authorization server ([`metadata`], to be found by [`discovery`]) say where to get one, for
 //! which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
-//! [`response`].
+//! [`response`]. [`client_document`] writes what an application says of itself where it is known by
+//! the URL of that.
 
 mod answer;
 pub mod challenge;

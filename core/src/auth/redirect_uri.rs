@@ -67,3 +67,58 @@ pub fn check_redirect_uri(uri: &str, of: ApplicationType) -> Result<(), InvalidR
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NATIVE: ApplicationType = ApplicationType::Native;
+    const WEB: ApplicationType = ApplicationType::Web;
+
+    #[test]
+    fn a_redirect_uri_is_https_or_of_this_machine_or_the_applications_own() {
+        // Rule: [AUTHC-047].
+        for uri in [
+            "https://c.example/cb?a=b",
+            "HTTP://LOCALHOST:3000/cb",
+            "http://127.0.0.1/",
+            "http://[::1]:1/cb",
+            "com.example.app:/cb",
+        ] {
+            assert_eq!(check_redirect_uri(uri, NATIVE), Ok(()), "{uri}");
+        }
+        for (uri, reason) in [
+            ("http://c.example/cb", InvalidRedirectUri::Insecure),
+            ("http://localhost.example/cb", InvalidRedirectUri::Insecure),
+            ("http://127.0.0.1@c.example/", InvalidRedirectUri::Url(InvalidUrl::User)),
+            ("https://c.example/#", InvalidRedirectUri::Fragment),
+            ("com.example.app:/cb#x", InvalidRedirectUri::Fragment),
+            ("javascript:alert(1)", InvalidRedirectUri::Scheme),
+            ("data:text/html,x", InvalidRedirectUri::Scheme),
+            ("file:///cb", InvalidRedirectUri::Scheme),
+            ("/cb", InvalidRedirectUri::Url(InvalidUrl::Scheme)),
+            ("", InvalidRedirectUri::Url(InvalidUrl::Scheme)),
+            ("https:///cb", InvalidRedirectUri::Url(InvalidUrl::Host)),
+            (
+                "com.example.app:/c b",
+                InvalidRedirectUri::Url(InvalidUrl::Syntax(InvalidUri::Character(' '))),
+            ),
+        ] {
+            assert_eq!(check_redirect_uri(uri, NATIVE), Err(reason), "{uri}");
+        }
+        let long = ["com.example.app:/", &*"x".repeat(LOCATION_LENGTH_MAX)].concat();
+        let reason = InvalidRedirectUri::Url(InvalidUrl::TooLong);
+        assert_eq!(check_redirect_uri(&long, NATIVE), Err(reason));
+    }
+
+    #[test]
+    fn what_is_on_the_users_device_is_no_web_application() {
+        // Rule: [AUTHC-033] [AUTHC-034].
+        assert_eq!(check_redirect_uri("https://c.example/cb", WEB), Ok(()));
+        for uri in ["http://localhost:3000/cb", "https://127.0.0.1/cb", "com.example.app:/cb"] {
+            assert_eq!(check_redirect_uri(uri, WEB), Err(InvalidRedirectUri::Web), "{uri}");
+        }
+        let http = check_redirect_uri("http://c.example/cb", WEB);
+        assert_eq!(http, Err(InvalidRedirectUri::Insecure));
+    }
+}

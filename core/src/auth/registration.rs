@@ -17,7 +17,7 @@ use super::token::GrantType;
 const TEXT_LENGTH_MAX: usize = 4096;
 
 /// What is said of a client when it registers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RegistrationRequest<'a> {
     /// Its metadata.
     pub(super) metadata: &'a ClientMetadata,
@@ -225,5 +225,170 @@ impl fmt::Display for RegistrationError {
             Some(description) => write!(f, " ({description})"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::AuthenticationMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
+    use super::*;
+
+    fn metadata(application_type: ApplicationType) -> ClientMetadata {
+        ClientMetadata { client_name: "A \"B\"".into(), client_uri: None, application_type }
+    }
+
+    fn request<'a>(
+        metadata: &'a ClientMetadata,
+        redirect_uris: &'a [String],
+        scopes: &'a Scopes,
+    ) -> RegistrationRequest<'a> {
+        let grant = GrantType::AuthorizationCode;
+        RegistrationRequest {
+            metadata,
+            grant,
+            redirect_uris,
+            refresh: true,
+            method: Public,
+            scopes,
+        }
+    }
+
+    #[test]
+    fn a_client_says_what_it_is_and_what_it_wants() {
+        // Rule: [AUTHC-033] [AUTHC-063].
+        let mut metadata = metadata(ApplicationType::Native);
+        metadata.client_uri = Some("https://c.example".into());
+        let redirect_uris = ["http://127.0.0.1:1/cb".into()];
+        let scopes = Scopes::parse("a b", 2).expect("few scopes");
+        let json = request(&metadata, &redirect_uris, &scopes).to_json();
+        let expected = concat!(
+            r#"{"client_name":"A \"B\"","client_uri":"https://c.example","#,
+            r#""application_type":"native","redirect_uris":["http://127.0.0.1:1/cb"],"#,
+            r#""grant_types":["authorization_code","refresh_token"],"#,
+            r#""response_types":["code"],"token_endpoint_auth_method":"none","scope":"a b"}"#
+        );
+        assert_eq!(json.as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn a_client_without_a_user_has_no_redirect_uri() {
+        let metadata = metadata(ApplicationType::Web);
+        let none = Scopes::new();
+        let request = RegistrationRequest {
+            grant: GrantType::ClientCredentials,
+            refresh: false,
+            method: ClientSecretPost,
+            ..request(&metadata, &[], &none)
+        };
+        let expected = concat!(
+            r#"{"client_name":"A \"B\"","application_type":"web","#,
+            r#""grant_types":["client_credentials"],"#,
+            r#""response_types":[],"token_endpoint_auth_method":"client_secret_post"}"#
+        );
+        assert_eq!(request.to_json().as_deref(), Ok(expected));
+        let redirect_uris = ["https://c.example/cb".into()];
+        let with = RegistrationRequest { redirect_uris: &redirect_uris, ..request };
+        assert_eq!(with.to_json(), Err(InvalidRedirectUri::Count));
+        let grant = GrantType::AuthorizationCode;
+        let without = RegistrationRequest { grant, redirect_uris: &[], ..with };
+        assert_eq!(without.to_json(), Err(InvalidRedirectUri::Count));
+    }
+
+    #[test]
+    fn redirect_uris_fit_the_type_of_application() {
+        // Rule: [AUTHC-034] [AUTHC-047].
+        let redirect_uris = ["https://c.example/cb".into(), "http://localhost/cb".into()];
+        let (web, native) = (metadata(ApplicationType::Web), metadata(ApplicationType::Native));
+        let none = Scopes::new();
+        assert!(request(&native, &redirect_uris, &none).to_json().is_ok());
+        let refused = request(&web, &redirect_uris, &none).to_json();
+        assert_eq!(refused, Err(InvalidRedirectUri::Web));
+    }
+
+    #[test]
+    fn a_client_registers_for_an_authentication_that_the_server_lists() {
+        // Rule: [AUTHC-066].
+        let unsupported = Err(NoAuthenticationMethod::Unsupported);
+        for (supported, public, secret) in [
+            ("client_secret_post client_secret_basic none", Ok(Public), Ok(ClientSecretBasic)),
+            ("client_secret_post", Ok(ClientSecretPost), Ok(ClientSecretPost)),
+            ("none", Ok(Public), unsupported),
+            ("private_key_jwt", unsupported, unsupported),
+        ] {
+            let names: Vec<String> = supported.split(' ').map(String::from).collect();
+            assert_eq!(method_to_register(Some(&names), false), public, "{supported}");
+            assert_eq!(method_to_register(Some(&names), true), secret, "{supported}");
+        }
+        assert_eq!(method_to_register(None, false), Ok(ClientSecretBasic));
+    }
+
+    #[test]
+    fn a_registered_client_is_what_the_answer_says() {
+        let parse = |body: &str| Registration::parse(body.as_bytes());
+        let registration = Registration {
+            client_id: "c".into(),
+            client_secret: None,
+            secret_expires_at: None,
+            method: None,
+            redirect_uris: None,
+        };
+        let least =
+            r#"{"client_id":"c","client_secret":"","client_secret_expires_at":0,"error":null}"#;
+        assert_eq!(parse(least), Ok(registration.clone()));
+        let most = r#"{"client_id":"c","client_secret":"s","client_secret_expires_at":1577858400,
+            "token_endpoint_auth_method":"client_secret_post",
+            "redirect_uris":["https://c.example"],"x":[]}"#;
+        let expected = Registration {
+            client_secret: Some("s".into()),
+            secret_expires_at: Some(1_577_858_400),
+            method: Some("client_secret_post".into()),
+            redirect_uris: Some(["https://c.example".into()].into()),
+            ..registration
+        };
+        assert!(!format!("{expected:?}").contains("client_secret"));
+        assert_eq!(parse(most), Ok(expected));
+    }
+
+    #[test]
+    fn an_answer_without_a_usable_client_is_refused() {
+        let parse = |body: &str| Registration::parse(body.as_bytes());
+        let long = "x".repeat(TEXT_LENGTH_MAX + 1);
+        for body in [
+            "{}",
+            r#"{"client_id":""}"#,
+            &format!(r#"{{"client_id":"{long}"}}"#),
+            &format!(r#"{{"client_id":"c","client_secret":"{long}"}}"#),
+        ] {
+            assert_eq!(parse(body), Err(RegistrationFault::Client), "{body}");
+        }
+        for body in ["", "[]", r#"{"client_id":5}"#, r#"{"client_id":"a","client_id":"b"}"#] {
+            let fault = RegistrationFault::Answer(AnswerFault::Malformed);
+            assert_eq!(parse(body), Err(fault), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_whether_the_redirect_uris_are_to_blame() {
+        // Rule: [AUTHC-035].
+        let told = |code| {
+            let body = format!(r#"{{"error":"{code}","error_description":"No\u0007 http!"}}"#);
+            Registration::parse(body.as_bytes()).map_err(|fault| format!("{fault}"))
+        };
+        assert_eq!(
+            told("invalid_redirect_uri").err().as_deref(),
+            Some(
+                "the authorization server takes no such redirect URI: \
+                 invalid_redirect_uri (No http!)"
+            )
+        );
+        assert_eq!(
+            told("invalid_client_metadata").err().as_deref(),
+            Some(
+                "the authorization server does not register the client: \
+                 invalid_client_metadata (No http!)"
+            )
+        );
     }
 }

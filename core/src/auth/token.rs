@@ -130,3 +130,75 @@ impl TokenRequest<'_> {
         form
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+    use crate::http::Location;
+
+    const RESOURCE: &str = "&resource=https%3A%2F%2Fr.example%2Fmcp";
+
+    fn form(grant: TokenGrant<'_>, scopes: &str) -> String {
+        let server = Location::parse("https://r.example/mcp").expect("a URL");
+        let resource = &ResourceUri::of_server(&server);
+        let scopes = &Scopes::parse(scopes, 8).expect("few scopes");
+        TokenRequest { grant, resource, scopes }.form().as_str().into()
+    }
+
+    const CODE: TokenGrant<'_> = TokenGrant::AuthorizationCode {
+        code: "c+",
+        redirect_uri: "http://localhost:1/cb",
+        code_verifier: "v",
+    };
+
+    #[test]
+    fn each_grant_has_its_parameters() {
+        // Rule: [AUTHC-011].
+        for (grant, text) in [
+            (
+                CODE,
+                "grant_type=authorization_code&code=c%2B\
+                 &redirect_uri=http%3A%2F%2Flocalhost%3A1%2Fcb&code_verifier=v",
+            ),
+            (TokenGrant::RefreshToken("t"), "grant_type=refresh_token&refresh_token=t"),
+            (TokenGrant::ClientCredentials, "grant_type=client_credentials"),
+            (
+                TokenGrant::JwtBearer { assertion: "a.b.c" },
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=a.b.c",
+            ),
+            (
+                TokenGrant::IdToken { id_token: "a.b.c", audience: "https://a.example" },
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange\
+                 &subject_token=a.b.c\
+                 &subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid_token\
+                 &requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aid-jag\
+                 &audience=https%3A%2F%2Fa.example",
+            ),
+        ] {
+            assert_eq!(form(grant, ""), [text, RESOURCE].concat());
+        }
+    }
+
+    #[test]
+    fn every_request_says_what_the_token_is_for() {
+        // Rule: [AUTHC-040].
+        for grant in [
+            CODE,
+            TokenGrant::RefreshToken("t"),
+            TokenGrant::ClientCredentials,
+            TokenGrant::JwtBearer { assertion: "a" },
+            TokenGrant::IdToken { id_token: "i", audience: "a" },
+        ] {
+            assert_eq!(form(grant, "a b").matches(RESOURCE).count(), 1);
+        }
+    }
+
+    #[test]
+    fn scopes_are_sent_where_there_are_some_and_no_code_has_them() {
+        assert!(!form(CODE, "a b").contains("scope"));
+        assert!(form(TokenGrant::RefreshToken("t"), "a b").ends_with("&scope=a+b"));
+        assert!(form(TokenGrant::ClientCredentials, "a").ends_with("&scope=a"));
+    }
+}

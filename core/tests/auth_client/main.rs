@@ -4,3 +4,12 @@
 mod world;
 
 mod code;
+mod discovery;
+mod dpop;
+mod grants;
+mod identity;
+mod migration;
+mod random;
+mod renewal;
+mod scopes;
+mod waiting;

@@ -176,6 +176,13 @@ pub(crate) fn password(text: &str) -> ClientSecret {
     ClientSecret::Password(text.into())
 }
 
+/// An HTTP client that speaks the latest revision.
+fn http_client(server: Location, now: Instant) -> http::Client {
+    let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
+    let peer = peer.revisions(Revisions::only(Revision::V2026_07_28));
+    http::Client::new(peer, http::ClientOptions::new(server), 7, now)
+}
+
 impl World {
     /// Servers that go together, at `MCP` and `AS`. The first token is `t1`; the MCP server takes it.
     pub(crate) fn new(options: ClientOptions) -> Self {
@@ -183,12 +190,9 @@ impl World {
     }
 
     pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
-        let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
-        let peer = peer.revisions(Revisions::only(Revision::V2026_07_28));
         let server = Location::parse(server).expect("a URL");
-        let http = http::ClientOptions::new(server.clone());
         let mut world = Self {
-            http: http::Client::new(peer, http, 7, Instant::ZERO),
+            http: http_client(server.clone(), Instant::ZERO),
             auth: Client::new(options, server, [7; 32], START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
@@ -272,7 +276,10 @@ impl World {
     pub(crate) fn call(&mut self, tool: &str) {
         let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);
         let params = RawJson::parse(&params).expect("parameters");
-        let options = CallOptions::default();
+        // Who waits for a user has time.
+        let hour = Some(Duration::from_secs(3600));
+        let mut options = CallOptions::default();
+        (options.timeout, options.timeout_hard) = (hour, hour);
         let call = self.http.call(Method::ToolsCall, &params, &options, self.now);
         self.calls.push(call.expect("a call"));
     }
@@ -281,6 +288,12 @@ impl World {
     pub(crate) fn cancel(&mut self) {
         let call = *self.calls.last().expect("a call");
         self.http.cancel(call, "enough", self.now);
+    }
+
+    /// The HTTP client starts over.
+    pub(crate) fn reconnect(&mut self) {
+        let server = Location::parse(MCP).expect("a URL");
+        self.http = http_client(server, self.now);
     }
 
     // ------------------------------------------------------------------ what happens

@@ -1,32 +1,19 @@
 //! A host that gets tokens: what its application sees of that.
 
-use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::auth::client::{
-    ActionFailure, AuthorizationRequest, Credential, CredentialKey, Event,
+    ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
+    SigningKey, SigningRequest,
 };
-use mcp_sansio::handler::{
-    Authorization, Client, ClientError, CredentialStore, Host, HttpEndpoint,
-};
-use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::handler::{Authorization, Host, HttpEndpoint};
 
-use crate::guarded::{Guarded, agreed, equipped, forged, options};
+use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};
 use crate::text;
-
-fn host(authorization: Authorization) -> Host {
-    Host::new("host", "1").authorization(equipped(authorization))
-}
-
-fn call(
-    client: &Client,
-) -> std::pin::Pin<Box<dyn Future<Output = Result<CallToolResult, ClientError>>>> {
-    Box::pin(client.call_tool("forecast", &BTreeMap::<String, String>::new()).into_future())
-}
 
 /// A user who takes a while to decide.
 #[derive(Clone, Default)]
@@ -34,8 +21,23 @@ struct User {
     decision: Arc<Mutex<Option<Result<(), ActionFailure>>>>,
     waker: Arc<Mutex<Option<Waker>>>,
     asked: Arc<AtomicUsize>,
-    /// As long as somebody waits for the decision.
-    waited_for: Arc<()>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// One function that waits for a user.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl User {
@@ -45,7 +47,7 @@ impl User {
         Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
             let user = user.clone();
             user.asked.fetch_add(1, Ordering::SeqCst);
-            let waits = Arc::clone(&user.waited_for);
+            let waits = Waits::new(&user.waiting);
             async move {
                 let decision = poll_fn(|cx| {
                     *user.waker.lock().unwrap() = Some(cx.waker().clone());
@@ -69,15 +71,10 @@ impl User {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// How many functions wait for the decision. One reference is the test's, one the function's.
+    /// How many functions wait for the decision.
     fn waiting(&self) -> usize {
-        Arc::strong_count(&self.waited_for) - 2
+        self.waiting.load(Ordering::SeqCst)
     }
-}
-
-fn at_once() -> Authorization {
-    Authorization::new(options())
-        .on_authorize(async |request: AuthorizationRequest| Ok(agreed(&request)))
 }
 
 #[test]
@@ -92,7 +89,7 @@ fn a_call_that_needs_a_token_goes_on_with_it_once() {
     );
     // The next one has the token from the start.
     net.run(call(&client)).unwrap();
-    assert_eq!((net.count("401"), net.count("as.example/token")), (1, 1), "{:#?}", net.log);
+    assert_eq!((net.count(" 401"), net.count("as.example/token")), (1, 1), "{:#?}", net.log);
 }
 
 #[test]
@@ -248,16 +245,6 @@ fn what_an_adapter_brings_along_does_not_replace_what_the_application_has() {
 }
 
 #[test]
-fn connections_of_one_authorization_share_what_is_kept() {
-    let host = host(at_once());
-    let (client, mut net) = Guarded::opened(&host.clone());
-    net.run(call(&client)).unwrap();
-    let (client, mut net) = Guarded::opened(&host);
-    net.run(call(&client)).unwrap();
-    assert_eq!((net.count("401"), net.count("as.example")), (0, 0), "{:#?}", net.log);
-}
-
-#[test]
 fn an_observer_sees_what_happens() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sees = Arc::clone(&seen);
@@ -291,66 +278,35 @@ fn the_functions_of_a_local_host_stay_on_its_thread() {
     assert_eq!(asked.get(), 1);
 }
 
-/// A store whose writes take as long as the test wants.
-#[derive(Clone, Default)]
-struct Slow {
-    written: Arc<Mutex<Vec<CredentialKey>>>,
-    may_write: Arc<Mutex<bool>>,
-    waker: Arc<Mutex<Option<Waker>>>,
-}
-
-impl Slow {
-    fn let_write(&self) {
-        *self.may_write.lock().unwrap() = true;
-        if let Some(waker) = self.waker.lock().unwrap().take() {
-            waker.wake();
-        }
-    }
-}
-
-impl CredentialStore for Slow {
-    async fn load(&self, _: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
-        Err(ActionFailure::Failed("the key ring is locked".to_owned()))
-    }
-
-    async fn save(&self, key: &CredentialKey, _: Credential) {
-        poll_fn(|cx| {
-            *self.waker.lock().unwrap() = Some(cx.waker().clone());
-            if *self.may_write.lock().unwrap() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        self.written.lock().unwrap().push(key.clone());
-    }
-
-    async fn remove(&self, _: &CredentialKey) {}
-}
-
 #[test]
-fn a_store_that_cannot_be_read_costs_the_user_a_sign_in_and_no_more() {
-    let (client, mut net) = Guarded::opened(&host(at_once().store(Slow::default())));
+fn what_is_to_be_signed_goes_to_the_function_that_signs() {
+    let secret = ClientSecret::PrivateKey { algorithm: "ES256".to_owned(), key_id: None };
+    let options = known(ClientOptions::client_credentials(), secret);
+    let authorization = Authorization::new(options.clone()).on_sign(|request: SigningRequest| {
+        assert_eq!(request.key, SigningKey::Client("demo".to_owned()));
+        Ok(vec![1; 64])
+    });
+    let (client, mut net) = Guarded::opened(&host(authorization));
     net.run(call(&client)).unwrap();
+    assert_eq!(net.count("client_assertion="), 1, "{:#?}", net.log);
+
+    let (client, mut net) = Guarded::opened(&host(Authorization::new(options)));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("`Authorization::on_sign`"), "{error}");
 }
 
 #[test]
-fn a_connection_ends_when_what_is_to_be_kept_is_kept_or_takes_too_long() {
-    for in_time in [true, false] {
-        let slow = Slow::default();
-        let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
-        net.run(call(&client)).unwrap();
-        client.close();
-        net.settle();
-        assert!(!net.endpoint.as_ref().unwrap().is_drained());
-        if in_time {
-            slow.let_write();
-            net.settle();
-        } else {
-            net.advance(Duration::from_millis(4999));
-            assert!(!net.endpoint.as_ref().unwrap().is_drained());
-            net.advance(Duration::from_millis(1));
-        }
-        let endpoint = net.endpoint.as_ref().unwrap();
-        assert!(endpoint.is_drained());
-        assert_eq!(endpoint.poll_timeout(), None);
-        assert_eq!(!slow.written.lock().unwrap().is_empty(), in_time);
-    }
+fn an_assertion_comes_from_the_function_that_gets_it() {
+    let options = known(ClientOptions::assertion(), ClientSecret::None);
+    let authorization =
+        Authorization::new(options.clone()).on_assertion(async |request: AssertionRequest| {
+            Ok(format!("for-{}", request.audience.len()))
+        });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    net.run(call(&client)).unwrap();
+    assert_eq!(net.count("assertion=for-18"), 1, "{:#?}", net.log);
+
+    let (client, mut net) = Guarded::opened(&host(Authorization::new(options)));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("`Authorization::on_assertion`"), "{error}");
 }

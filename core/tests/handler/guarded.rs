@@ -1,6 +1,7 @@
 //! A connection to a server that wants a token, an authorization server beside it, and a clock that
 //! jumps.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,28 +13,51 @@ use mcp_sansio::Instant;
 use mcp_sansio::auth::client::{
     AuthorizationRequest, ClientOptions, ClientSecret, RegisteredClient,
 };
-use mcp_sansio::handler::{Authorization, Client, Host, HttpClientEndpoint, HttpEndpoint, Kind};
+use mcp_sansio::handler::{
+    Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Kind,
+};
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{self, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status};
 use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::protocol::CallToolResult;
 
 pub(crate) const MCP: &str = "https://mcp.example/mcp";
 pub(crate) const ISSUER: &str = "https://as.example";
 const REDIRECT: &str = "http://127.0.0.1:8910/callback";
 
-/// A client that is known to the authorization server.
+/// A client that is known to the authorization server, and whose user signs in.
 pub(crate) fn options() -> ClientOptions {
-    let client = RegisteredClient {
-        issuer: Some(ISSUER.to_owned()),
-        client_id: "demo".to_owned(),
-        secret: ClientSecret::None,
-    };
-    ClientOptions::code(REDIRECT).unwrap().registered(client).unwrap()
+    known(ClientOptions::code(REDIRECT).unwrap(), ClientSecret::None)
+}
+
+/// A client that is known to the authorization server.
+pub(crate) fn known(options: ClientOptions, secret: ClientSecret) -> ClientOptions {
+    let issuer = Some(ISSUER.to_owned());
+    let client = RegisteredClient { issuer, client_id: "demo".to_owned(), secret };
+    options.registered(client).unwrap()
 }
 
 /// With a clock that stands still, and secrets that are none.
 pub(crate) fn equipped<K: Kind>(authorization: Authorization<K>) -> Authorization<K> {
     authorization.unix_time(|| 1_800_000_000).entropy(|| [7; 32])
+}
+
+/// A host with a clock and entropy for its authorization.
+pub(crate) fn host(authorization: Authorization) -> Host {
+    Host::new("host", "1").authorization(equipped(authorization))
+}
+
+/// A call of a tool that wants a token.
+pub(crate) fn call(
+    client: &Client,
+) -> Pin<Box<dyn Future<Output = Result<CallToolResult, ClientError>>>> {
+    Box::pin(client.call_tool("forecast", &BTreeMap::<String, String>::new()).into_future())
+}
+
+/// A user who agrees at once.
+pub(crate) fn at_once() -> Authorization {
+    Authorization::new(options())
+        .on_authorize(async |request: AuthorizationRequest| Ok(agreed(&request)))
 }
 
 /// Where a browser comes back to when the user agrees at once.
@@ -187,7 +211,8 @@ impl<K: Kind> Guarded<K> {
         let message = RawJson::parse(&body).ok();
         let message = message.as_ref().and_then(|it| it.get("method")?.to_text().map(String::from));
         let message = message.unwrap_or_default();
-        self.log.push(format!("{} {place} {message} {status}", request.method));
+        let carried = if message.is_empty() { body } else { message };
+        self.log.push(format!("{} {place} {carried} {status}", request.method));
         self.respond(request.exchange, status, challenge, &answer);
     }
 
@@ -224,9 +249,12 @@ const METADATA: &str = r#"{
     "authorization_endpoint": "https://as.example/authorize",
     "token_endpoint": "https://as.example/token",
     "response_types_supported": ["code"],
-    "grant_types_supported": ["authorization_code"],
+    "grant_types_supported": [
+        "authorization_code", "client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    ],
     "code_challenge_methods_supported": ["S256"],
-    "token_endpoint_auth_methods_supported": ["none"]
+    "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+    "token_endpoint_auth_signing_alg_values_supported": ["ES256"]
 }"#;
 
 const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#;

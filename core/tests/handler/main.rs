@@ -4,6 +4,8 @@
 
 #[cfg(feature = "auth")]
 mod authorization;
+#[cfg(feature = "auth")]
+mod authorization_store;
 mod calls;
 mod connection;
 #[cfg(feature = "auth")]

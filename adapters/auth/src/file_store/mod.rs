@@ -2,8 +2,6 @@
 
 mod document;
 mod error;
-mod lock;
-mod private_file;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,8 +10,9 @@ use std::sync::Arc;
 use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
 use mcp_sansio::handler::CredentialStore;
 
+use crate::lock::Lock;
+use crate::private_file::{self, Unread, beside};
 use document::Document;
-use lock::Lock;
 
 pub use error::FileStoreError;
 
@@ -113,9 +112,13 @@ impl FileStore {
     }
 
     fn read(&self) -> Result<Document, FileStoreError> {
-        match private_file::read(&self.path)? {
-            Some(text) => Document::read(&text, &self.path),
-            None => Ok(Document::default()),
+        let path = || self.path.to_path_buf();
+        match private_file::read(&self.path) {
+            Ok(Some(text)) => Document::read(&text, &self.path),
+            Ok(None) => Ok(Document::default()),
+            Err(Unread::Exposed) => Err(FileStoreError::Exposed { path: path() }),
+            Err(Unread::TooLong) => Err(FileStoreError::Damaged { path: path(), aside: None }),
+            Err(Unread::System(error)) => Err(FileStoreError::system(&self.path, error)),
         }
     }
 
@@ -177,13 +180,6 @@ fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
         CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
         _ => Err(FileStoreError::UnknownKey),
     }
-}
-
-/// A path in the same folder, of the same name with something behind it.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(suffix);
-    beside.into()
 }
 
 #[cfg(test)]

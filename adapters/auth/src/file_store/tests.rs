@@ -2,27 +2,11 @@ use std::fs;
 use std::thread;
 
 use super::*;
+use crate::private_file::tests::Folder;
 
-/// A folder of a test's own, which goes with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("mcp-auth-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self(path)
-    }
-
-    /// A store in a folder that is not there yet.
-    fn store(&self) -> FileStore {
-        FileStore::new(self.0.join("inner/credentials.json"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A store in a folder that is not there yet.
+fn store(folder: &Folder) -> FileStore {
+    FileStore::new(folder.path().join("inner/credentials.json"))
 }
 
 fn tokens(url: &str) -> CredentialKey {
@@ -36,7 +20,7 @@ fn kept(store: &FileStore, key: &CredentialKey) -> Option<String> {
 #[test]
 fn what_is_saved_is_loaded_until_it_is_removed() {
     let folder = Folder::new("saved");
-    let store = folder.store();
+    let store = store(&folder);
     let key = tokens("https://r.example/mcp");
     assert_eq!(kept(&store, &key), None);
     store.remove(&key).unwrap();
@@ -59,10 +43,10 @@ fn the_file_and_its_folder_are_the_owners_alone() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     let folder = Folder::new("modes");
-    let store = folder.store();
+    let store = store(&folder);
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     // What another process has left behind lends its mode to nobody.
-    fs::create_dir_all(&folder.0).unwrap();
+    fs::create_dir_all(folder.path()).unwrap();
     store.save(&tokens("a"), &Credential::new("b")).unwrap();
     let left = beside(store.path(), ".new");
     fs::write(&left, "left").unwrap();
@@ -81,7 +65,7 @@ fn a_file_that_others_can_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = Folder::new("exposed");
-    let store = folder.store();
+    let store = store(&folder);
     store.save(&tokens("a"), &Credential::new("secret")).unwrap();
     for mode in [0o640, 0o604, 0o622] {
         fs::set_permissions(store.path(), fs::Permissions::from_mode(mode)).unwrap();
@@ -97,7 +81,7 @@ fn a_file_that_others_can_read_is_refused() {
 #[test]
 fn a_damaged_file_is_reported_once_and_kept() {
     let folder = Folder::new("damaged");
-    let store = folder.store();
+    let store = store(&folder);
     store.save(&tokens("a"), &Credential::new("b")).unwrap();
     for (number, text) in [
         (1, r#"{"version":1,"credentials":{"x":"sec"#),
@@ -120,7 +104,7 @@ fn a_damaged_file_is_reported_once_and_kept() {
 #[test]
 fn the_file_of_a_newer_program_stays() {
     let folder = Folder::new("newer");
-    let store = folder.store();
+    let store = store(&folder);
     private_file::create_folder_of(store.path()).unwrap();
     let text = br#"{"version":2,"vault":[]}"#;
     private_file::replace(store.path(), text).unwrap();
@@ -137,7 +121,7 @@ fn writers_at_the_same_time_lose_nothing() {
     thread::scope(|scope| {
         for writer in 0..WRITERS {
             // Each has its own, as another process would.
-            let store = folder.store();
+            let store = store(&folder);
             scope.spawn(move || {
                 for write in 0..WRITES {
                     let key = tokens(&format!("{writer}-{write}"));
@@ -146,10 +130,71 @@ fn writers_at_the_same_time_lose_nothing() {
             });
         }
     });
-    let store = folder.store();
+    let store = store(&folder);
     for writer in 0..WRITERS {
         for write in 0..WRITES {
             assert!(kept(&store, &tokens(&format!("{writer}-{write}"))).is_some());
         }
     }
+}
+
+#[test]
+fn processes_at_the_same_time_lose_nothing() {
+    const NAME: &str = "file_store::tests::processes_at_the_same_time_lose_nothing";
+    const PATH: &str = "MCP_AUTH_TEST_STORE";
+    const NUMBER: &str = "MCP_AUTH_TEST_NUMBER";
+    if let (Ok(path), Ok(number)) = (std::env::var(PATH), std::env::var(NUMBER)) {
+        // One of the processes.
+        let store = FileStore::new(path);
+        for write in 0..10 {
+            store.save(&tokens(&format!("{number}-{write}")), &Credential::new("x")).unwrap();
+        }
+        return;
+    }
+    let folder = Folder::new("processes");
+    let store = store(&folder);
+    let processes: Vec<_> = (0..3)
+        .map(|number| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args([NAME, "--exact"])
+                .env(PATH, store.path())
+                .env(NUMBER, number.to_string())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut process in processes {
+        assert!(process.wait().unwrap().success());
+    }
+    for number in 0..3 {
+        for write in 0..10 {
+            assert!(kept(&store, &tokens(&format!("{number}-{write}"))).is_some());
+        }
+    }
+}
+
+#[test]
+fn a_failure_that_the_core_does_not_hear_of_is_reported() {
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Waker};
+
+    let folder = Folder::new("reported");
+    let reports = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reports);
+    // Where the folder should be, there is a file.
+    fs::create_dir_all(folder.path()).unwrap();
+    fs::write(folder.path().join("inner"), "").unwrap();
+    let store = store(&folder).on_failure(move |error| {
+        assert!(matches!(error, FileStoreError::System { .. }), "{error}");
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let key = tokens("a");
+    let mut context = Context::from_waker(Waker::noop());
+    let mut save = pin!(CredentialStore::save(&store, &key, Credential::new("secret")));
+    assert!(save.as_mut().poll(&mut context).is_ready());
+    let mut remove = pin!(CredentialStore::remove(&store, &key));
+    assert!(remove.as_mut().poll(&mut context).is_ready());
+    assert_eq!(reports.load(Ordering::Relaxed), 2);
 }

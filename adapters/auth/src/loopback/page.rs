@@ -43,9 +43,10 @@ impl Reply {
             Self::TooLong => ("431 Request Header Fields Too Large", "", "Too long", "Return"),
         };
         let application = escape(application);
+        // With an icon, if an empty one, a browser asks for none when nobody is there to answer.
         let page = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <title>{title}</title></head>\n\
+             <title>{title}</title><link rel=\"icon\" href=\"data:,\"></head>\n\
              <body><h1>{title}</h1><p>{text} to {application}.</p></body></html>\n"
         );
         let length = page.len();
@@ -57,7 +58,7 @@ impl Reply {
              Connection: close\r\n\
              Cache-Control: no-store\r\n\
              Referrer-Policy: no-referrer\r\n\
-             Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n\
+             Content-Security-Policy: default-src 'none'; img-src data:; frame-ancestors 'none'\r\n\
              X-Content-Type-Options: nosniff\r\n\
              \r\n\
              {page}"

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
@@ -21,15 +21,15 @@ const KEPT: Duration = Duration::from_secs(60 * 60);
 pub(super) struct KeyCache {
     fetch: Arc<Fetch>,
     source: Source,
-    interval: Duration,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    keys: Option<(Arc<KeySet>, Instant)>,
-    /// When the last fetch began.
-    attempted: Option<Instant>,
+    /// And when they were fetched, in seconds since 1970.
+    keys: Option<(Arc<KeySet>, u64)>,
+    /// When the last fetch began, in seconds since 1970.
+    attempted: Option<u64>,
     /// It belongs to nobody: whoever waits for it polls it, and if they all give up, it is there
     /// for whoever comes next.
     flight: Option<Flight>,
@@ -40,21 +40,19 @@ struct State {
 type Flight = Shared<BoxFuture<'static, Result<Arc<KeySet>, JwtFault>>>;
 
 impl KeyCache {
-    pub(super) fn new(fetch: Fetch, source: Source, interval: Duration) -> Self {
-        Self { fetch: Arc::new(fetch), source, interval, state: Mutex::default() }
-    }
-
-    pub(super) const fn set_interval(&mut self, interval: Duration) {
-        self.interval = interval;
+    pub(super) fn new(fetch: Fetch, source: Source) -> Self {
+        Self { fetch: Arc::new(fetch), source, state: Mutex::default() }
     }
 
     /// Keys that suffice or, if there are none such and none can be fetched, those that there are.
+    /// Between the beginnings of two fetches is the `interval`. `now`: seconds since 1970.
     pub(super) async fn get(
         &self,
-        now: Instant,
+        now: u64,
+        interval: Duration,
         suffice: impl Fn(&KeySet) -> bool,
     ) -> Result<Arc<KeySet>, JwtFault> {
-        let Some(flight) = self.flight(now, suffice) else { return self.kept(now) };
+        let Some(flight) = self.flight(now, interval, suffice) else { return self.kept(now) };
         let result = flight.clone().await;
         {
             let mut state = self.state();
@@ -71,16 +69,20 @@ impl KeyCache {
     }
 
     /// The fetch to wait for; `None` if there is none, or no need to.
-    fn flight(&self, now: Instant, suffice: impl Fn(&KeySet) -> bool) -> Option<Flight> {
+    fn flight(
+        &self,
+        now: u64,
+        interval: Duration,
+        suffice: impl Fn(&KeySet) -> bool,
+    ) -> Option<Flight> {
         let mut state = self.state();
         if let Some((keys, fetched)) = &state.keys
-            && now.saturating_duration_since(*fetched) < FRESH
+            && within(FRESH, now, *fetched)
             && suffice(keys)
         {
             return None;
         }
-        let recent =
-            state.attempted.is_some_and(|it| now.saturating_duration_since(it) < self.interval);
+        let recent = state.attempted.is_some_and(|it| within(interval, now, it));
         // One that has not come back in all that time is given up.
         if !recent {
             let (fetch, source) = (Arc::clone(&self.fetch), self.source.clone());
@@ -91,12 +93,10 @@ impl KeyCache {
         state.flight.clone()
     }
 
-    fn kept(&self, now: Instant) -> Result<Arc<KeySet>, JwtFault> {
+    fn kept(&self, now: u64) -> Result<Arc<KeySet>, JwtFault> {
         let state = self.state();
         match &state.keys {
-            Some((keys, fetched)) if now.saturating_duration_since(*fetched) < KEPT => {
-                Ok(Arc::clone(keys))
-            }
+            Some((keys, fetched)) if within(KEPT, now, *fetched) => Ok(Arc::clone(keys)),
             _ => Err(state
                 .failure
                 .clone()
@@ -108,6 +108,12 @@ impl KeyCache {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether something was within this time before now. A clock that was put back by more makes it
+/// long ago, as one that was put forward does.
+const fn within(time: Duration, now: u64, then: u64) -> bool {
+    now.abs_diff(then) < time.as_secs()
 }
 
 impl fmt::Debug for KeyCache {

@@ -1,6 +1,7 @@
 use std::error::Error;
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::auth::protected_resource::{
@@ -29,13 +30,32 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// is not among them, and every 15 minutes; never by two requests at once, and never twice within an
 /// [interval](Self::interval), so that nobody can have them fetched by sending tokens. New keys take
 /// the place of all old ones. If they cannot be fetched, the old ones are good for an hour.
-#[derive(Debug)]
+/// ```
+/// use mcp_sansio::auth::TokenCheck;
+/// use mcp_sansio::handler::Server;
+/// use mcp_sansio_auth::JwtVerifier;
+/// # async fn get(url: String) -> Result<Vec<u8>, std::io::Error> { Ok(Vec::new()) }
+/// # use mcp_sansio::auth::ProtectedResource;
+/// # fn unix_time() -> u64 { 0 }
+///
+/// let (issuer, uri) = ("https://auth.example.com", "https://mcp.example.com/mcp");
+/// let verifier = JwtVerifier::new(issuer, uri, get)?;
+/// let resource = ProtectedResource::new(uri, [issuer])?;
+/// let server = Server::new("files", "1.0.0")
+///     .protect(resource, move |check: TokenCheck| verifier.check(check), unix_time);
+/// # let _ = server;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Clones have the same keys.
+#[derive(Clone, Debug)]
 pub struct JwtVerifier {
     issuer: String,
     audiences: Vec<String>,
     algorithms: Vec<Algorithm>,
     leeway: Duration,
-    keys: KeyCache,
+    interval: Duration,
+    keys: Arc<KeyCache>,
 }
 
 impl JwtVerifier {
@@ -88,7 +108,8 @@ impl JwtVerifier {
             audiences: vec![audience],
             algorithms: Algorithm::ALL.into(),
             leeway: Duration::from_secs(60),
-            keys: KeyCache::new(fetch, source, Duration::from_secs(30)),
+            interval: Duration::from_secs(30),
+            keys: Arc::new(KeyCache::new(fetch, source)),
         }
     }
 
@@ -115,12 +136,13 @@ impl JwtVerifier {
         self
     }
 
-    /// The time between two fetches of the keys, at least. 30 s by default: so long a key may stay
+    /// The time between two fetches of the keys, at least. 30 s by default, and never less than 1 s: so long a key may stay
     /// unknown that the issuer has just begun to use, and so long keys are missing after a fetch came
     /// to nothing.
     #[must_use]
     pub const fn interval(mut self, interval: Duration) -> Self {
-        self.keys.set_interval(interval);
+        let least = Duration::from_secs(1);
+        self.interval = if interval.as_secs() == 0 { least } else { interval };
         self
     }
 
@@ -130,8 +152,12 @@ impl JwtVerifier {
     ///
     /// See [`TokenRefusal`]. For a log there is [`verify`](Self::verify), which says more.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
-    pub async fn check(&self, check: &TokenCheck) -> Result<VerifiedToken, TokenRefusal> {
-        Ok(self.verify(check.token(), check.unix_time()).await?)
+    pub fn check(
+        &self,
+        check: TokenCheck,
+    ) -> impl Future<Output = Result<VerifiedToken, TokenRefusal>> + Send + use<> {
+        let verifier = self.clone();
+        async move { Ok(verifier.verify(check.token(), check.unix_time()).await?) }
     }
 
     /// Checks a token at `unix_time`, in seconds since 1970.
@@ -142,15 +168,6 @@ impl JwtVerifier {
     ///
     /// See [`JwtFault`].
     pub async fn verify(&self, token: &str, unix_time: u64) -> Result<VerifiedToken, JwtFault> {
-        self.verify_at(token, unix_time, Instant::now()).await
-    }
-
-    pub(super) async fn verify_at(
-        &self,
-        token: &str,
-        unix_time: u64,
-        now: Instant,
-    ) -> Result<VerifiedToken, JwtFault> {
         if token.len() > ACCESS_TOKEN_LENGTH_MAX {
             return Err(JwtFault::Malformed("it is too long"));
         }
@@ -169,7 +186,7 @@ impl JwtVerifier {
             Some(_) => keys.has_key_for(&jwt),
             None => keys.verify(&jwt),
         };
-        let keys = self.keys.get(now, suffice).await?;
+        let keys = self.keys.get(unix_time, self.interval, suffice).await?;
         if !keys.has_key_for(&jwt) {
             return Err(JwtFault::Key);
         }

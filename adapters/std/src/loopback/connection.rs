@@ -1,7 +1,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Instant;
 
+use mcp_sansio::Instant;
 use mcp_sansio_auth::loopback::{
     CONNECTION_TIME, REQUEST_LENGTH_MAX, RedirectAddress, Reply, Request,
 };

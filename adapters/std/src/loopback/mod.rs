@@ -7,15 +7,18 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fmt, io};
 
+use mcp_sansio::Instant;
 use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
 use mcp_sansio_auth::loopback::{
     CONNECTIONS_MAX, InvalidRedirectAddress, PATH, RedirectAddress, Reply, USER_TIME,
 };
 
 use connection::{Connection, Progress};
+
+use crate::now;
 
 /// Where the user comes back to who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and takes the redirect.
@@ -120,18 +123,18 @@ impl Loopback {
     fn redirect(&self, answers: impl Fn(&str) -> bool, open: impl FnOnce()) -> Option<String> {
         // There is nothing behind it that a panic could have broken.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = Instant::now() + self.time;
+        let end = now() + self.time;
         open();
         let mut connections = VecDeque::new();
         loop {
             pause::until_ready(&self.listener, &connections, end);
-            let now = Instant::now();
-            if now >= end {
+            let time = now();
+            if time >= end {
                 return None;
             }
-            self.accept(&mut connections, now);
+            self.accept(&mut connections, time);
             let mut answer = None;
-            connections.retain_mut(|connection| match connection.go_on(&self.address, now) {
+            connections.retain_mut(|connection| match connection.go_on(&self.address, time) {
                 Progress::Waits => true,
                 Progress::Over => false,
                 Progress::Refused(reply) => {

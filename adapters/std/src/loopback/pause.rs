@@ -1,8 +1,11 @@
 use std::collections::VecDeque;
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use mcp_sansio::Instant;
 
 use super::connection::Connection;
+use crate::now;
 
 /// The longest pause. 20 ms where sockets cannot be waited for: nobody notices, and 50 looks in a
 /// second, while a user signs in, cost nothing that can be measured.
@@ -15,7 +18,7 @@ pub(super) fn until_ready(
     end: Instant,
 ) {
     let first = connections.iter().map(Connection::end).min().map_or(end, |it| it.min(end));
-    let pause = first.saturating_duration_since(Instant::now()).min(PAUSE_MAX);
+    let pause = first.saturating_since(now()).min(PAUSE_MAX);
     wait(listener, connections, pause);
 }
 

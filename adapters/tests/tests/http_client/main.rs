@@ -1,5 +1,6 @@
 //! The client over HTTP on tokio against a server that is written by hand, on real sockets.
 
+mod authorization;
 mod calls;
 mod failures;
 mod scripts;

@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: String,
+    /// Path and query.
+    pub(crate) target: String,
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) body: String,
 }
@@ -170,7 +172,8 @@ async fn read_request(socket: &mut TcpStream) -> Option<Asked> {
     };
     let text = String::from_utf8(bytes[..head].to_vec()).unwrap();
     let mut lines = text.lines();
-    let method = lines.next()?.split(' ').next()?.to_owned();
+    let mut line = lines.next()?.split(' ');
+    let (method, target) = (line.next()?.to_owned(), line.next()?.to_owned());
     let fields: BTreeMap<_, _> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
@@ -182,5 +185,5 @@ async fn read_request(socket: &mut TcpStream) -> Option<Asked> {
         }
     }
     let body = String::from_utf8(bytes[head + 4..].to_vec()).unwrap();
-    Some(Asked { method, fields, body })
+    Some(Asked { method, target, fields, body })
 }

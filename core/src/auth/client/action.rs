@@ -5,8 +5,8 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub(super) u64);
 
-/// Something that only the application can do. Every one but [`Save`](Self::Save) and
-/// [`Remove`](Self::Remove) is answered once, with the verb that it names.
+/// Something that only the application can do. Every one that has an [`ActionId`] is answered once,
+/// with the verb that it names, unless it is withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {

@@ -1,3 +1,5 @@
+use alloc::string::String;
+
 use crate::http::ExchangeId;
 use crate::shared::Shared;
 
@@ -11,15 +13,16 @@ pub enum Event {
     Waiting(ExchangeId),
     /// A request that waited goes on: its time, too.
     GoesOn(ExchangeId),
-    /// A request that waited gets no token. It is over; nothing of it comes any more.
+    /// A request that waited, or was refused before it could, gets no token. It is over; nothing of it
+    /// comes any more.
     Refused(ExchangeId, Shared<AuthorizationFailure>),
-    /// There is a new token.
+    /// There is a token, as was asked for.
     Authorized {
         /// Whose.
-        issuer: alloc::string::String,
+        issuer: String,
         /// What it is good for, where that is known: separated by spaces.
-        scope: Option<alloc::string::String>,
+        scope: Option<String>,
     },
-    /// There is none, although one was asked for.
+    /// There is none, although one was asked for. Nothing is tried again by itself.
     Failed(Shared<AuthorizationFailure>),
 }

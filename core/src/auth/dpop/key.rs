@@ -128,7 +128,7 @@ impl Jwk {
 }
 
 impl PublicJwk {
-    /// Whether a key of this type signs with the algorithm (RFC 7518, RFC 8037, RFC 8812, RFC 9864).
+    /// Whether a key of this type signs with the algorithm (RFC 7518, 8037, 8812, 9864).
     fn signs_with(&self, algorithm: &str) -> bool {
         match self {
             Self::Ec { crv, .. } => matches!(
@@ -146,5 +146,86 @@ impl PublicJwk {
                 algorithm => matches!(algorithm, "Ed25519" | "Ed448") && algorithm == crv,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    const RFC_9449: &str = r#"{"kty":"EC","crv":"P-256",
+        "x":"l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
+        "y":"9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA"}"#;
+    const RFC_7638: &str = concat!(
+        r#"{"kty":"RSA","n":"#,
+        "\"0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1",
+        "L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4",
+        "QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbO",
+        "pbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csF",
+        "Cur-kEgU8awapJzKnqDKgw\"",
+        r#","e":"AQAB","alg":"RS256","kid":"2011-04-29"}"#
+    );
+    const RFC_8037: &str =
+        r#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+
+    fn key(algorithm: &str, jwk: &str) -> Result<ProofKey, InvalidDpopKey> {
+        ProofKey::new(&DpopKey { algorithm: algorithm.into(), jwk: jwk.into() })
+    }
+
+    #[test]
+    fn thumbprints_are_those_of_the_examples() {
+        for (algorithm, jwk, thumbprint) in [
+            ("ES256", RFC_9449, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"),
+            ("RS256", RFC_7638, "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"),
+            ("EdDSA", RFC_8037, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"),
+        ] {
+            let key = key(algorithm, jwk).expect(algorithm);
+            assert_eq!(key.thumbprint(), thumbprint);
+            assert_eq!(key.algorithm(), algorithm);
+        }
+    }
+
+    #[test]
+    fn a_private_key_is_refused() {
+        for member in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] {
+            for jwk in [RFC_9449, RFC_7638, RFC_8037] {
+                let jwk = jwk.replacen('{', &format!(r#"{{"{member}":"AQ","#), 1);
+                assert_eq!(key("ES256", &jwk), Err(InvalidDpopKey::Private), "{member}");
+            }
+        }
+        assert_eq!(key("HS256", r#"{"kty":"oct","k":"AQ"}"#), Err(InvalidDpopKey::Private));
+    }
+
+    #[test]
+    fn an_algorithm_goes_with_its_keys() {
+        for algorithm in ["none", "HS256", "RS256", "ES384", "es256", ""] {
+            assert_eq!(key(algorithm, RFC_9449), Err(InvalidDpopKey::Algorithm), "{algorithm}");
+        }
+        assert!(key("PS512", RFC_7638).is_ok());
+        assert!(key("Ed25519", RFC_8037).is_ok());
+        assert_eq!(key("Ed448", RFC_8037), Err(InvalidDpopKey::Algorithm));
+        let agreement = RFC_8037.replace("Ed25519", "X25519");
+        assert_eq!(key("EdDSA", &agreement), Err(InvalidDpopKey::Algorithm));
+    }
+
+    #[test]
+    fn what_is_no_public_key_is_refused() {
+        for jwk in [
+            "",
+            "null",
+            r#"["EC","P-256","AQ","AQ"]"#,
+            r#"{"kty":"EC","crv":"P-256","x":"AQ"}"#,
+            r#"{"kty":"EC","crv":"P-256","x":"AQ","y":""}"#,
+            r#"{"kty":"EC","crv":"P-256","x":"AQ","y":"A="}"#,
+            r#"{"kty":"EC","kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}"#,
+            r#"{"kty":"XX","crv":"P-256","x":"AQ","y":"AQ"}"#,
+            r#"{"crv":"P-256","x":"AQ","y":"AQ"}"#,
+        ] {
+            assert_eq!(key("ES256", jwk), Err(InvalidDpopKey::Malformed), "{jwk}");
+        }
+        let long = [RFC_9449, &*" ".repeat(JWK_LENGTH_MAX)].concat();
+        assert_eq!(key("ES256", &long), Err(InvalidDpopKey::Malformed));
     }
 }

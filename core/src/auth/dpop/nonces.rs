@@ -26,8 +26,8 @@ impl Nonces {
         nonces.find(|(origin, _)| origin == url.origin()).map(|(_, nonce)| &**nonce)
     }
 
-    /// Takes the `DPoP-Nonce` of a response from this URL. Whether it is another than the last: only
-    /// then is there any use in asking again. What cannot be a nonce is passed over.
+    /// Takes the `DPoP-Nonce` of a response from this URL. Whether it is another than the last:
+    /// only then is there any use in asking again. What cannot be a nonce is passed over.
     pub(in crate::auth) fn insert(&mut self, url: &Location, nonce: &[u8]) -> bool {
         // RFC 9449, section 8.1: `NQCHAR`.
         let allowed = |byte: &u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
@@ -51,5 +51,58 @@ impl fmt::Debug for Nonces {
     /// Says for whom there are some.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(origin, _)| origin)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    fn location(url: &str) -> Location {
+        Location::parse(url).expect(url)
+    }
+
+    #[test]
+    fn each_origin_has_its_last_nonce() {
+        let mut nonces = Nonces::new();
+        let (issuer, server) = (location("https://a.example/t"), location("https://r.example"));
+        assert!(nonces.insert(&issuer, b"1"));
+        assert!(nonces.insert(&server, b"2"));
+        assert!(nonces.insert(&location("https://a.example/other"), b"3"));
+        assert_eq!((nonces.get(&issuer), nonces.get(&server)), (Some("3"), Some("2")));
+        assert_eq!(nonces.get(&location("http://a.example/t")), None);
+    }
+
+    #[test]
+    fn a_nonce_that_is_known_is_no_reason_to_ask_again() {
+        let mut nonces = Nonces::new();
+        let url = location("https://a.example");
+        assert!(nonces.insert(&url, b"1"));
+        assert!(!nonces.insert(&url, b"1"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_nonce_is_passed_over() {
+        let mut nonces = Nonces::new();
+        let url = location("https://a.example");
+        let long = [b'x'; NONCE_LENGTH_MAX + 1];
+        for nonce in [&b""[..], b"a b", b"\"", b"\\", b"a\r\n", b"\xff", &long] {
+            assert!(!nonces.insert(&url, nonce), "{nonce:?}");
+        }
+        assert_eq!(nonces.get(&url), None);
+        assert!(nonces.insert(&url, &long[1..]));
+    }
+
+    #[test]
+    fn the_oldest_nonce_makes_room() {
+        let mut nonces = Nonces::new();
+        let url = |port| location(&format!("https://a.example:{port}"));
+        for port in 1..10 {
+            assert!(nonces.insert(&url(port), b"n"));
+        }
+        assert_eq!((nonces.get(&url(1)), nonces.get(&url(2))), (None, Some("n")));
+        assert_eq!(nonces.0.len(), NONCES_MAX);
     }
 }

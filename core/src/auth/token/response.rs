@@ -187,3 +187,138 @@ pub(in crate::auth) fn is_token(text: &str) -> bool {
     let length = 1..=TOKEN_LENGTH_MAX;
     length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::string::ToString;
+
+    use super::*;
+
+    fn parse(members: &str, purpose: TokenPurpose) -> Result<TokenResponse, TokenFault> {
+        TokenResponse::parse(format!("{{{members}}}").as_bytes(), purpose)
+    }
+
+    fn bearer(members: &str) -> Result<TokenResponse, TokenFault> {
+        parse(&format!(r#""token_type":"Bearer",{members}"#), TokenPurpose::Bearer)
+    }
+
+    #[test]
+    fn a_token_comes_with_what_is_said_of_it() {
+        let members =
+            r#""access_token":"t","expires_in":3600,"refresh_token":"r","scope":"a b","x":1"#;
+        let token = TokenResponse {
+            access_token: "t".into(),
+            token_type: TokenType::Bearer,
+            expires_in: Some(3600),
+            refresh_token: Some("r".into()),
+            scope: Some("a b".into()),
+        };
+        assert_eq!(bearer(members), Ok(token));
+    }
+
+    #[test]
+    fn nothing_but_the_token_is_counted_on() {
+        // Rule: [AUTHC-065].
+        for members in [
+            "",
+            r#","refresh_token":null,"expires_in":null,"scope":null,"error":null"#,
+            r#","refresh_token":"""#,
+        ] {
+            let token = bearer(&format!(r#""access_token":"t"{members}"#)).expect(members);
+            assert_eq!((token.refresh_token, token.expires_in, token.scope), (None, None, None));
+        }
+    }
+
+    #[test]
+    fn a_token_is_of_a_type_that_was_asked_for() {
+        use TokenPurpose::{Assertion, Bearer, Dpop};
+        for (name, purpose, token_type) in [
+            ("bearer", Bearer, Some(TokenType::Bearer)),
+            ("BEARER", Dpop, Some(TokenType::Bearer)),
+            ("dpop", Dpop, Some(TokenType::Dpop)),
+            ("DPoP", Bearer, None),
+            ("mac", Dpop, None),
+            ("", Bearer, None),
+            ("N_A", Assertion, Some(TokenType::NotApplicable)),
+            ("N_A", Bearer, None),
+            ("Bearer", Assertion, None),
+        ] {
+            let members = format!(r#""access_token":"t","token_type":"{name}""#);
+            let token = parse(&members, purpose).map(|it| it.token_type);
+            assert_eq!(token, token_type.ok_or(TokenFault::TokenType), "{name} {purpose:?}");
+        }
+        let fault = parse(r#""access_token":"t""#, Bearer);
+        assert_eq!(fault, Err(TokenFault::TokenType));
+    }
+
+    #[test]
+    fn what_was_exchanged_is_the_grant_and_no_other_token() {
+        let exchanged = |of| {
+            let of = format!("urn:ietf:params:oauth:token-type:{of}");
+            let members =
+                format!(r#""access_token":"t","token_type":"N_A","issued_token_type":"{of}""#);
+            parse(&members, TokenPurpose::Assertion).map(|it| it.access_token)
+        };
+        assert_eq!(exchanged("id-jag"), Ok("t".into()));
+        assert_eq!(exchanged("access_token"), Err(TokenFault::TokenType));
+    }
+
+    #[test]
+    fn a_token_cannot_break_out_of_its_field() {
+        let long = "x".repeat(TOKEN_LENGTH_MAX + 1);
+        for token in ["", "a b", "a\\r\\nX: y", "\\u0000", "é", &long] {
+            let fault = bearer(&format!(r#""access_token":"{token}""#));
+            assert_eq!(fault, Err(TokenFault::Token), "{token}");
+        }
+        assert!(bearer(&format!(r#""access_token":"{}""#, &long[1..])).is_ok());
+        assert!(bearer(r#""access_token":"aZ09-._~+/==""#).is_ok());
+        assert_eq!(bearer(r#""scope":"a""#), Err(TokenFault::NoToken));
+    }
+
+    #[test]
+    fn a_token_is_not_good_for_ever() {
+        for (text, seconds) in [("1e30", LIFETIME_MAX), ("-1", 0), (r#""60""#, 60)] {
+            let token = bearer(&format!(r#""access_token":"t","expires_in":{text}"#));
+            assert_eq!(token.map(|it| it.expires_in), Ok(Some(seconds)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_as_far_as_it_can_be_printed() {
+        let members =
+            r#""error":"invalid_grant","error_description":"Too\n \u202elate","access_token":"t""#;
+        let Err(TokenFault::Refused(error)) = bearer(members) else { panic!("a token") };
+        assert_eq!(error.to_string(), "invalid_grant (Too late)");
+        assert_eq!(error.uri, None);
+        assert!(!error.asks_for_nonce());
+        let Err(TokenFault::Refused(error)) = bearer(r#""error":"use_dpop_nonce""#) else {
+            panic!("a token")
+        };
+        assert!(error.asks_for_nonce());
+    }
+
+    #[test]
+    fn what_is_malformed_is_not_shown() {
+        for members in
+            [r#""access_token":["secret"]"#, r#""access_token":"secret","access_token":"secret""#]
+        {
+            let fault = bearer(members).expect_err(members);
+            assert_eq!(fault, TokenFault::Answer(AnswerFault::Malformed));
+            assert!(!format!("{fault} {fault:?}").contains("secret"));
+        }
+        let token = bearer(r#""access_token":"secret","refresh_token":"secret""#);
+        assert!(!format!("{token:?}").contains("secret"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_answered_a_token_is_usable(body in "\\PC{0,40}", token in "\\PC{0,6}") {
+            let _ = TokenResponse::parse(body.as_bytes(), TokenPurpose::Dpop);
+            let token = serde_json::to_string(&token).expect("a text");
+            if let Ok(it) = bearer(&format!(r#""access_token":{token}"#)) {
+                proptest::prop_assert!(is_token(&it.access_token));
+            }
+        }
+    }
+}

@@ -16,7 +16,7 @@ use crate::auth::client::{
 
 use super::kind::{Kind, Local, Shared};
 
-pub use answer::{Answered, Asks};
+pub(super) use answer::Answered;
 pub use function::AuthorizationFunction;
 pub(super) use stage::Stage;
 pub use store::{CredentialStore, MemoryStore};
@@ -67,10 +67,13 @@ pub struct Authorization<K: Kind = Shared> {
     options: ClientOptions,
     functions: Functions<K>,
     store: Arc<dyn store::Keeps>,
-    observers: Vec<Arc<dyn Fn(&Event) + Send + Sync>>,
+    observers: Vec<Observer>,
     unix_time: Option<Arc<dyn Fn() -> u64 + Send + Sync>>,
     entropy: Option<Arc<dyn Fn() -> [u8; 32] + Send + Sync>>,
 }
+
+/// A function that is shown what happens.
+type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The functions of the application.
 struct Functions<K: Kind> {

@@ -12,8 +12,8 @@ use crate::http::client::Transmit;
 use crate::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use crate::peer::TransportFailure;
 
-use super::Authorization;
 use super::tasks::Tasks;
+use super::{Authorization, Observer};
 use crate::handler::kind::Kind;
 
 /// How long the store may take at the end of a connection for what is still to be kept: a refresh
@@ -33,7 +33,7 @@ pub(crate) enum Stage<K: Kind> {
 pub(crate) struct Authorizing<K: Kind> {
     client: Client,
     tasks: Tasks<K>,
-    observers: Vec<Arc<dyn Fn(&Event) + Send + Sync>>,
+    observers: Vec<Observer>,
     unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// The connection is closed, and what is to be kept has until then.
     closing: Option<Instant>,
@@ -177,12 +177,13 @@ impl<K: Kind> Authorizing<K> {
                 self.client.handle_transmit(transmit, now);
                 more = true;
             }
-            while let Some(event) = self.client.poll_event() {
-                self.tell(&event, machine, now);
-                more = true;
-            }
+            // A token is kept before it is used.
             while let Some(action) = self.client.poll_action() {
                 self.tasks.act(action, &mut self.client, now);
+                more = true;
+            }
+            while let Some(event) = self.client.poll_event() {
+                self.tell(&event, machine, now);
                 more = true;
             }
             if !more {

@@ -13,6 +13,7 @@ use super::super::{
     Action, ActionFailure, ActionId, AssertionRequest, AuthorizationFailure, AuthorizationRequest,
     Client, Grant,
 };
+use super::identity::of_metadata;
 use super::token::Asking;
 use super::{Flow, Goal, Next, Step, Stepped};
 
@@ -96,9 +97,8 @@ impl Client {
         };
         let redirect_uri = redirect_uri.to_string();
         let issuer = metadata.issuer.clone();
-        let endpoint = metadata
-            .authorization_endpoint()
-            .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
+        let endpoint =
+            metadata.authorization_endpoint().map_err(|fault| of_metadata(&issuer, fault))?;
         let verifier = CodeVerifier::new(self.entropy.secret());
         let state = State::new(self.entropy.secret());
         let mut form = Form::new();

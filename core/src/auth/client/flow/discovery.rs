@@ -58,13 +58,23 @@ impl Client {
         let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
         // That which is known already comes first, as long as the server names it.
         let known = self.tokens.as_ref().map(|it| &it.kept.issuer);
-        if let Some(at) = issuers.iter().position(|it| Some(it) == known) {
-            issuers[..=at].rotate_right(1);
+        match issuers.iter().position(|it| Some(it) == known) {
+            Some(at) => issuers[..=at].rotate_right(1),
+            None => self.leave_issuer(),
         }
         issuers.truncate(self.options.limits.issuers_max.max(1));
         flow.found.issuers = issuers.into_iter();
         flow.found.resource_scopes = metadata.scopes_supported;
         self.next_issuer(flow)
+    }
+
+    /// What the authorization server of before gave out is of no use any more.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
+    pub(super) fn leave_issuer(&mut self) {
+        if self.tokens.is_some() {
+            self.drop_tokens();
+        }
     }
 
     /// Goes on with the next authorization server that the server names.
@@ -113,6 +123,9 @@ impl Client {
         now: Instant,
     ) -> Stepped {
         let issuer = base_issuer(&self.server);
+        if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
+            self.leave_issuer();
+        }
         flow.found.resource = Some(ResourceUri::of_server(&self.server));
         if is_metadata(fetched) {
             return self.issuer_described(flow, &issuer, fetched, now);

@@ -12,7 +12,9 @@ use crate::auth::credential::KeptClient;
 use crate::auth::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::auth::scopes::Scopes;
 use crate::auth::token::GrantType;
-use crate::auth::{AuthorizationServerMetadata, NoAuthenticationMethod, RegistrationFault};
+use crate::auth::{
+    AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, RegistrationFault,
+};
 use crate::http::Location;
 use crate::shared::Shared;
 
@@ -71,10 +73,12 @@ impl Client {
             let known = Known { client_id, secret, method: None, reused: false };
             return self.identified(flow, &metadata, known, now);
         }
-        let endpoint = metadata
-            .registration_endpoint()
-            .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
-        if self.options.registration.is_none() || endpoint.is_none() {
+        let endpoint = match self.options.registration {
+            Some(_) => metadata.registration_endpoint(),
+            None => Ok(None),
+        };
+        let endpoint = endpoint.map_err(|fault| of_metadata(issuer, fault))?;
+        if endpoint.is_none() {
             let unfit = self.no_identity(issuer);
             flow.found.unfit.get_or_insert(unfit);
             return self.next_issuer(flow);
@@ -127,11 +131,8 @@ impl Client {
         let token_endpoint = metadata.token_endpoint();
         let token_endpoint = token_endpoint
             .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
-        // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]:
-        // what another authorization server gave out is of no use any more.
-        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
         if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
-            self.drop_tokens();
+            self.leave_issuer();
         }
         let identity = Identity { issuer, token_endpoint, client_id, secret, method, reused };
         flow.found.identity = Some(Shared::new(identity));
@@ -276,4 +277,9 @@ pub(super) fn no_authentication(
     reason: NoAuthenticationMethod,
 ) -> AuthorizationFailure {
     AuthorizationFailure::ClientAuthentication { issuer: issuer.into(), reason }
+}
+
+/// What is wrong with the metadata of an issuer, once nobody knows any more where it was.
+pub(super) fn of_metadata(issuer: &str, fault: MetadataFault) -> AuthorizationFailure {
+    AuthorizationFailure::Metadata { url: issuer.into(), fault }
 }

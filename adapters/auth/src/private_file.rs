@@ -2,15 +2,24 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
-
-use super::{FileStoreError, beside};
+use std::path::{Path, PathBuf};
 
 /// The longest file that is read, in bytes. 16 MiB: far more than a store writes.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
+/// A file is not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Others can read it.
+    Exposed,
+    /// It is longer than any that was written here.
+    TooLong,
+    /// The operating system says so.
+    System(io::Error),
+}
+
 /// Makes the folder that a file is to be in, for its owner alone, where there is none.
-pub(super) fn create_folder_of(path: &Path) -> io::Result<()> {
+pub(crate) fn create_folder_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => {
             let mut builder = DirBuilder::new();
@@ -24,27 +33,26 @@ pub(super) fn create_folder_of(path: &Path) -> io::Result<()> {
 }
 
 /// What is in a file; `None` where there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, FileStoreError> {
-    let system = |error| FileStoreError::system(path, error);
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(system)?,
+        file => file?,
     };
-    let metadata = file.metadata().map_err(system)?;
+    let metadata = file.metadata()?;
     #[cfg(unix)]
     if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
-        return Err(FileStoreError::Exposed { path: path.to_path_buf() });
+        return Err(Unread::Exposed);
     }
     if metadata.len() > LENGTH_MAX {
-        return Err(FileStoreError::Damaged { path: path.to_path_buf(), aside: None });
+        return Err(Unread::TooLong);
     }
     let mut text = Vec::new();
-    file.take(LENGTH_MAX).read_to_end(&mut text).map_err(system)?;
+    file.take(LENGTH_MAX).read_to_end(&mut text)?;
     Ok(Some(text))
 }
 
 /// Puts a text in the place of what a file had, all or nothing. One process at a time.
-pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = beside(path, ".new");
     // What is left of a process that died. It must not be written to: it may have another mode.
     match fs::remove_file(&new) {
@@ -64,7 +72,7 @@ pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 /// Has files made for their owner alone.
-pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
@@ -82,4 +90,44 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_folder_of(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// A path in the same folder, of the same name with something behind it.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(suffix);
+    beside.into()
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A folder of a test's own, which goes with it. It is not made.
+    pub(crate) struct Folder(PathBuf);
+
+    impl Folder {
+        pub(crate) fn new(name: &str) -> Self {
+            let name = format!("mcp-sansio-auth-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        pub(crate) fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
 }

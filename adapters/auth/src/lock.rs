@@ -2,37 +2,34 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::private_file::private;
+use crate::private_file::private;
 
-/// How long another process may write. 2 s: a write takes milliseconds, so whoever takes longer is
-/// stuck, and waiting blocks a thread.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long until the lock is tried again: about what a write takes.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How often it is tried. 400 times, in two seconds: a write takes milliseconds, so whoever takes
+/// longer is stuck, and waiting blocks a thread.
+const TRIES: u32 = 400;
 
 /// The right to change a file, as long as it is held here. It is lost with the process.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
 impl Lock {
     /// Waits for the lock that is the file at `path`. The file stays: were it removed, two processes
     /// could each hold one of that name.
-    pub(super) fn acquire(path: &Path) -> io::Result<Self> {
-        let end = Instant::now() + PATIENCE;
-        loop {
+    pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
+        for _ in 0..TRIES {
             match try_lock(path)? {
                 Some(file) => return Ok(Self { _file: file }),
-                None if Instant::now() < end => thread::sleep(PAUSE),
-                None => {
-                    let reason = "another process has held the lock for too long";
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
-                }
+                None => thread::sleep(PAUSE),
             }
         }
+        let reason = "another process has held the lock for too long";
+        Err(io::Error::new(io::ErrorKind::TimedOut, reason))
     }
 }
 

@@ -1,0 +1,121 @@
+use super::*;
+
+#[test]
+fn a_good_token_says_whose_it_is_and_what_it_is_good_for() {
+    // Rule: [AUTHS-012] [AUTHS-013].
+    let issuer = Issuer::new();
+    let token = issuer.check(&issuer.verifier(), &issuer.named("one"));
+    let expected = VerifiedToken::new(Principal::new(format!("{ISSUER}|user")))
+        .audiences([AUDIENCE])
+        .scopes(["a", "b"])
+        .expires_at(NOW + 7260);
+    assert_eq!(token, Ok(expected));
+}
+
+#[test]
+fn scopes_are_a_text_or_a_list() {
+    let issuer = Issuer::new();
+    let expected = |scopes: &[&str]| {
+        VerifiedToken::new(Principal::new(format!("{ISSUER}|user")))
+            .audiences([AUDIENCE])
+            .scopes(scopes.iter().copied())
+            .expires_at(NOW + 7260)
+    };
+    assert_eq!(issuer.with("scope", json!(["a", "c"])), Ok(expected(&["a", "c"])));
+    assert_eq!(issuer.with("scope", Value::Null), Ok(expected(&[])));
+    assert_eq!(issuer.with("scp", json!(["d"])), Ok(expected(&["a", "b", "d"])));
+    assert_eq!(issuer.with("scp", json!("d e")), Ok(expected(&["a", "b", "d", "e"])));
+}
+
+#[test]
+fn a_token_of_another_audience_is_refused() {
+    // Rule: [AUTHS-013].
+    let issuer = Issuer::new();
+    for good in [
+        json!([AUDIENCE]),
+        json!(["https://other.example", AUDIENCE]),
+        json!("HTTPS://R.example:443/mcp"),
+    ] {
+        assert!(issuer.with("aud", good.clone()).is_ok(), "{good}");
+    }
+    for bad in [
+        json!("https://r.example"),
+        json!("https://r.example/mcp/"),
+        json!("https://r.example/mcp#x"),
+        json!("https://r.example/mcp2"),
+        json!([]),
+        json!(""),
+    ] {
+        assert_eq!(issuer.with("aud", bad.clone()), Err(JwtFault::Audience), "{bad}");
+    }
+    let named = issuer.token(&json!({ "alg": "ES256" }), &{
+        let mut claims = claims();
+        claims["aud"] = json!("api://mcp");
+        claims
+    });
+    assert_eq!(issuer.check(&issuer.verifier(), &named), Err(JwtFault::Audience));
+    assert!(issuer.check(&issuer.verifier().audience("api://mcp"), &named).is_ok());
+}
+
+#[test]
+fn a_token_of_another_issuer_is_refused() {
+    // Rule: [AUTHS-012].
+    let issuer = Issuer::new();
+    for iss in ["https://a.example", "https://a.example/tenant/", "HTTPS://a.example/tenant", ""] {
+        assert_eq!(issuer.with("iss", json!(iss)), Err(JwtFault::Issuer), "{iss}");
+    }
+}
+
+#[test]
+fn a_token_is_good_for_its_time_and_for_the_leeway() {
+    // Rule: [AUTHS-012].
+    let issuer = Issuer::new();
+    for (exp, result) in [
+        (json!(NOW + 1), None),
+        (json!(NOW - 59), None),
+        (json!(NOW - 60), Some(JwtFault::Expired)),
+        (json!(0), Some(JwtFault::Expired)),
+        (json!(-1e300), Some(JwtFault::Expired)),
+    ] {
+        assert_eq!(issuer.with("exp", exp.clone()).err(), result, "{exp}");
+    }
+    for (nbf, result) in [
+        (json!(NOW), None),
+        (json!(NOW + 60), None),
+        (json!(NOW as f64 + 60.5), Some(JwtFault::Early)),
+        (json!(1e300), Some(JwtFault::Early)),
+    ] {
+        assert_eq!(issuer.with("nbf", nbf.clone()).err(), result, "{nbf}");
+    }
+    let late = issuer.token(&json!({ "alg": "ES256" }), &{
+        let mut claims = claims();
+        claims["exp"] = json!(NOW - 300);
+        claims
+    });
+    for leeway in [Duration::ZERO, Duration::MAX] {
+        let fault = issuer.check(&issuer.verifier().leeway(leeway), &late);
+        assert_eq!(fault, Err(JwtFault::Expired), "{leeway:?}");
+    }
+    assert_eq!(TokenRefusal::from(JwtFault::Expired), TokenRefusal::Expired);
+}
+
+#[test]
+fn a_token_that_is_bound_to_a_key_is_no_bearer_token() {
+    let issuer = Issuer::new();
+    let bound = issuer.with("cnf", json!({ "jkt": "x" }));
+    assert_eq!(bound, Err(JwtFault::Bound));
+}
+
+#[test]
+fn what_an_access_token_must_have_is_missed() {
+    // Rule: [AUTHS-012].
+    let issuer = Issuer::new();
+    for name in ["iss", "sub", "aud", "exp"] {
+        for value in [Value::Null, json!({})] {
+            let result = issuer.with(name, value);
+            assert!(matches!(result, Err(JwtFault::Malformed(_))), "{name}: {result:?}");
+        }
+    }
+    assert!(matches!(issuer.with("sub", json!("")), Err(JwtFault::Malformed(_))));
+    assert_eq!(TokenRefusal::from(JwtFault::Malformed("")), TokenRefusal::Invalid);
+}

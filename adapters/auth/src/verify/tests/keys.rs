@@ -1,0 +1,168 @@
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn new_keys_take_the_place_of_old_ones() {
+    let mut issuer = Issuer::new();
+    let verifier = issuer.verifier();
+    let old = issuer.named("one");
+    assert!(issuer.check(&verifier, &old).is_ok());
+    issuer.key = key(&issuer.random);
+    issuer.publish(json!({ "keys": [issuer.jwk("two")] }));
+    let new = issuer.named("two");
+    assert!(issuer.check_after(31 * SECOND, &verifier, &new).is_ok());
+    assert_eq!(issuer.fetches(), 2);
+    assert_eq!(issuer.check_after(32 * SECOND, &verifier, &old), Err(JwtFault::Key));
+}
+
+#[test]
+fn a_token_that_names_no_key_finds_a_new_one_too() {
+    let mut issuer = Issuer::new();
+    let verifier = issuer.verifier();
+    let unnamed = |issuer: &Issuer| issuer.token(&json!({ "alg": "ES256" }), &claims());
+    assert!(issuer.check(&verifier, &unnamed(&issuer)).is_ok());
+    issuer.key = key(&issuer.random);
+    issuer.publish(json!({ "keys": [issuer.jwk("two"), { "kty": "?" }, 5] }));
+    assert!(issuer.check_after(31 * SECOND, &verifier, &unnamed(&issuer)).is_ok());
+    assert!(issuer.check_after(32 * SECOND, &verifier, &issuer.named("two")).is_ok());
+    assert_eq!(issuer.fetches(), 2);
+}
+
+#[test]
+fn tokens_that_name_unknown_keys_have_them_fetched_once_in_a_while() {
+    let issuer = Issuer::new();
+    let verifier = issuer.verifier().interval(60 * SECOND);
+    assert!(issuer.check(&verifier, &issuer.named("one")).is_ok());
+    for second in 1..240 {
+        let forged = issuer.named(&format!("forged-{second}"));
+        let result = issuer.check_after(second * SECOND, &verifier, &forged);
+        assert_eq!(result, Err(JwtFault::Key));
+        assert!(issuer.check_after(second * SECOND, &verifier, &issuer.named("one")).is_ok());
+    }
+    assert_eq!(issuer.fetches(), 4);
+    // What is wrong at first sight costs nothing at all.
+    let foreign = issuer.token(&json!({ "alg": "ES256", "kid": "x" }), &json!({}));
+    assert!(issuer.check_after(600 * SECOND, &verifier, &foreign).is_err());
+    assert_eq!(issuer.fetches(), 4);
+}
+
+#[test]
+fn keys_outlive_an_issuer_that_is_down_by_an_hour() {
+    let issuer = Issuer::new();
+    let verifier = issuer.verifier();
+    let good = issuer.named("one");
+    assert!(issuer.check(&verifier, &good).is_ok());
+    issuer.documents.lock().unwrap().clear();
+    assert!(issuer.check_after(899 * SECOND, &verifier, &good).is_ok());
+    assert_eq!(issuer.fetches(), 1);
+    assert!(issuer.check_after(3599 * SECOND, &verifier, &good).is_ok());
+    assert_eq!(issuer.fetches(), 2);
+    let gone = issuer.check_after(3600 * SECOND, &verifier, &good);
+    assert!(matches!(gone, Err(JwtFault::Unavailable(_))), "{gone:?}");
+    assert_eq!(TokenRefusal::from(gone.unwrap_err()), TokenRefusal::Unavailable);
+}
+
+#[test]
+fn a_key_that_is_withdrawn_is_gone_after_a_quarter_of_an_hour() {
+    let issuer = Issuer::new();
+    let verifier = issuer.verifier();
+    let good = issuer.named("one");
+    assert!(issuer.check(&verifier, &good).is_ok());
+    issuer.publish(json!({ "keys": [] }));
+    assert!(issuer.check_after(899 * SECOND, &verifier, &good).is_ok());
+    assert_eq!(issuer.check_after(900 * SECOND, &verifier, &good), Err(JwtFault::Key));
+}
+
+#[test]
+fn a_fetch_that_fails_is_not_repeated_at_once() {
+    let issuer = Issuer::new();
+    let verifier = issuer.verifier();
+    let jwks = issuer.documents.lock().unwrap().drain().next().unwrap();
+    for second in 0..30 {
+        let result = issuer.check_after(second * SECOND, &verifier, &issuer.named("one"));
+        assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
+    }
+    assert_eq!(issuer.fetches(), 1);
+    issuer.documents.lock().unwrap().extend([jwks]);
+    assert!(issuer.check_after(30 * SECOND, &verifier, &issuer.named("one")).is_ok());
+}
+
+#[test]
+fn keys_are_found_by_the_metadata_of_the_issuer() {
+    let issuer = Issuer::new();
+    let metadata = |issuer: &str, jwks: &str| text(&json!({ "issuer": issuer, "jwks_uri": jwks }));
+    let check = |document: Option<Vec<u8>>| {
+        let mut documents = issuer.documents.lock().unwrap();
+        documents.remove(METADATA);
+        documents.extend(document.map(|it| (METADATA.to_owned(), it)));
+        drop(documents);
+        let verifier = JwtVerifier::new(ISSUER, AUDIENCE, issuer.fetch()).unwrap();
+        issuer.check(&verifier, &issuer.named("one")).map(drop)
+    };
+    assert_eq!(check(Some(metadata(ISSUER, "https://a.example/jwks"))), Ok(()));
+    for document in [
+        None,
+        Some(Vec::from("{}")),
+        Some(metadata("https://a.example", "https://a.example/jwks")),
+        Some(metadata(ISSUER, "http://a.example/jwks")),
+        Some(metadata(ISSUER, "https://a.example/nothing")),
+        Some(vec![b' '; DOCUMENT_LENGTH_MAX + 1]),
+    ] {
+        let result = check(document);
+        assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
+    }
+    assert!(JwtVerifier::new("a.example", AUDIENCE, issuer.fetch()).is_err());
+}
+
+#[test]
+fn those_who_wait_for_keys_wait_for_the_same_fetch() {
+    let issuer = Issuer::new();
+    let fetches = Arc::new(AtomicUsize::new(0));
+    let arrived: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
+    let fetch = {
+        let (fetches, arrived) = (Arc::clone(&fetches), Arc::clone(&arrived));
+        move |_| {
+            fetches.fetch_add(1, Ordering::Relaxed);
+            let arrived = Arc::clone(&arrived);
+            std::future::poll_fn(move |_| match arrived.lock().unwrap().clone() {
+                Some(document) => Poll::Ready(Ok::<_, String>(document)),
+                None => Poll::Pending,
+            })
+        }
+    };
+    let jwks = Location::parse("https://a.example/jwks").unwrap();
+    let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, fetch);
+    let (good, forged) = (issuer.named("one"), issuer.named("two"));
+    let mut first = Box::pin(verifier.verify(&good, NOW));
+    let mut second = Box::pin(verifier.verify(&forged, NOW + 1));
+    assert!(poll(first.as_mut()).is_pending());
+    assert!(poll(second.as_mut()).is_pending());
+    // Whoever began the fetch may go; it stays for the others.
+    drop(first);
+    *arrived.lock().unwrap() = Some(text(&json!({ "keys": [issuer.jwk("one")] })));
+    assert_eq!(poll(second.as_mut()), Poll::Ready(Err(JwtFault::Key)));
+    assert!(issuer.check_after(2 * SECOND, &verifier, &good).is_ok());
+    assert_eq!(fetches.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_fetch_that_never_ends_is_given_up() {
+    let issuer = Issuer::new();
+    let fetches = Arc::new(AtomicUsize::new(0));
+    let fetch = {
+        let fetches = Arc::clone(&fetches);
+        move |_| {
+            fetches.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<Result<Vec<u8>, String>>()
+        }
+    };
+    let jwks = Location::parse("https://a.example/jwks").unwrap();
+    let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, fetch);
+    let good = issuer.named("one");
+    for (second, begun) in [(0, 1), (29, 1), (30, 2), (59, 2), (60, 3)] {
+        let mut check = pin!(verifier.verify(&good, NOW + second));
+        assert!(poll(check.as_mut()).is_pending());
+        assert_eq!(fetches.load(Ordering::Relaxed), begun, "{second}");
+    }
+}

@@ -1,0 +1,184 @@
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use mcp_sansio_tokio::auth::client::{ClientOptions, ClientSecret, RegisteredClient};
+use mcp_sansio_tokio::handler::ClientError;
+use mcp_sansio_tokio::protocol::CallToolResult;
+use mcp_sansio_tokio::{
+    ActionFailure, Authorization, AuthorizationRequest, ConnectError, Error, HttpConnection,
+    connect,
+};
+use tokio::sync::Notify;
+
+use crate::scripts::{host, modern, said};
+use crate::server::{Asked, Do, Server, answer, respond};
+use crate::{text, within};
+
+/// A server whose tools want a token, and the authorization server beside it. `opens`: the opening
+/// wants none.
+async fn guarded(opens: bool) -> Server {
+    let own = Arc::new(OnceLock::new());
+    let known = Arc::clone(&own);
+    let server = Server::start(move |asked, _| {
+        let base = known.get().expect("it is known before anybody asks");
+        script(asked, base, opens)
+    })
+    .await;
+    own.set(format!("http://{}", server.address)).expect("it starts once");
+    server
+}
+
+fn script(asked: &Asked, base: &String, opens: bool) -> Vec<Do> {
+    const JSON: &str = "content-type: application/json\r\n";
+    match &*asked.target {
+        "/.well-known/oauth-protected-resource/mcp" => {
+            let body =
+                format!(r#"{{"resource":"{base}/mcp","authorization_servers":["{base}/as"]}}"#);
+            respond(200, JSON, &body)
+        }
+        "/.well-known/oauth-authorization-server/as" => {
+            let body = format!(
+                r#"{{"issuer":"{base}/as","authorization_endpoint":"{base}/as/authorize","token_endpoint":"{base}/as/token","response_types_supported":["code"],"code_challenge_methods_supported":["S256"],"token_endpoint_auth_methods_supported":["none"]}}"#
+            );
+            respond(200, JSON, &body)
+        }
+        "/as/token" => {
+            assert!(asked.body.contains("code=c1") && asked.body.contains("code_verifier="));
+            respond(200, JSON, r#"{"access_token":"t1","token_type":"Bearer","expires_in":3600}"#)
+        }
+        "/mcp" if asked.field("authorization") == Some("Bearer t1") => {
+            modern(asked, |asked| answer(asked, "", &said("sunny")))
+        }
+        "/mcp" if opens => modern(asked, |_| unauthorized(base)),
+        "/mcp" => unauthorized(base),
+        _ => respond(404, "", ""),
+    }
+}
+
+fn unauthorized(base: &String) -> Vec<Do> {
+    let field = format!(
+        "www-authenticate: Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"\r\n"
+    );
+    respond(401, &field, "")
+}
+
+fn options() -> ClientOptions {
+    let client =
+        RegisteredClient { issuer: None, client_id: "demo".to_owned(), secret: ClientSecret::None };
+    ClientOptions::code("http://127.0.0.1:8910/callback").unwrap().registered(client).unwrap()
+}
+
+/// Where a browser comes back to when the user agrees.
+fn agreed(request: &AuthorizationRequest) -> String {
+    let (_, query) = request.url.split_once('?').expect("a query");
+    let state = query.split('&').find(|pair| pair.starts_with("state=")).expect("a state");
+    format!("/callback?code=c1&{state}")
+}
+
+/// A user who agrees, and how often.
+fn at_once() -> (Authorization, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let authorization =
+        Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(agreed(&request))
+        });
+    (authorization, asked)
+}
+
+async fn call(client: &HttpConnection) -> Result<CallToolResult, ClientError> {
+    client.call_tool("forecast", &BTreeMap::<String, String>::new()).await
+}
+
+#[tokio::test]
+async fn a_connection_is_open_after_the_user_signed_in() {
+    let server = guarded(false).await;
+    let (authorization, asked) = at_once();
+    within(async {
+        let client = connect(&server.url(), &host().authorization(authorization)).await.unwrap();
+        assert_eq!(text(&call(&client).await), "sunny");
+        client.close().await;
+    })
+    .await;
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn calls_that_come_together_wait_for_one_authorization_and_run_once() {
+    let server = guarded(true).await;
+    let (authorization, asked) = at_once();
+    within(async {
+        let client = connect(&server.url(), &host().authorization(authorization)).await.unwrap();
+        let (one, other) = tokio::join!(call(&client), call(&client));
+        assert_eq!((text(&one), text(&other)), ("sunny", "sunny"));
+    })
+    .await;
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    let with_token =
+        |asked: &&Asked| asked.is("tools/call") && asked.field("authorization").is_some();
+    assert_eq!(server.asked().iter().filter(with_token).count(), 2);
+}
+
+#[tokio::test]
+async fn a_user_who_declines_is_the_reason_why_there_is_no_connection() {
+    let server = guarded(false).await;
+    let authorization = Authorization::new(options())
+        .on_authorize(async |_: AuthorizationRequest| Err(ActionFailure::Declined));
+    let host = host().authorization(authorization);
+    let refused = within(connect(&server.url(), &host)).await;
+    let Err(Error::Connect(error)) = refused else { panic!("{refused:?}") };
+    assert!(matches!(&*error, ConnectError::AuthorizationFailed { .. }), "{error:?}");
+    assert!(error.to_string().contains("the user declined"), "{error}");
+}
+
+#[tokio::test]
+async fn a_user_who_declines_fails_the_call() {
+    let server = guarded(true).await;
+    let authorization = Authorization::new(options())
+        .on_authorize(async |_: AuthorizationRequest| Err(ActionFailure::Declined));
+    let host = host().authorization(authorization);
+    within(async {
+        let client = connect(&server.url(), &host).await.unwrap();
+        let error = call(&client).await.unwrap_err().to_string();
+        assert!(error.contains("the user declined"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn closing_drops_what_waits_for_the_user() {
+    let server = guarded(true).await;
+    let (begins, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begun, ended) = (Arc::clone(&begins), Arc::clone(&ends));
+    let authorization =
+        Authorization::new(options()).on_authorize(move |_: AuthorizationRequest| {
+            let (begins, ends) = (Arc::clone(&begins), OnDrop(Arc::clone(&ends)));
+            async move {
+                begins.notify_one();
+                std::future::pending::<()>().await;
+                drop(ends);
+                Err(ActionFailure::Declined)
+            }
+        });
+    let host = host().authorization(authorization);
+    within(async {
+        let client = connect(&server.url(), &host).await.unwrap();
+        let arguments = BTreeMap::<String, String>::new();
+        let waiting = tokio::spawn(client.call_tool("forecast", &arguments).into_future());
+        begun.notified().await;
+        client.close().await;
+        ended.notified().await;
+        waiting.await.unwrap().unwrap_err();
+    })
+    .await;
+}
+
+struct OnDrop(Arc<Notify>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}

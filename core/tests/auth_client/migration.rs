@@ -1,0 +1,112 @@
+//! The server names another authorization server than before.
+
+use mcp_sansio::auth::client::{ApplicationType, ClientMetadata, ClientOptions};
+
+use crate::world::{
+    AS, ASM, MCP, PRM, REGISTER, Reply, TOKEN, User, World, code, code_bare, issuer, ok, token,
+};
+
+const NEW: &str = "https://new.example";
+
+fn registering() -> ClientOptions {
+    code_bare().register_as(ClientMetadata::new("Demo", ApplicationType::Native))
+}
+
+fn move_to_new(world: &mut World) {
+    world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{NEW}"]}}"#)));
+    let endpoint = format!(r#","registration_endpoint":"{NEW}/register""#);
+    world.get("https://new.example/.well-known/oauth-authorization-server", issuer(NEW, &endpoint));
+    world.post("https://new.example/register", Reply::new(201, r#"{"client_id":"second"}"#));
+    world.post("https://new.example/token", token("t2", ""));
+    world.accepted = vec!["Bearer t2".into()];
+    world.user = User::SignsIn(String::new());
+}
+
+fn old_world() -> World {
+    let mut world = World::new(registering());
+    world.get(ASM, issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)));
+    world.post(REGISTER, Reply::new(201, r#"{"client_id":"first"}"#));
+    world.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
+    world.user = User::SignsIn(String::new());
+    world.run();
+    world
+}
+
+#[test]
+fn the_client_registers_anew_and_shows_nothing_of_before() {
+    // Rule: [AUTHC-036] [AUTHC-037] [AUTHC-039].
+    let mut world = old_world();
+    move_to_new(&mut world);
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call echo [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://new.example/.well-known/oauth-authorization-server
+    load client of https://new.example: nothing
+    POST https://new.example/register
+    save client of https://new.example
+    remove tokens for https://mcp.example/mcp
+    sign in at https://new.example/authorize
+    POST https://new.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://new.example
+    goes on
+    tools/call echo [Bearer t2]
+    call 1 done
+    ");
+    let shown = world.bytes_to(NEW);
+    for secret in ["first", "r1", "t1"] {
+        assert!(!shown.contains(secret), "{secret} in {shown}");
+    }
+    assert!(!world.kept().contains("r1"));
+}
+
+#[test]
+fn so_it_does_in_another_run() {
+    // Rule: [AUTHC-036] [AUTHC-037].
+    let mut world = old_world().again(registering());
+    move_to_new(&mut world);
+    world.run();
+    let shown = world.bytes_to(NEW);
+    assert!(!shown.contains("first") && !shown.contains("r1"), "{shown}");
+    assert!(world.sent_to("https://new.example/token").len() == 1);
+}
+
+#[test]
+fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
+    // Rule: [AUTHC-037] [AUTHC-038].
+    let mut world = World::new(code());
+    world.run();
+    move_to_new(&mut world);
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call echo [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://new.example/.well-known/oauth-authorization-server
+    no token: the client `app` is registered elsewhere, not at https://new.example
+    refused: the client `app` is registered elsewhere, not at https://new.example
+    call 1 failed
+    ");
+    // In another run, too, as long as something is kept.
+    let mut world = World::new(code());
+    world.run();
+    let mut world = world.again(code());
+    move_to_new(&mut world);
+    assert!(world.run().contains("refused: the client `app` is registered elsewhere"));
+    assert!(!world.bytes_to(NEW).contains("POST"));
+}
+
+#[test]
+fn the_authorization_server_stays_as_long_as_it_is_named() {
+    let mut world = old_world();
+    let both = format!(r#"["{NEW}","{AS}"]"#);
+    world.get(PRM, ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":{both}}}"#)));
+    world.accepted = vec!["Bearer t3".into()];
+    world.post(TOKEN, token("t3", ""));
+    world.call("echo");
+    world.run();
+    assert_eq!(world.bytes_to(NEW), "");
+    assert_eq!(world.last_to(TOKEN).form("refresh_token").as_deref(), Some("r1"));
+}

@@ -1,0 +1,87 @@
+//! Whatever servers, users and clocks do.
+
+use core::time::Duration;
+
+use mcp_sansio::http::ExchangeFailure;
+use proptest::collection::vec;
+use proptest::prelude::{any, proptest};
+
+use crate::world::{
+    AS, ASM, Answer, MCP, PRM, REGISTER, Reply, TOKEN, User, World, challenge, client, code_bare,
+    error, issuer, ok, password, resource, status, token,
+};
+
+/// What any server may say at any time.
+fn answer(choice: u8) -> Answer {
+    match choice % 20 {
+        0 => status(401),
+        1 => challenge(401, r#"Bearer scope="a""#),
+        2 => challenge(403, r#"Bearer error="insufficient_scope", scope="b""#),
+        3 => status(404),
+        4 => status(500),
+        5 => Answer::Fails(ExchangeFailure::Broken),
+        6 => Answer::Silence,
+        7 => ok(&"{".repeat(70_000)),
+        8 => error(400, "invalid_grant"),
+        9 => error(401, "invalid_client"),
+        10 => token("t1", ""),
+        11 => token("t2", r#","refresh_token":"r","expires_in":40,"scope":"a b""#),
+        12 => resource(""),
+        13 => ok(&format!(
+            r#"{{"resource":"{MCP}","authorization_servers":["https://new.example","{AS}"]}}"#
+        )),
+        14 => issuer(AS, &format!(r#","registration_endpoint":"{REGISTER}""#)),
+        15 => issuer("https://new.example", ""),
+        16 => Reply::new(201, r#"{"client_id":"c","client_secret":"s"}"#).into(),
+        17 => Reply::new(302, "").field("location", "/x").into(),
+        18 => ok(""),
+        _ => Reply::new(200, "{}").field("dpop-nonce", "n").into(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_call_ends_and_what_is_secret_stays_where_it_belongs(
+        choices in vec(any::<u8>(), 6..40),
+        steps in vec((0_u8..8, any::<u8>()), 1..30),
+    ) {
+        let app = client("app", Some(AS), password("hush"));
+        let mut world = World::new(code_bare().registered(app).expect("a client"));
+        let mut choices = choices.into_iter().cycle();
+        let mut next = || answer(choices.next().unwrap_or_default());
+        let places = [PRM, ASM, "https://mcp.example/x", "https://as.example/x"];
+        world.run();
+        for (step, choice) in steps {
+            match step {
+                0 => world.get(places[usize::from(choice) % places.len()], next()),
+                1 => world.post(TOKEN, next()),
+                2 => {
+                    let said = next();
+                    world.mcp = Box::new(move |_| (choice % 3 > 0).then(|| said.clone()));
+                }
+                3 => world.accepted = vec![format!("Bearer t{}", choice % 3)],
+                4 => world.user = match choice % 4 {
+                    0 => User::Stays,
+                    1 => User::Declines,
+                    2 => User::ComesBack("/?state=STATE".into()),
+                    _ => User::SignsIn(format!("&iss={AS}")),
+                },
+                5 => drop(world.advance(Duration::from_secs(choice.into()))),
+                6 if choice < 16 => world.auth.forget(world.now),
+                _ if world.http.session().is_some() => {
+                    world.call("a");
+                }
+                _ => world.reconnect(),
+            }
+            world.run();
+        }
+        let mut text = world.advance(Duration::from_secs(7200));
+        world.auth.close();
+        text += &world.run();
+        // All that was open is over: nothing is left to wait for.
+        proptest::prop_assert_eq!(world.auth.poll_timeout(), None);
+        let elsewhere = world.bytes_to("https://new.example") + &world.bytes_to("https://mcp.example");
+        proptest::prop_assert!(!elsewhere.contains("hush") && !elsewhere.contains("aHVzaA"));
+        proptest::prop_assert!(!world.bytes_to(AS).contains("Bearer"));
+    }
+}

@@ -1,0 +1,212 @@
+//! Refresh tokens.
+
+use core::time::Duration;
+
+use mcp_sansio::http::ExchangeFailure;
+
+use crate::world::{Answer, TOKEN, World, code, error, password, status, token};
+
+const SOON: &str = r#","expires_in":100,"refresh_token":"r1""#;
+
+/// A world with a token that is to be renewed.
+fn due(second: Answer) -> World {
+    let mut world = World::new(code());
+    world.posts(TOKEN, [token("t1", SOON), second]);
+    world.accepted.push("Bearer t2".into());
+    world.run();
+    assert_eq!(world.advance(Duration::from_secs(69)), "");
+    world.call("early");
+    let early = world.run();
+    assert!(early.starts_with("tools/call early [Bearer t1]"), "{early}");
+    assert_eq!(world.advance(Duration::from_secs(1)), "");
+    world
+}
+
+#[test]
+fn a_token_is_renewed_before_it_ends_once_for_all_who_wait() {
+    let mut world = due(Answer::Silence);
+    world.call("a");
+    world.call("b");
+    insta::assert_snapshot!(world.run(), @"
+    waiting
+    waiting
+    POST https://as.example/token refresh_token
+    ");
+    world.answer_late(TOKEN, token("t2", r#","refresh_token":"r2","expires_in":100"#));
+    insta::assert_snapshot!(world.run(), @"
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    goes on
+    tools/call a [Bearer t2]
+    tools/call b [Bearer t2]
+    call 2 done
+    call 3 done
+    ");
+    let request = world.last_to(TOKEN);
+    assert_eq!(request.form("refresh_token").as_deref(), Some("r1"));
+    // Rule: [AUTHC-040].
+    assert_eq!(request.form("resource").as_deref(), Some(crate::world::MCP));
+    // The one that came takes the place of the one that went.
+    assert!(world.kept().contains("r2") && !world.kept().contains("r1"));
+}
+
+#[test]
+fn a_refresh_token_that_is_not_replaced_stays() {
+    // Rule: [AUTHC-065].
+    let mut world = due(token("t2", ""));
+    world.call("a");
+    world.run();
+    assert!(world.kept().contains("r1") && world.kept().contains("t2"));
+}
+
+#[test]
+fn a_renewal_that_fails_on_the_way_loses_nothing() {
+    for answer in [Answer::Fails(ExchangeFailure::Broken), status(503)] {
+        let mut world = due(answer);
+        world.call("a");
+        let text = world.run();
+        assert!(text.contains("goes on\ntools/call a [Bearer t1]\n"), "{text}");
+        assert!(world.kept().contains("r1"));
+        // Not at every request.
+        world.call("b");
+        assert!(world.run().starts_with("tools/call b [Bearer t1]\n"));
+        world.post(TOKEN, token("t2", ""));
+        world.advance(Duration::from_secs(10));
+        world.call("c");
+        assert!(world.run().contains("tools/call c [Bearer t2]\n"));
+    }
+}
+
+#[test]
+fn a_renewal_that_is_refused_leads_to_an_authorization_when_the_server_wants_one() {
+    let mut world = due(error(400, "invalid_grant"));
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    waiting
+    POST https://as.example/token refresh_token
+    save tokens for https://mcp.example/mcp
+    goes on
+    tools/call a [Bearer t1]
+    call 2 done
+    ");
+    assert!(!world.kept().contains("r1"));
+    world.accepted.remove(0);
+    world.post(TOKEN, token("t2", ""));
+    world.call("b");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call b [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    tools/call b [Bearer t2]
+    call 3 done
+    ");
+}
+
+#[test]
+fn a_token_that_the_server_refuses_is_renewed_then_replaced_then_given_up() {
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", r#","refresh_token":"r1""#));
+    world.run();
+    world.accepted.clear();
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call a [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    POST https://as.example/token refresh_token
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    tools/call a [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    tools/call a [Bearer t1]
+    refused: the server does not take the new token
+    call 1 failed
+    ");
+}
+
+#[test]
+fn a_token_that_the_server_refuses_is_renewed_without_the_user() {
+    let mut world = World::new(code());
+    world.posts(TOKEN, [token("t1", r#","refresh_token":"r1""#), token("t2", "")]);
+    world.run();
+    world.accepted = vec!["Bearer t2".into()];
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call a [Bearer t1]
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    POST https://as.example/token refresh_token
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    tools/call a [Bearer t2]
+    call 1 done
+    ");
+    assert_eq!(world.authorizations.len(), 1);
+}
+
+#[test]
+fn a_refresh_token_that_the_server_refuses_leads_to_the_user_at_once() {
+    let mut world = World::new(code());
+    let answers = [token("t1", r#","refresh_token":"r1""#), error(400, "invalid_grant")];
+    world.posts(TOKEN, answers.into_iter().chain([token("t2", "")]));
+    world.run();
+    world.accepted = vec!["Bearer t2".into()];
+    world.call("a");
+    let text = world.run();
+    assert!(text.contains("refresh_token\nsave tokens"), "{text}");
+    assert_eq!(world.authorizations.len(), 2);
+    assert!(text.ends_with("tools/call a [Bearer t2]\ncall 1 done\n"), "{text}");
+}
+
+#[test]
+fn a_kept_token_that_has_ended_is_renewed_in_the_next_run() {
+    let secret = || {
+        let app = crate::world::client("app", None, password("p"));
+        crate::world::code_bare().registered(app).expect("a client")
+    };
+    let mut world = World::new(secret());
+    let ended = r#","expires_in":0,"refresh_token":"r1""#;
+    world.posts(TOKEN, [token("t1", ended), token("t2", "")]);
+    world.run();
+    let mut world = world.again(secret());
+    world.accepted = vec!["Bearer t2".into()];
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    POST https://as.example/token refresh_token [Basic YXBwOnA=]
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t2]
+    ");
+    assert!(world.last_to(TOKEN).field("authorization").is_some());
+}
+
+#[test]
+fn a_computer_that_slept_renews_when_it_hears_the_time() {
+    let mut world = World::new(code());
+    world.posts(TOKEN, [token("t1", SOON), token("t2", "")]);
+    world.accepted.push("Bearer t2".into());
+    world.run();
+    world.auth.handle_unix_time(crate::world::START + 3600, world.now);
+    world.call("a");
+    assert!(world.run().contains("tools/call a [Bearer t2]"));
+}
