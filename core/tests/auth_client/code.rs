@@ -2,9 +2,8 @@
 
 use mcp_sansio::auth::client::{ActionFailure, ClientSecret};
 
-use crate::world::{
-    AS, ASM, MCP, REDIRECT, TOKEN, User, World, client, code, code_bare, error, issuer, password,
-};
+use crate::answers::{error, issuer};
+use crate::world::{AS, ASM, MCP, REDIRECT, TOKEN, User, World, client, code, code_bare, password};
 
 #[test]
 fn a_user_signs_in_when_the_server_asks_for_a_token() {
@@ -215,7 +214,7 @@ fn without_s256_no_user_is_sent_anywhere() {
     let metadata = format!(
         r#"{{"issuer":"{AS}","authorization_endpoint":"{AS}/authorize","token_endpoint":"{TOKEN}"}}"#
     );
-    world.get(ASM, crate::world::ok(&metadata));
+    world.get(ASM, crate::answers::ok(&metadata));
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
     waiting
@@ -355,7 +354,7 @@ fn no_secret_is_in_debug_output() {
     // Rule: [AUTHC-046] [AUTHC-062].
     let options = code_bare().registered(client("app", None, password("hush"))).expect("a client");
     let mut world = World::new(options);
-    world.post(TOKEN, crate::world::token("t1", r#","refresh_token":"r1""#));
+    world.post(TOKEN, crate::answers::token("t1", r#","refresh_token":"r1""#));
     world.user = User::Stays;
     world.run();
     let action = world.action.expect("a user is asked");

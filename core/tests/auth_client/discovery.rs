@@ -3,9 +3,8 @@
 use mcp_sansio::Revision;
 use mcp_sansio::http::ExchangeFailure;
 
-use crate::world::{
-    AS, ASM, Answer, MCP, PRM, Reply, TOKEN, World, code, issuer, ok, resource, status, token,
-};
+use crate::answers::{Answer, Reply, issuer, ok, resource, status, token};
+use crate::world::{AS, ASM, MCP, PRM, TOKEN, World, code};
 
 /// The requests for documents, and what came of them all.
 fn looked_for(world: &mut World) -> String {

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use mcp_sansio::auth::client::{ActionFailure, ClientOptions, DpopKey};
 
-use crate::world::{Answer, Reply, Sent, TOKEN, World, code, ok};
+use crate::answers::{Answer, Reply, ok};
+use crate::sent::Sent;
+use crate::world::{TOKEN, World, code};
 
 fn bound() -> ClientOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;

@@ -3,7 +3,8 @@
 use mcp_sansio::auth::client::{ActionFailure, ClientOptions, ClientSecret, IdentityProvider};
 use mcp_sansio::http::Location;
 
-use crate::world::{AS, ASM, MCP, TOKEN, World, client, error, issuer, ok, password, token};
+use crate::answers::{error, issuer, ok, token};
+use crate::world::{AS, ASM, MCP, TOKEN, World, client, password};
 
 fn machine() -> ClientOptions {
     let client = client("app", Some(AS), password("secret"));

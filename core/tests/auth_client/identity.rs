@@ -2,10 +2,8 @@
 
 use mcp_sansio::auth::client::{ApplicationType, ClientMetadata, ClientOptions, ClientSecret};
 
-use crate::world::{
-    AS, ASM, REDIRECT, REGISTER, Reply, TOKEN, User, World, client, code_bare, error, issuer,
-    password,
-};
+use crate::answers::{Reply, error, issuer};
+use crate::world::{AS, ASM, REDIRECT, REGISTER, TOKEN, User, World, client, code_bare, password};
 
 const DOCUMENT: &str = "https://app.example/client.json";
 

@@ -1,6 +1,8 @@
 //! The client's side of authorization against scripted servers, on a virtual clock.
 #![cfg(feature = "auth")]
 
+mod answers;
+mod sent;
 mod world;
 
 mod code;
@@ -8,6 +10,7 @@ mod discovery;
 mod dpop;
 mod grants;
 mod identity;
+mod legacy;
 mod migration;
 mod random;
 mod renewal;

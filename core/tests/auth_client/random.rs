@@ -6,10 +6,8 @@ use mcp_sansio::http::ExchangeFailure;
 use proptest::collection::vec;
 use proptest::prelude::{any, proptest};
 
-use crate::world::{
-    AS, ASM, Answer, MCP, PRM, REGISTER, Reply, TOKEN, User, World, challenge, client, code_bare,
-    error, issuer, ok, password, resource, status, token,
-};
+use crate::answers::{Answer, Reply, challenge, error, issuer, ok, resource, status, token};
+use crate::world::{AS, ASM, MCP, PRM, REGISTER, TOKEN, User, World, client, code_bare, password};
 
 /// What any server may say at any time.
 fn answer(choice: u8) -> Answer {

@@ -2,9 +2,11 @@
 
 use core::time::Duration;
 
+use mcp_sansio::auth::client::{ApplicationType, ClientMetadata, CredentialKey};
 use mcp_sansio::http::ExchangeFailure;
 
-use crate::world::{Answer, TOKEN, World, code, error, password, status, token};
+use crate::answers::{Answer, Reply, error, issuer, status, token};
+use crate::world::{AS, ASM, REGISTER, TOKEN, World, code, code_bare, password};
 
 const SOON: &str = r#","expires_in":100,"refresh_token":"r1""#;
 
@@ -180,7 +182,7 @@ fn a_refresh_token_that_the_server_refuses_leads_to_the_user_at_once() {
 fn a_kept_token_that_has_ended_is_renewed_in_the_next_run() {
     let secret = || {
         let app = crate::world::client("app", None, password("p"));
-        crate::world::code_bare().registered(app).expect("a client")
+        code_bare().registered(app).expect("a client")
     };
     let mut world = World::new(secret());
     let ended = r#","expires_in":0,"refresh_token":"r1""#;
@@ -209,4 +211,40 @@ fn a_computer_that_slept_renews_when_it_hears_the_time() {
     world.auth.handle_unix_time(crate::world::START + 3600, world.now);
     world.call("a");
     assert!(world.run().contains("tools/call a [Bearer t2]"));
+}
+
+#[test]
+fn a_client_that_registered_itself_renews_with_its_password() {
+    let metadata = || ClientMetadata::new("Demo", ApplicationType::Native);
+    let options = || code_bare().register_as(metadata());
+    let mut world = World::new(options());
+    let methods = r#","token_endpoint_auth_methods_supported":["client_secret_post"]"#;
+    let members = format!(r#","registration_endpoint":"{REGISTER}"{methods}"#);
+    world.get(ASM, issuer(AS, &members));
+    world.post(REGISTER, Reply::new(201, r#"{"client_id":"c1","client_secret":"s1"}"#));
+    let ended = r#","expires_in":0,"refresh_token":"r1""#;
+    world.posts(TOKEN, [token("t1", ended), token("t2", "")]);
+    world.run();
+    let mut world = world.again(options());
+    world.accepted = vec!["Bearer t2".into()];
+    insta::assert_snapshot!(world.run(), @"");
+    assert_eq!(world.last_to(TOKEN).form("client_secret").as_deref(), Some("s1"));
+}
+
+#[test]
+fn a_client_whose_registration_is_lost_does_not_renew_as_another() {
+    let metadata = || ClientMetadata::new("Demo", ApplicationType::Native);
+    let options = || code_bare().register_as(metadata());
+    let mut world = World::new(options());
+    let members = format!(r#","registration_endpoint":"{REGISTER}""#);
+    world.get(ASM, issuer(AS, &members));
+    world.post(REGISTER, Reply::new(201, r#"{"client_id":"c1","client_secret":"s1"}"#));
+    let ended = r#","expires_in":0,"refresh_token":"r1""#;
+    world.posts(TOKEN, [token("t1", ended), token("t2", "")]);
+    world.run();
+    world.store.retain(|key, _| matches!(key, CredentialKey::Tokens(_)));
+    let mut world = world.again(options());
+    let text = world.run();
+    assert_eq!(world.sent_to(TOKEN).len(), 0, "{text}");
+    assert!(!world.kept().contains("r1"));
 }

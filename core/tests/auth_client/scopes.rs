@@ -1,6 +1,7 @@
 //! Which scopes are asked for, and what happens when they do not suffice.
 
-use crate::world::{AS, ASM, PRM, TOKEN, World, challenge, code, issuer, resource, token};
+use crate::answers::{challenge, issuer, resource, token};
+use crate::world::{AS, ASM, PRM, TOKEN, World, code};
 
 fn scope_of(world: &World, at: usize) -> Option<&str> {
     world.authorizations[at].get("scope").map(|it| &**it)

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use mcp_sansio::auth::client::ClientLimits;
 
-use crate::world::{Answer, MCP, PRM, Reply, TOKEN, User, World, code, mcp_answer, token};
+use crate::answers::{Answer, Reply, mcp_answer, token};
+use crate::world::{MCP, PRM, TOKEN, User, World, code};
 
 /// A world in which a call waits for the user.
 fn waiting() -> World {
@@ -185,4 +186,12 @@ fn a_refusal_that_does_not_end_is_cut_off() {
     let text = world.run();
     assert!(text.contains("abort ?\n"), "{text}");
     assert!(text.ends_with("call 1 done\n"), "{text}");
+}
+
+#[test]
+fn an_application_that_does_not_say_what_was_kept_is_not_waited_for_for_ever() {
+    let mut world = World::new(code());
+    world.loads = false;
+    world.run();
+    insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"");
 }

@@ -13,13 +13,14 @@ use mcp_sansio::auth::client::{
     CredentialKey, Event, Passage, RegisteredClient, SigningKey,
 };
 use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{
-    self, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
-};
+use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
+
+use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
+use crate::sent::{Sent, parameters};
 
 pub(crate) const MCP: &str = "https://mcp.example/mcp";
 pub(crate) const AS: &str = "https://as.example";
@@ -32,32 +33,6 @@ pub(crate) const TOKEN: &str = "https://as.example/token";
 pub(crate) const REGISTER: &str = "https://as.example/register";
 /// When the clock starts, in seconds since 1970.
 pub(crate) const START: u64 = 1_800_000_000;
-
-/// What a server answers.
-#[derive(Clone, Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) fields: Vec<(String, String)>,
-    pub(crate) body: String,
-}
-
-/// What comes of a request.
-#[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Reply(Reply),
-    Fails(ExchangeFailure),
-    /// Nothing comes.
-    Silence,
-}
-
-/// A request as it went over the network.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    pub(crate) method: &'static str,
-    pub(crate) url: String,
-    pub(crate) fields: Vec<(String, String)>,
-    pub(crate) body: String,
-}
 
 /// What a user does who is to sign in.
 #[derive(Clone, Debug)]
@@ -87,6 +62,8 @@ pub(crate) struct World {
     pub(crate) signature: Option<ActionFailure>,
     /// Whether the application answers `Action::Sign` at all.
     pub(crate) signs: bool,
+    /// Whether the application answers `Action::Load` at all.
+    pub(crate) loads: bool,
     /// The queries that users were sent with, decoded.
     pub(crate) authorizations: Vec<BTreeMap<String, String>>,
     /// The last action that was asked for, for answers by hand.
@@ -102,60 +79,6 @@ pub(crate) struct World {
     silent: Vec<(ExchangeId, String)>,
     calls: Vec<CallHandle>,
     text: String,
-}
-
-impl Reply {
-    pub(crate) fn new(status: u16, body: &str) -> Self {
-        let json = ("content-type".into(), "application/json".into());
-        Self { status, fields: vec![json], body: body.into() }
-    }
-
-    pub(crate) fn field(mut self, name: &str, value: &str) -> Self {
-        self.fields.push((name.into(), value.into()));
-        self
-    }
-}
-
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Self {
-        Self::Reply(reply)
-    }
-}
-
-/// A JSON document, or any other answer with status 200.
-pub(crate) fn ok(body: &str) -> Answer {
-    Reply::new(200, body).into()
-}
-
-pub(crate) fn status(status: u16) -> Answer {
-    Reply::new(status, "").into()
-}
-
-/// A refusal of an endpoint.
-pub(crate) fn error(status: u16, code: &str) -> Answer {
-    Reply::new(status, &format!(r#"{{"error":"{code}"}}"#)).into()
-}
-
-/// A 401 or 403 with this challenge.
-pub(crate) fn challenge(status: u16, challenge: &str) -> Answer {
-    Reply::new(status, "").field("WWW-Authenticate", challenge).into()
-}
-
-/// A bearer token with this name; `rest` is added to the members: `,"expires_in":60`.
-pub(crate) fn token(name: &str, rest: &str) -> Answer {
-    ok(&format!(r#"{{"access_token":"{name}","token_type":"Bearer"{rest}}}"#))
-}
-
-/// Metadata of a resource at `MCP`; `rest` is added to the members.
-pub(crate) fn resource(rest: &str) -> Answer {
-    ok(&format!(r#"{{"resource":"{MCP}","authorization_servers":["{AS}"]{rest}}}"#))
-}
-
-/// Metadata of an authorization server; `rest` is added to the members.
-pub(crate) fn issuer(issuer: &str, rest: &str) -> Answer {
-    ok(&format!(
-        r#"{{"issuer":"{issuer}","authorization_endpoint":"{issuer}/authorize","token_endpoint":"{issuer}/token","code_challenge_methods_supported":["S256"]{rest}}}"#
-    ))
 }
 
 /// A user signs in; the application is registered beforehand as `app`, without a secret.
@@ -176,10 +99,10 @@ pub(crate) fn password(text: &str) -> ClientSecret {
     ClientSecret::Password(text.into())
 }
 
-/// An HTTP client that speaks the latest revision.
-fn http_client(server: Location, now: Instant) -> http::Client {
+/// An HTTP client that speaks this revision.
+fn http_client(server: Location, revision: Revision, now: Instant) -> http::Client {
     let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
-    let peer = peer.revisions(Revisions::only(Revision::V2026_07_28));
+    let peer = peer.revisions(Revisions::only(revision));
     http::Client::new(peer, http::ClientOptions::new(server), 7, now)
 }
 
@@ -192,7 +115,7 @@ impl World {
     pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
         let server = Location::parse(server).expect("a URL");
         let mut world = Self {
-            http: http_client(server.clone(), Instant::ZERO),
+            http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
             auth: Client::new(options, server, [7; 32], START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
@@ -201,6 +124,7 @@ impl World {
             assertions: VecDeque::new(),
             signature: None,
             signs: true,
+            loads: true,
             authorizations: Vec::new(),
             action: None,
             mcp: Box::new(|_| None),
@@ -251,7 +175,7 @@ impl World {
             }
             .expect("an answer");
         }
-        if place != self.http_url() {
+        if !place.ends_with("/mcp") || place.contains("/.well-known/") {
             return status(404);
         }
         if let Some(answer) = (self.mcp)(request) {
@@ -263,11 +187,6 @@ impl World {
             return challenge(401, text.trim_end());
         }
         mcp_answer(request)
-    }
-
-    fn http_url(&self) -> String {
-        let sent = self.sent.iter().find(|it| it.field("mcp-method").is_some());
-        sent.map_or_else(|| MCP.into(), Sent::place)
     }
 
     // ------------------------------------------------------------------ the application
@@ -292,8 +211,12 @@ impl World {
 
     /// The HTTP client starts over.
     pub(crate) fn reconnect(&mut self) {
+        self.reconnect_at(Revision::V2026_07_28);
+    }
+
+    pub(crate) fn reconnect_at(&mut self, revision: Revision) {
         let server = Location::parse(MCP).expect("a URL");
-        self.http = http_client(server, self.now);
+        self.http = http_client(server, revision, self.now);
     }
 
     // ------------------------------------------------------------------ what happens
@@ -450,7 +373,9 @@ impl World {
                 let found = self.store.get(&key).cloned();
                 let what = if found.is_some() { "found" } else { "nothing" };
                 self.line(format_args!("load {}: {what}", describe_key(&key)));
-                self.auth.handle_loaded(id, Ok(found), self.now);
+                if self.loads {
+                    self.auth.handle_loaded(id, Ok(found), self.now);
+                }
             }
             Action::Save(key, credential) => {
                 self.line(format_args!("save {}", describe_key(&key)));
@@ -537,85 +462,10 @@ impl World {
     }
 }
 
-impl Sent {
-    fn of(request: &OutgoingRequest) -> Self {
-        Self {
-            method: request.method,
-            url: request.url().as_str().into(),
-            fields: request.fields().map(|(name, value)| (name.into(), value.into())).collect(),
-            body: String::from_utf8(request.body.to_vec()).expect("text"),
-        }
-    }
-
-    /// The URL without its query.
-    pub(crate) fn place(&self) -> String {
-        self.url.split('?').next().expect("a URL").into()
-    }
-
-    pub(crate) fn field(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(it, _)| it == name).map(|(_, value)| &**value)
-    }
-
-    /// A parameter of the form in the body.
-    pub(crate) fn form(&self, name: &str) -> Option<String> {
-        parameters(&self.body).find(|(it, _)| it == name).map(|(_, value)| value)
-    }
-
-    fn describe(&self) -> String {
-        let mut text = format!("{} {}", self.method, self.place());
-        if let Some(method) = self.field("mcp-method") {
-            text = format!("{method}");
-        }
-        if let Some(name) = self.field("mcp-name") {
-            write!(text, " {name}").expect("text");
-        }
-        if let Some(grant) = self.form("grant_type") {
-            write!(text, " {}", grant.rsplit(':').next().expect("a name")).expect("text");
-        }
-        if let Some(value) = self.field("authorization") {
-            write!(text, " [{value}]").expect("text");
-        }
-        text
-    }
-}
-
-/// The parameters of a query or form, decoded.
-pub(crate) fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
-    query.split('&').filter_map(|it| it.split_once('=')).map(|(name, value)| {
-        let mut bytes = value.bytes();
-        let mut decoded = Vec::new();
-        while let Some(byte) = bytes.next() {
-            decoded.push(match byte {
-                b'+' => b' ',
-                b'%' => {
-                    let digits = [bytes.next().expect("a digit"), bytes.next().expect("a digit")];
-                    let digits = core::str::from_utf8(&digits).expect("digits");
-                    u8::from_str_radix(digits, 16).expect("digits")
-                }
-                byte => byte,
-            });
-        }
-        (name.into(), String::from_utf8(decoded).expect("text"))
-    })
-}
-
 fn describe_key(key: &CredentialKey) -> String {
     match key {
         CredentialKey::Tokens(server) => format!("tokens for {server}"),
         CredentialKey::Client(issuer) => format!("client of {issuer}"),
         other => format!("{other:?}"),
     }
-}
-
-/// What an MCP server answers to whom it lets in.
-pub(crate) fn mcp_answer(request: &Sent) -> Answer {
-    let message = RawJson::parse(&request.body).expect("a message");
-    let Some(id) = message.get("id") else { return status(202) };
-    let result = match request.field("mcp-method") {
-        Some("server/discover") => {
-            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#
-        }
-        _ => r#"{"resultType":"complete","content":[]}"#,
-    };
-    ok(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }

@@ -129,7 +129,7 @@ impl Client {
 
     /// Where a redirect leads that is followed: of a document, within its origin. What a form has in
     /// it goes where it was meant for and nowhere else.
-    // MCP 2026-07-28 basic/authorization/security-considerations [AUTHC-067]
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-067]
     fn redirect_target(&self, fetch: &Fetch, head: &IncomingResponse<'_>) -> Option<Location> {
         let target = head.location.filter(|it| it.len() <= LOCATION_LENGTH_MAX)?;
         let url = fetch.url.resolve(core::str::from_utf8(target).ok()?).ok()?;

@@ -8,6 +8,7 @@ mod exchanges;
 mod failure;
 mod fetch;
 mod flow;
+mod limits;
 mod operations;
 mod options;
 mod proof;
@@ -42,9 +43,10 @@ pub use action::{
 };
 pub use event::Event;
 pub use failure::{AuthorizationFailure, Awaited};
+pub use limits::{ClientLimits, ClientTimeouts};
 pub use options::{
-    ApplicationType, ClientLimits, ClientMetadata, ClientOptions, ClientSecret, ClientTimeouts,
-    DpopKey, Grant, IdentityProvider, InvalidOption, RegisteredClient,
+    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, DpopKey, Grant, IdentityProvider,
+    InvalidOption, RegisteredClient,
 };
 
 /// Whose a response is.
@@ -147,6 +149,7 @@ impl Client {
     // ------------------------------------------------------------------ from the HTTP client
 
     /// Takes what the HTTP client wants done.
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-002]
     pub fn handle_transmit(&mut self, transmit: Transmit, now: Instant) {
         match transmit {
             Transmit::Send(request) => self.route(Box::new(Held::new(request)), now),

@@ -3,7 +3,9 @@ use core::time::Duration;
 use crate::auth::credential::KeptTokens;
 use crate::auth::scopes::Scopes;
 
-/// The tokens that are in use.
+/// The tokens that are in use. What is in them goes to the servers that they are for, to the store of
+/// the application, and nowhere else: debug output leaves it out.
+// MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Debug)]
 pub(super) struct Tokens {
     pub(super) kept: KeptTokens,

@@ -68,13 +68,13 @@ impl Client {
         self.next_issuer(flow)
     }
 
-    /// What the authorization server of before gave out is of no use any more.
+    /// The server has another authorization server than before, whose tokens it must not get. They
+    /// stay kept until there are others: by them the next run knows which authorization server a
+    /// client belongs to that was configured without one.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
     pub(super) fn leave_issuer(&mut self) {
-        if self.tokens.is_some() {
-            self.drop_tokens();
-        }
+        self.tokens = None;
     }
 
     /// Goes on with the next authorization server that the server names.

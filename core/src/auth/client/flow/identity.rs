@@ -57,7 +57,7 @@ struct Known {
 
 impl Client {
     /// Finds out what the client is known as.
-    // MCP 2026-07-28 basic/authorization/client-registration [AUTHC-027]
+    // MCP 2025-11-25 basic/authorization#client-registration-approaches [AUTHC-027]
     // MCP 2026-07-28 basic/authorization/index#client-registration [AUTHC-026]
     pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
         let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
