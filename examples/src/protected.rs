@@ -1,14 +1,13 @@
 //! Servers that want a token, of an authorization server in the same process.
 
 use std::io;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::Duration;
 
+use mcp_sansio::auth::TokenCheck;
 use mcp_sansio::auth::protected_resource::{InvalidResource, Operation, ProtectedResource};
-use mcp_sansio::auth::{TokenCheck, TokenRefusal, VerifiedToken};
 use mcp_sansio::handler::Server;
 use mcp_sansio_auth::JwtVerifier;
-use mcp_sansio_tokio::{Connector, Proxy};
+use mcp_sansio_tokio::{Connector, Proxy, unix_time};
 use tokio::net::TcpListener;
 
 use crate::authorization_server::{AuthorizationServer, Options};
@@ -54,12 +53,9 @@ pub fn protect(
         let browser = browser.clone();
         async move { browser.fetch(&url).await }
     })?;
-    let verifier = Arc::new(verifier.leeway(std::time::Duration::ZERO));
-    let check = move |check: TokenCheck| {
-        let verifier = Arc::clone(&verifier);
-        async move { verifier.check(&check).await as Result<VerifiedToken, TokenRefusal> }
-    };
-    Ok(server.protect(resource, check, unix_time))
+    // The clock is the same one.
+    let verifier = verifier.leeway(Duration::ZERO);
+    Ok(server.protect(resource, move |check: TokenCheck| verifier.check(check), unix_time))
 }
 
 fn resource(url: &str, issuer: &str, writes: &str) -> Result<ProtectedResource, InvalidResource> {
@@ -67,9 +63,4 @@ fn resource(url: &str, issuer: &str, writes: &str) -> Result<ProtectedResource, 
         .base_scopes([BASIC])?
         .scopes_for(Operation::tool(writes), [WRITE])?
         .scopes_supported([BASIC, WRITE])
-}
-
-/// Seconds since 1970.
-fn unix_time() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
 }

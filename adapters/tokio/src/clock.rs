@@ -1,4 +1,5 @@
 use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::Instant;
 use tokio::time;
@@ -10,6 +11,14 @@ use tokio::time;
 #[must_use]
 pub fn now() -> Instant {
     from_moment(time::Instant::now())
+}
+
+/// The time of day, in seconds since 1970: what servers take that judge tokens or seal
+/// states.
+#[allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
+#[must_use]
+pub fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// `moment` on our clock; the origin if it is before that.

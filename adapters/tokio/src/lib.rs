@@ -43,7 +43,7 @@ mod task_settings;
 mod timer;
 
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
-pub use clock::now;
+pub use clock::{now, unix_time};
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;

@@ -1,10 +1,14 @@
-//! What a client needs to authorize itself with OAuth, as pure functions and types.
+//! What a client needs to authorize itself with OAuth, and a server to take tokens, as pure functions
+//! and types.
 //!
 //! A server that wants a token answers 401 with challenges ([`challenge`]). Its metadata and that of
 //! its authorization server ([`metadata`], to be found by [`discovery`]) say where to get one, for
 //! which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
 //! [`response`]. [`client_document`] writes what an application says of itself where it is known by
 //! the URL of that.
+//!
+//! The other side is [`protected_resource`]. Servers that are written as handlers have it by
+//! `handler::Server::protect`.
 
 mod answer;
 pub mod challenge;

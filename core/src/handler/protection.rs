@@ -76,6 +76,56 @@ impl<K: Kind> Server<K> {
     ///
     /// The principal of the token is the one that sessions, sealed states and tasks belong to, and
     /// that handlers see. Byte streams are not affected: there, whoever starts the process decides.
+    ///
+    /// ```
+    /// use mcp_sansio::Principal;
+    /// use mcp_sansio::auth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+    /// use mcp_sansio::handler::{Server, TokenDemand};
+    /// use mcp_sansio::http::{RequestHead, ServerOptions, Status};
+    /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
+    /// # async fn verify(check: &TokenCheck) -> Option<Claims> {
+    /// #     let aud = check.resource().to_owned();
+    /// #     (check.token() == "good").then(|| Claims { sub: "ann", aud, scope: "use", exp: 2_000 })
+    /// # }
+    /// # fn unix_time() -> u64 { 1_000 }
+    ///
+    /// let issuer = "https://auth.example.com";
+    /// let resource =
+    ///     ProtectedResource::new("https://mcp.example.com/mcp", [issuer])?.base_scopes(["use"])?;
+    /// let server = Server::new("files", "1.0.0").protect(
+    ///     resource,
+    ///     async |check: TokenCheck| {
+    ///         // The signature, the issuer: whatever makes it a token.
+    ///         let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
+    ///         Ok(VerifiedToken::new(Principal::new(claims.sub))
+    ///             .audiences([claims.aud])
+    ///             .scope(claims.scope)
+    ///             .expires_at(claims.exp))
+    ///     },
+    ///     unix_time,
+    /// );
+    ///
+    /// // What an adapter does with it:
+    /// let http = server.http(ServerOptions::new(), [0; 32], 0)?;
+    /// let mut head = RequestHead::new("POST", "/mcp");
+    /// head.field("host", b"localhost");
+    /// let TokenDemand::Respond(refused) = http.authorize(&head) else { unreachable!() };
+    /// assert_eq!(refused.head.status, Status::UNAUTHORIZED);
+    ///
+    /// head.field("authorization", b"Bearer good");
+    /// let TokenDemand::Check(checking) = http.authorize(&head) else { unreachable!() };
+    /// # let mut checking = Box::pin(checking);
+    /// # let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # let std::task::Poll::Ready(checked) = checking.as_mut().poll(&mut cx) else { panic!() };
+    /// # let checking = std::future::ready(checked);
+    /// # let run = async {
+    /// let grant = checking.await.map_err(|refused| refused.head.status)?;
+    /// assert_eq!(grant.scopes(), ["use"]);
+    /// # Ok::<(), Status>(()) };
+    /// # let mut run = std::pin::pin!(run);
+    /// # assert!(matches!(run.as_mut().poll(&mut cx), std::task::Poll::Ready(Ok(()))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
     #[must_use]
     pub fn protect<M>(
@@ -112,16 +162,6 @@ impl<K: Kind> HttpServer<K> {
                 state: State::Asked(check),
             }),
             Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
-        }
-    }
-
-    /// The response to a request whose token could not be checked: not in time, or not without a
-    /// panic.
-    #[must_use]
-    pub fn token_unchecked(&self) -> Response {
-        match &self.handlers.protection {
-            Some(protection) => protection.resource.unavailable().to_response(None),
-            None => self.machine.bodies_too_many(),
         }
     }
 
@@ -166,11 +206,17 @@ impl<K: Kind> HttpServer<K> {
 }
 
 impl<K: Kind> Checking<K> {
-    /// How long it may take. After that drop it, and send
-    /// [`HttpServer::token_unchecked`].
+    /// How long it may take. After that send [`unchecked`](Self::unchecked).
     #[must_use]
     pub fn time(&self) -> Duration {
         self.protection.resource.time_for_checks()
+    }
+
+    /// The response to a request whose token could not be checked: not in time, or not without a
+    /// panic.
+    #[must_use]
+    pub fn unchecked(&self) -> Response {
+        self.protection.resource.unavailable().to_response(None)
     }
 }
 

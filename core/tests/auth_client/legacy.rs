@@ -47,7 +47,10 @@ fn operations_are_told_apart_by_what_the_body_says() {
     for (tool, authorizations) in [("a", 3), ("a", 3), ("b", 5), ("a", 5)] {
         world.call(tool);
         let text = world.run();
-        assert!(text.contains("refused: the scopes of the token do not suffice: write\n"), "{text}");
+        assert!(
+            text.contains("refused: the scopes of the token do not suffice: write\n"),
+            "{text}"
+        );
         assert_eq!(world.authorizations.len(), authorizations, "{tool}");
     }
 }

@@ -9,12 +9,16 @@ mod authorization_store;
 mod calls;
 mod connection;
 #[cfg(feature = "auth")]
+mod gatehouse;
+#[cfg(feature = "auth")]
 mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
 mod pair;
+#[cfg(feature = "auth")]
+mod protection;
 mod questions;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]

@@ -21,6 +21,7 @@ mod limits;
 mod listening;
 mod polling;
 mod random;
+mod refusals;
 mod resumption;
 mod sessions;
 mod statuses;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::server::{Answers, EventStore, NotStored};
-use mcp_sansio::http::{Principal, ServerOptions};
+use mcp_sansio::http::{Principal, Refusal, ServerOptions, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::LoggingLevel;
@@ -325,9 +325,14 @@ impl World {
         let at = self.dice.roll(self.requests.len() as u64) as usize;
         let request = self.requests.swap_remove(at);
         let (handle, now) = (request.handle, self.site.now);
-        let (outcome, how) = match self.dice.roll(5) {
+        let (outcome, how) = match self.dice.roll(6) {
             0 => (self.site.server.require_input(request, &ask_for_roots(), now), "asked"),
             1 => (self.site.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
+            2 => {
+                let error = ErrorObject::invalid_request("not you");
+                let refusal = Refusal::new(Status::FORBIDDEN, error);
+                (self.site.server.refuse(handle, refusal, now), "refused")
+            }
             _ => (self.site.server.respond_with(handle, &raw("{}"), now), "answered"),
         };
         let before = self.ended.get(&handle).copied();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Server, ServerOptions};
-use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::http::{ExchangeId, Principal, Refusal, RequestHead, Server, ServerOptions};
+use mcp_sansio::jsonrpc::{ErrorObject, Frame};
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub(crate) struct Site {
     pub(crate) now: Instant,
     /// Who sends the requests, as far as the server is told.
     pub(crate) principal: Option<Principal>,
+    /// What a layer above has against requests.
+    pub(crate) permit: fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
     pub(crate) events: VecDeque<Event<'static>>,
     replies: Vec<Reply>,
     tickets: BTreeMap<ExchangeId, Ticket>,
@@ -39,6 +41,7 @@ impl Site {
             server: Server::new(peer, options, [7; 32], 0).expect("the tools can be served"),
             now: Instant::ZERO,
             principal: None,
+            permit: |_| Ok(()),
             events: VecDeque::new(),
             replies: Vec::new(),
             tickets: BTreeMap::new(),
@@ -95,8 +98,9 @@ impl Site {
         };
         self.judges.entry(conversation.clone()).or_default().hear(Side::Client, body);
         let refused = self.server.admit(&head).err();
+        let (body, principal) = (body.as_bytes(), self.principal.as_ref());
         let (exchange, event) =
-            self.server.handle_request(&head, body.as_bytes(), self.principal.as_ref(), self.now);
+            self.server.handle_request_if(&head, body, principal, &self.permit, self.now);
         let event = event.map(Event::into_owned);
         self.replies.push(Reply { reads, conversation, refused, ..Reply::default() });
         self.tickets.insert(exchange, ticket);
@@ -282,6 +286,12 @@ impl Site {
     #[track_caller]
     pub(crate) fn reject(&mut self, request: RequestHandle, error: ErrorObject<'_>) {
         self.server.reject(request, error, self.now).expect("an answer is due");
+        self.pump();
+    }
+
+    #[track_caller]
+    pub(crate) fn refuse(&mut self, request: RequestHandle, refusal: Refusal) {
+        self.server.refuse(request, refusal, self.now).expect("an answer is due");
         self.pump();
     }
 

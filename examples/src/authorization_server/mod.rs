@@ -34,7 +34,7 @@ mod tokens;
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::{fmt, io};
 
 use bytes::Bytes;
@@ -44,6 +44,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use mcp_sansio_tokio::unix_time;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -174,7 +175,9 @@ async fn respond(request: Request<Incoming>, service: &Mutex<Service>) -> Respon
     let (head, body) = request.into_parts();
     let body = tokio::time::timeout(REQUEST_TIME, Limited::new(body, BODY_BYTES_MAX).collect());
     match body.await {
-        Ok(Ok(body)) => lock(service).handle(&Request::from_parts(head, body.to_bytes()), time()),
+        Ok(Ok(body)) => {
+            lock(service).handle(&Request::from_parts(head, body.to_bytes()), unix_time())
+        }
         Ok(Err(_)) => status(StatusCode::PAYLOAD_TOO_LARGE),
         Err(_) => status(StatusCode::REQUEST_TIMEOUT),
     }
@@ -184,11 +187,6 @@ fn status(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = status;
     response
-}
-
-/// Seconds since 1970.
-fn time() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())
 }
 
 /// Nothing panics halfway through a change, so a poisoned lock guards what is whole.

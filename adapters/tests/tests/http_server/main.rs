@@ -7,6 +7,7 @@ mod http2;
 mod load;
 mod panics;
 mod principals;
+mod protected;
 mod refusals;
 mod responses;
 mod served;

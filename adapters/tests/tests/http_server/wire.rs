@@ -259,11 +259,17 @@ pub(crate) fn id_of(event: &str) -> Option<String> {
 
 /// Opens a legacy session and returns its id.
 pub(crate) async fn open_session(wire: &mut Wire) -> String {
-    let (head, body) = wire.ask(&Post::initialize()).await;
+    open_session_with(wire, &[]).await
+}
+
+/// The same with more fields in each request.
+pub(crate) async fn open_session_with(wire: &mut Wire, fields: &[(&'static str, &str)]) -> String {
+    let with = |post| fields.iter().fold(post, |post: Post, (name, it)| post.with(name, *it));
+    let (head, body) = wire.ask(&with(Post::initialize())).await;
     assert_eq!(head.status, 200, "{body}");
     let session = head.field("mcp-session-id").unwrap().to_owned();
     let confirmed = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let (head, body) = wire.ask(&Post::legacy(&session, &confirmed)).await;
+    let (head, body) = wire.ask(&with(Post::legacy(&session, &confirmed))).await;
     assert_eq!((head.status, body.as_str()), (202, ""));
     session
 }

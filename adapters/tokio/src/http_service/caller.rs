@@ -28,27 +28,27 @@ impl<'a> Caller<'a> {
         named: Option<&'a Principal>,
     ) -> Result<Self, Response> {
         let authorization = site.lock().server.authorize(head);
-        let checking = match authorization {
+        let mut checking = match authorization {
             TokenDemand::NotNeeded => return Ok(Self::Named(named)),
             TokenDemand::Respond(response) => return Err(response),
             TokenDemand::Check(checking) => checking,
         };
-        match tokio::time::timeout(checking.time(), Guarded(checking)).await {
+        match tokio::time::timeout(checking.time(), Guarded(&mut checking)).await {
             Ok(Some(granted)) => granted.map(Self::Granted),
-            Ok(None) | Err(_) => Err(site.lock().server.token_unchecked()),
+            Ok(None) | Err(_) => Err(checking.unchecked()),
         }
     }
 }
 
 /// A check whose panics end nothing but itself: it is done with `None`. The panic hook has reported
 /// it.
-struct Guarded(Checking);
+struct Guarded<'c>(&'c mut Checking);
 
-impl Future for Guarded {
+impl Future for Guarded<'_> {
     type Output = Option<Result<Grant, Response>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let checking = &mut self.0;
+        let checking = &mut *self.0;
         match catch_unwind(AssertUnwindSafe(|| Pin::new(checking).poll(cx))) {
             Ok(polled) => polled.map(Some),
             Err(_) => Poll::Ready(None),

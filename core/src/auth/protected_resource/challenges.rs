@@ -53,8 +53,8 @@ impl ProtectedResource {
     /// loses nothing, whether it adds up what it was told before or not.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018]
     // MCP 2025-11-25 basic/authorization#runtime-insufficient-scope-errors [AUTHS-017]
-    pub(super) fn insufficient(&self, grant: &Grant, needs: &[String]) -> Refusal {
-        let mut scopes = Vec::from(needs);
+    pub(super) fn insufficient(&self, grant: &Grant, needs: &[&str]) -> Refusal {
+        let mut scopes: Vec<String> = needs.iter().map(|it| String::from(*it)).collect();
         for scope in grant.scopes().iter().filter(|it| self.knows_scope(it)) {
             scope::add(&mut scopes, scope);
         }

@@ -1,5 +1,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 use crate::Principal;
@@ -10,10 +11,9 @@ use crate::shared::Shared;
 /// What the token of a request is good for here. Cheap to clone.
 ///
 /// It stands for a token that was checked: there is no other way to one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Grant(Shared<Granted>);
 
-#[derive(Debug)]
 struct Granted {
     resource: Shared<ProtectedResource>,
     principal: Principal,
@@ -81,11 +81,13 @@ impl Grant {
     /// It is not: the request is refused with this, and nothing of it is acted on.
     pub fn check(&self, body: Option<&Frame<'_>>) -> Result<(), Refusal> {
         let resource = &*self.0.resource;
-        let mut needs = resource.base_scopes.clone();
+        let mut needs = self.base();
         let mut add = |request: &RequestMessage<'_>| {
             let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-            for scope in resource.scopes_of(&request.method, params) {
-                scope::add(&mut needs, &scope);
+            for scope in resource.operations.of(&request.method, params) {
+                if !needs.contains(&scope) {
+                    needs.push(scope);
+                }
             }
         };
         match body {
@@ -109,21 +111,34 @@ impl Grant {
     /// It has not: the request is refused with this.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
     pub fn require(&self, scopes: &[&str]) -> Result<(), Refusal> {
-        let mut needs = self.0.resource.base_scopes.clone();
+        let mut needs = self.base();
         for scope in scopes {
             if scope::check_scope(scope).is_err() {
                 let error = ErrorObject::internal("the server asks for what is no scope");
                 return Err(Refusal::new(Status::INTERNAL_SERVER_ERROR, error));
             }
-            scope::add(&mut needs, scope);
+            if !needs.contains(scope) {
+                needs.push(scope);
+            }
         }
         self.need(&needs)
     }
 
-    fn need(&self, needs: &[String]) -> Result<(), Refusal> {
+    /// What every request needs.
+    fn base(&self) -> Vec<&str> {
+        self.0.resource.base_scopes.iter().map(String::as_str).collect()
+    }
+
+    fn need(&self, needs: &[&str]) -> Result<(), Refusal> {
         if needs.iter().all(|scope| self.has_scope(scope)) {
             return Ok(());
         }
         Err(self.0.resource.insufficient(self, needs))
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant").field("scopes", &self.0.scopes).finish_non_exhaustive()
     }
 }

@@ -22,6 +22,7 @@ pub use judgement::ACCESS_TOKEN_LENGTH_MAX;
 pub use operation::Operation;
 pub use token::{TokenCheck, TokenRefusal, VerifiedToken};
 
+use operation::Needs;
 use scope::Hierarchy;
 
 /// An MCP server that takes tokens: what it is called, whose tokens it takes, and what they must be
@@ -40,8 +41,6 @@ use scope::Hierarchy;
 /// );
 /// # Ok::<(), mcp_sansio::auth::protected_resource::InvalidResource>(())
 /// ```
-// MCP 2026-07-28 basic/authorization/index#authorization-flow-steps [AUTHS-016]: challenges name
-// scopes in one way everywhere, see `challenges`.
 #[derive(Clone, Debug)]
 pub struct ProtectedResource {
     uri: ResourceUri,
@@ -50,7 +49,7 @@ pub struct ProtectedResource {
     /// Other names of this resource in `aud`.
     audiences: Vec<String>,
     base_scopes: Vec<String>,
-    operations: Vec<(Operation, Vec<String>)>,
+    operations: Needs,
     hierarchy: Hierarchy,
     scopes_supported: Option<Vec<String>>,
     name: Option<String>,
@@ -104,9 +103,9 @@ impl ProtectedResource {
         issuers: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
         let location = Location::parse(uri)?;
-        if uri.contains('#') {
-            return Err(InvalidResource::Fragment);
-        }
+        // A URL is above itself, so that a fragment is all that can be wrong.
+        let uri =
+            ResourceUri::of_metadata(uri, &location).map_err(|_| InvalidResource::Fragment)?;
         let issuers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHS-008]
         if issuers.is_empty() {
@@ -118,12 +117,12 @@ impl ProtectedResource {
                 .map_err(|reason| InvalidResource::Issuer { issuer: issuer.clone(), reason })?;
         }
         Ok(Self {
-            uri: ResourceUri::of_metadata(uri, &location).map_err(|_| InvalidResource::Fragment)?,
+            uri,
             location,
             issuers,
             audiences: Vec::new(),
             base_scopes: Vec::new(),
-            operations: Vec::new(),
+            operations: Needs::default(),
             hierarchy: Hierarchy::default(),
             scopes_supported: None,
             name: None,
@@ -157,7 +156,7 @@ impl ProtectedResource {
         operation: impl Into<Operation>,
         scopes: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
-        self.operations.push((operation.into(), scope::checked(scopes)?));
+        self.operations.add(operation.into(), &scope::checked(scopes)?);
         Ok(self)
     }
 
@@ -246,30 +245,18 @@ impl ProtectedResource {
         self.check_time
     }
 
-    /// The scopes that a request needs, all of them.
-    fn scopes_of(&self, method: &str, params: &crate::jsonrpc::RawJson<'_>) -> Vec<String> {
-        let mut scopes = Vec::new();
-        for (operation, needed) in &self.operations {
-            if operation.covers(method, params) {
-                needed.iter().for_each(|it| scope::add(&mut scopes, it));
-            }
-        }
-        scopes
-    }
-
     /// Whether this is a scope that something here needs or is good for.
     fn knows_scope(&self, scope: &str) -> bool {
         let supported = self.scopes_supported.iter().flatten();
-        let named = self.base_scopes.iter().chain(supported);
-        named.chain(self.operations.iter().flat_map(|(_, it)| it)).any(|it| it == scope)
-            || self.hierarchy.knows(scope)
+        let mut named = self.base_scopes.iter().chain(supported);
+        named.any(|it| it == scope) || self.operations.knows(scope) || self.hierarchy.knows(scope)
     }
 
     /// Whether an audience is this resource.
     ///
     /// Whoever issues a token may have written the URI in another form of the same: with a host in
     /// capitals, say.
-    // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHS-013]
+    // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     fn is_audience(&self, audience: &str) -> bool {
         audience == self.uri.as_str()
             || self.audiences.iter().any(|it| it == audience)
@@ -277,3 +264,6 @@ impl ProtectedResource {
                 && Location::parse(audience).is_ok_and(|it| it == self.location))
     }
 }
+
+#[cfg(test)]
+mod tests;

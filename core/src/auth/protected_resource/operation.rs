@@ -1,14 +1,17 @@
 use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
+use super::scope;
 use crate::jsonrpc::RawJson;
 use crate::protocol::Method;
 
 /// What a client may ask for, and a scope be needed for: a method, or one thing that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operation {
-    pub(super) method: Cow<'static, str>,
-    pub(super) subject: Option<String>,
+    method: Cow<'static, str>,
+    subject: Option<String>,
 }
 
 impl Operation {
@@ -36,20 +39,48 @@ impl Operation {
     fn about(method: Method, subject: impl Into<String>) -> Self {
         Self { method: method.as_str().into(), subject: Some(subject.into()) }
     }
-
-    /// Whether a request is of this operation. Reads the subject as handlers are found by it.
-    pub(super) fn covers(&self, method: &str, params: &RawJson<'_>) -> bool {
-        if self.method != method {
-            return false;
-        }
-        let Some(subject) = &self.subject else { return true };
-        let key = if method == Method::ResourcesRead.as_str() { "uri" } else { "name" };
-        params.get(key).and_then(|it| it.to_text()).is_some_and(|it| *it == **subject)
-    }
 }
 
 impl From<Method> for Operation {
     fn from(method: Method) -> Self {
         Self::method(method.as_str())
+    }
+}
+
+/// The scopes that operations need.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Needs(BTreeMap<Cow<'static, str>, OfMethod>);
+
+#[derive(Clone, Debug, Default)]
+struct OfMethod {
+    always: Vec<String>,
+    /// By what a request is about.
+    subjects: BTreeMap<String, Vec<String>>,
+}
+
+impl Needs {
+    pub(super) fn add(&mut self, operation: Operation, scopes: &[String]) {
+        let of_method = self.0.entry(operation.method).or_default();
+        let known = match operation.subject {
+            None => &mut of_method.always,
+            Some(subject) => of_method.subjects.entry(subject).or_default(),
+        };
+        scopes.iter().for_each(|it| scope::add(known, it));
+    }
+
+    /// What a request needs. The subject is read once, and as handlers are found by it.
+    pub(super) fn of(&self, method: &str, params: &RawJson<'_>) -> impl Iterator<Item = &str> {
+        let of_method = self.0.get(method);
+        let subject = of_method.filter(|it| !it.subjects.is_empty()).and_then(|of_method| {
+            let key = if method == Method::ResourcesRead.as_str() { "uri" } else { "name" };
+            of_method.subjects.get(&*params.get(key)?.to_text()?)
+        });
+        let always = of_method.map(|it| &it.always);
+        always.into_iter().chain(subject).flatten().map(String::as_str)
+    }
+
+    pub(super) fn knows(&self, scope: &str) -> bool {
+        let named = |scopes: &Vec<String>| scopes.iter().any(|it| it == scope);
+        self.0.values().any(|it| named(&it.always) || it.subjects.values().any(named))
     }
 }

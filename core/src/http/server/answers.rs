@@ -79,14 +79,20 @@ impl Server {
     ) -> Result<(), AnswerError> {
         let connection = self.connection_of(request)?;
         let channel = connection.machine.channel_of(request).ok_or(AnswerError::NotDue)?;
-        if !connection.is_event_stream()
-            && let Some(stream) = connection.streams.get(channel.0)
-            && let Some(reader) = stream.reader
-            && let Some(exchange) = self.exchanges.get_mut(reader)
-        {
-            exchange.refusal = Some(Box::new(refusal.head()));
+        let stream = connection.streams.get(channel.0).filter(|_| !connection.is_event_stream());
+        let reader = stream.and_then(|stream| stream.reader);
+        let head = Box::new(refusal.head());
+        if let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader)) {
+            exchange.refusal = Some(head);
         }
-        self.reject(request, refusal.error, now)
+        let outcome = self.reject(request, refusal.error, now);
+        // What answers a request that waits for something else is none of it.
+        if outcome.is_err()
+            && let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader))
+        {
+            exchange.refusal = None;
+        }
+        outcome
     }
 
     /// Answers a request with questions: see

@@ -11,6 +11,7 @@ mod options;
 mod placing;
 mod posts;
 mod replay;
+mod requests;
 mod retention;
 mod session;
 mod session_ids;

@@ -1,6 +1,5 @@
 //! Signing in with a browser.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::auth::client::{
@@ -30,11 +29,10 @@ pub(super) async fn authorization(
         })?,
         None => options.register_as(ClientMetadata::new(NAME, ApplicationType::Native)),
     };
-    let loopback = Arc::new(loopback);
     let authorization =
         Authorization::new(options).on_authorize(move |request: AuthorizationRequest| {
-            let loopback = Arc::clone(&loopback);
-            async move { loopback.authorize(&request, |url| open(&request.issuer, url)).await }
+            let issuer = request.issuer.clone();
+            loopback.authorize(request, move |url| open(&issuer, url))
         });
     Ok(match &sign_in.store {
         Some(path) => authorization.store(FileStore::new(path).on_failure(|error| {
