@@ -20,7 +20,8 @@ const USAGE: &str = "\
 everything-client URL
 
 Lists and uses everything that the server at URL offers, and exits with 0 if all went well. Where
-the server asks for it, signs in, at pages that do not ask the user anything. The official conformance suite says by its environment what else to do: MCP_CONFORMANCE_SCENARIO,
+the server asks for it, signs in, at pages that do not ask the user anything. The official
+conformance suite says by its environment what else to do: MCP_CONFORMANCE_SCENARIO,
 MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT.
 ";
 
