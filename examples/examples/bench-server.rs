@@ -7,7 +7,7 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{bench, runtime};
 
 const USAGE: &str = "\
-bench-server (--stdio | --http ADDRESS [--legacy-sse]) [--runtime tokio|std]
+bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime tokio|std]
 
 A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
 notifications, then a result), resource mem://blob (64 KiB of text).
@@ -15,6 +15,8 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --stdio          serve on standard input and output
   --http ADDRESS   serve HTTP at http://ADDRESS/mcp; port 0 takes a free one
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
+  --auth           serve those alone who have signed in, and start an authorization server for them,
+                   which asks nobody anything: for tests and demonstrations
   --runtime NAME   tokio (default) or std
 ";
 
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
         Ok(place) => place,
         Err(stop) => return stop.report("bench-server", USAGE),
     };
-    match place.serve(&bench::server()) {
+    match place.serve(bench::server(), "add") {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails.

@@ -7,7 +7,7 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
-everything-server (--stdio | --http ADDRESS [--legacy-sse]) [--runtime tokio|std]
+everything-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime tokio|std]
 
 Offers every feature that a server can have, at all five revisions: content of all kinds, progress,
 log messages, questions to the user and to the model, subscriptions, completion, and the fixtures
@@ -16,6 +16,8 @@ of the official conformance suite.
   --stdio          serve on standard input and output
   --http ADDRESS   serve HTTP at http://ADDRESS/mcp; port 0 takes a free one
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
+  --auth           serve those alone who have signed in, and start an authorization server for them,
+                   which asks nobody anything: for tests and demonstrations
   --runtime NAME   tokio (default) or std
 ";
 
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
         Ok(place) => place,
         Err(stop) => return stop.report("everything-server", USAGE),
     };
-    match place.serve(&everything::server(place.runtime)) {
+    match place.serve(everything::server(place.runtime), everything::WRITES) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails.

@@ -199,7 +199,13 @@ pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
             for (name, value) in request.fields() {
                 field(&mut words, name, value);
             }
-            content(&mut words, &request.body, request.body.len());
+            // A form asks for a token, and shows what it is asked for with.
+            let mut fields = request.fields();
+            if fields.any(|(name, value)| name == "content-type" && value.contains("form")) {
+                words.push_str("\n      ..");
+            } else {
+                content(&mut words, &request.body, request.body.len());
+            }
             (Direction::Out, words)
         }
         Sight::Head(head) => {
@@ -210,8 +216,12 @@ pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
             (Direction::In, words)
         }
         Sight::Body(bytes, length) => {
-            let mut words = "body".into();
-            content(&mut words, bytes, *length);
+            let mut words = String::from("body");
+            if gives_access(bytes) {
+                words.push_str("\n      ..");
+            } else {
+                content(&mut words, bytes, *length);
+            }
             (Direction::In, words)
         }
         Sight::Event(event) => {
@@ -243,7 +253,18 @@ pub fn in_words(number: usize, sight: &Sight<'_>) -> String {
 }
 
 /// Fields whose values are secrets.
-const SECRET: [&str; 4] = ["authorization", "cookie", "mcp-session-id", "proxy-authorization"];
+const SECRET: [&str; 6] =
+    ["authorization", "cookie", "dpop", "mcp-session-id", "proxy-authorization", "set-cookie"];
+
+/// Members of documents whose values are secrets.
+const SECRET_MEMBERS: [&str; 4] =
+    ["\"access_token\"", "\"client_secret\"", "\"id_token\"", "\"refresh_token\""];
+
+/// Whether a body looks like one that hands out tokens or passwords.
+fn gives_access(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    SECRET_MEMBERS.iter().any(|member| text.contains(member))
+}
 
 fn field(words: &mut String, name: &str, value: &str) {
     let value = match name {

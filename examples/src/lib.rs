@@ -3,11 +3,14 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod authorization_server;
 pub mod bench;
+pub mod browser;
 pub mod canned;
 pub mod everything;
 pub mod exchanges;
 pub mod http;
+pub mod protected;
 pub mod runtime;
 pub mod together;
 pub mod wire;

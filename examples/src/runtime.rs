@@ -8,6 +8,7 @@ use mcp_sansio::handler::{IntoEndpoint, Server};
 use mcp_sansio_async::Timer;
 
 use crate::arguments::{Argument, Arguments, Stop};
+use crate::http;
 
 /// What polls the futures, moves the bytes and fires the timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,18 +94,22 @@ pub struct Place {
     pub http: Option<String>,
     /// Whether clients of 2024-11-05 are served over HTTP as well.
     pub legacy_sse: bool,
+    /// Whether only those are served over HTTP who have signed in.
+    pub auth: bool,
 }
 
 impl Place {
-    /// Serves until the connection is over; over HTTP until the process is told to end.
+    /// Serves until the connection is over; over HTTP until the process is told to end. Of those who
+    /// have to sign in, the tool `writes` wants more than the others do.
     ///
     /// # Errors
     ///
     /// What is wrong, in words. That the other side has gone is no error.
-    pub fn serve(&self, server: &Server) -> Result<(), String> {
+    pub fn serve(&self, server: Server, writes: &str) -> Result<(), String> {
         match &self.http {
             None => self.runtime.serve_stdio(server),
-            Some(address) => crate::http::serve(self, server, address),
+            Some(address) if self.auth => http::serve_protected(self, server, address, writes),
+            Some(address) => http::serve(self, &server, address),
         }
     }
 }
@@ -115,8 +120,8 @@ impl Place {
 ///
 /// Help was asked for, or the use is wrong.
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
-    let (mut runtime, mut stdio, mut http, mut legacy_sse) =
-        (Runtime::default(), false, None, false);
+    let (mut runtime, mut stdio, mut http) = (Runtime::default(), false, None);
+    let (mut legacy_sse, mut auth) = (false, false);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -124,6 +129,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--runtime" => runtime = Runtime::parse(&arguments.value(&flag)?)?,
                 "--http" => http = Some(arguments.value(&flag)?),
                 "--legacy-sse" => legacy_sse = true,
+                "--auth" => auth = true,
                 _ => return Err(Stop::unknown(&flag)),
             },
             Argument::Word(word) => {
@@ -138,8 +144,11 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if legacy_sse && http.is_none() {
         return Err(Stop::wrong("`--legacy-sse` goes with `--http ADDRESS`"));
     }
+    if auth && http.is_none() {
+        return Err(Stop::wrong("`--auth` goes with `--http ADDRESS`"));
+    }
     if http.is_some() && runtime != Runtime::Tokio {
         return Err(Stop::wrong("HTTP is served with `--runtime tokio` only"));
     }
-    Ok(Place { runtime, http, legacy_sse })
+    Ok(Place { runtime, http, legacy_sse, auth })
 }

@@ -80,7 +80,7 @@ impl<K: Kind> Server<K> {
     /// ```
     /// use mcp_sansio::Principal;
     /// use mcp_sansio::auth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
-    /// use mcp_sansio::handler::{Authorization, Server};
+    /// use mcp_sansio::handler::{Server, TokenDemand};
     /// use mcp_sansio::http::{RequestHead, ServerOptions, Status};
     /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
     /// # async fn verify(check: &TokenCheck) -> Option<Claims> {
@@ -109,11 +109,11 @@ impl<K: Kind> Server<K> {
     /// let http = server.http(ServerOptions::new(), [0; 32], 0)?;
     /// let mut head = RequestHead::new("POST", "/mcp");
     /// head.field("host", b"localhost");
-    /// let Authorization::Respond(refused) = http.authorize(&head) else { unreachable!() };
+    /// let TokenDemand::Respond(refused) = http.authorize(&head) else { unreachable!() };
     /// assert_eq!(refused.head.status, Status::UNAUTHORIZED);
     ///
     /// head.field("authorization", b"Bearer good");
-    /// let Authorization::Check(checking) = http.authorize(&head) else { unreachable!() };
+    /// let TokenDemand::Check(checking) = http.authorize(&head) else { unreachable!() };
     /// # let mut checking = Box::pin(checking);
     /// # let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     /// # let std::task::Poll::Ready(checked) = checking.as_mut().poll(&mut cx) else { panic!() };

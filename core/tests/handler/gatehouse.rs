@@ -9,7 +9,7 @@ use mcp_sansio::auth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
     VerifiedToken,
 };
-use mcp_sansio::handler::{Authorization, HttpServer, Ran, Running, Server, TokenResult, Work};
+use mcp_sansio::handler::{HttpServer, Ran, Running, Server, TokenDemand, TokenResult, Work};
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
 use mcp_sansio::{Instant, Principal};
@@ -137,9 +137,9 @@ impl Gatehouse {
         }
         let mut cx = Context::from_waker(Waker::noop());
         let mut checking = match self.server.authorize(&head) {
-            Authorization::Check(checking) => checking,
-            Authorization::Respond(response) => return Err(Answer::whole(response)),
-            Authorization::NotNeeded => panic!("nobody asks for a token"),
+            TokenDemand::Check(checking) => checking,
+            TokenDemand::Respond(response) => return Err(Answer::whole(response)),
+            TokenDemand::NotNeeded => panic!("nobody asks for a token"),
         };
         let granted = loop {
             if let Poll::Ready(granted) = Pin::new(&mut checking).poll(&mut cx) {

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use mcp_sansio::auth::{
     MetadataUrls, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio::handler::{Authorization, Call, Elicit, NoArguments, Server};
+use mcp_sansio::handler::{Call, Elicit, NoArguments, Server, TokenDemand};
 use mcp_sansio::http::{Location, RequestHead, ServerOptions};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal, Revision};
@@ -273,7 +273,7 @@ fn whoever_forgets_to_ask_for_the_token_lets_nobody_in() {
     assert_eq!(house.read(exchange).refusal(), (401, None, Some("use".into())));
     // Nor does a grant of another server, of the same name at that.
     let other = gatehouse();
-    let Authorization::Check(mut checking) = other.server.authorize(&head) else {
+    let TokenDemand::Check(mut checking) = other.server.authorize(&head) else {
         panic!("no check")
     };
     let mut cx = Context::from_waker(Waker::noop());
@@ -326,7 +326,7 @@ fn handlers_that_stay_on_their_thread_can_check_tokens() {
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
     head.field("authorization", b"Bearer ann/use");
-    let Authorization::Check(mut checking) = server.authorize(&head) else { panic!("no check") };
+    let TokenDemand::Check(mut checking) = server.authorize(&head) else { panic!("no check") };
     let mut cx = Context::from_waker(Waker::noop());
     let granted = std::pin::Pin::new(&mut checking).poll(&mut cx);
     assert!(matches!(granted, Poll::Ready(Ok(grant)) if grant.principal().as_str() == "ann"));
@@ -351,7 +351,7 @@ fn a_server_that_checks_no_tokens_has_no_scopes_to_give() {
     let server = server().http(ServerOptions::new(), [7; 32], 7).unwrap();
     let mut head = RequestHead::new("POST", "/mcp");
     head.field("host", b"localhost");
-    assert!(matches!(server.authorize(&head), Authorization::NotNeeded));
+    assert!(matches!(server.authorize(&head), TokenDemand::NotNeeded));
     let mut site = crate::tasks_http::Site::of(&self::server());
     let params = json!({ "name": "look", "arguments": {} });
     let crate::tasks_http::Response(status, messages) =

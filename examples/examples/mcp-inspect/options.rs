@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
@@ -33,6 +34,10 @@ Looks into an MCP server: one that is running at URL, or one that it starts with
   --wire           print every line that passes, or every HTTP exchange, on standard error
   --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; how
                    to talk to it is found out
+  --sign-in        if that server asks for it: sign in with a browser
+  --store FILE     keep what signing in gives in FILE, for the next time
+  --client-id ID   be known as ID when signing in (default: register)
+  --scope S        ask for these scopes too when signing in
 
 The exit status is 0 on success, 1 on failure, 2 for a wrong use. Questions of the server to the
 user or the model are answered with defaults and made-up values.
@@ -63,6 +68,17 @@ pub(crate) struct Options {
     pub(crate) wire: bool,
     pub(crate) command: Command,
     pub(crate) server: Place,
+    pub(crate) sign_in: Option<SignIn>,
+}
+
+/// How to sign in.
+#[derive(Debug, Default)]
+pub(crate) struct SignIn {
+    /// Where to keep what comes of it.
+    pub(crate) store: Option<PathBuf>,
+    pub(crate) client_id: Option<String>,
+    /// What to ask for in any case.
+    pub(crate) scopes: Vec<String>,
 }
 
 /// Where the server is.
@@ -82,6 +98,7 @@ impl Options {
     pub(crate) fn parse(mut arguments: Arguments) -> Result<Self, Stop> {
         let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
         let (mut json, mut wire) = (false, false);
+        let (mut sign_in, mut details) = (false, SignIn::default());
         let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
         while let Some(argument) = arguments.shift()? {
             match argument {
@@ -94,12 +111,23 @@ impl Options {
                     "--json" => json = true,
                     "--wire" => wire = true,
                     "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
+                    "--sign-in" => sign_in = true,
+                    "--store" => details.store = Some(arguments.value(&flag)?.into()),
+                    "--client-id" => details.client_id = Some(arguments.value(&flag)?),
+                    "--scope" => {
+                        let value = arguments.value(&flag)?;
+                        details.scopes.extend(value.split_whitespace().map(Into::into));
+                    }
                     _ => return Err(Stop::unknown(&flag)),
                 },
             }
         }
+        let sign_in = details.if_wanted(sign_in)?;
         let command = parse_command(words)?;
         let server = match url {
+            None if sign_in.is_some() => {
+                return Err(Stop::wrong("`--sign-in` goes with `--url` only"));
+            }
             None if program.is_empty() => {
                 return Err(Stop::wrong("say which server: `--url URL` or `-- CMD [ARG...]`"));
             }
@@ -112,7 +140,17 @@ impl Options {
             }
             Some(url) => Place::Url(url),
         };
-        Ok(Self { revision, runtime, timeout, json, wire, command, server })
+        Ok(Self { revision, runtime, timeout, json, wire, command, server, sign_in })
+    }
+}
+
+impl SignIn {
+    fn if_wanted(self, wanted: bool) -> Result<Option<Self>, Stop> {
+        let Self { store, client_id, scopes } = &self;
+        if !wanted && (store.is_some() || client_id.is_some() || !scopes.is_empty()) {
+            return Err(Stop::wrong("`--store`, `--client-id` and `--scope` go with `--sign-in`"));
+        }
+        Ok(wanted.then_some(self))
     }
 }
 

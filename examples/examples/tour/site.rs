@@ -22,12 +22,21 @@ impl Site {
     /// Serves clients of all revisions, on a port that is free; clients that lose a stream are to
     /// come back after `retry`.
     pub(crate) async fn open(server: &Server, retry: Duration) -> Outcome<Self> {
+        Self::open_with(|_| Ok(server.clone()), retry).await
+    }
+
+    /// The same for a server that has to know where it is.
+    pub(crate) async fn open_with(
+        server: impl FnOnce(&str) -> Outcome<Server>,
+        retry: Duration,
+    ) -> Outcome<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
+        let server = server(&format!("http://{address}/mcp"))?;
         let mut timeouts = ServerTimeouts::default();
         timeouts.retry = retry;
         let options = ServerOptions::new().timeouts(timeouts).legacy_sse("/sse", "/messages");
-        let service = HttpService::new(server, options)?;
+        let service = HttpService::new(&server, options)?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async move {
             // That the other end is dropped means the same.

@@ -34,8 +34,14 @@ impl Trace {
         let exchanges = &mut self.lock().exchanges;
         if let Sight::Request(request) = sight {
             let mut words = request.method.to_owned();
-            if !request.body.is_empty() {
-                words = format!("{words} {}", in_short(&request.body));
+            let path = request.url().path_and_query().split('?').next().unwrap_or_default();
+            match &*in_short(&request.body) {
+                // What is no message goes to somebody else, or has to do with others.
+                UNKNOWN if path.starts_with("/.well-known/") || !request.body.is_empty() => {
+                    words = format!("{words} {path}");
+                }
+                UNKNOWN => {}
+                message => words = format!("{words} {message}"),
             }
             if let Some((_, id)) = request.fields().find(|(name, _)| *name == "last-event-id") {
                 // Nothing can fail that writes into a string.
@@ -90,6 +96,9 @@ impl Steps {
     }
 }
 
+/// What is no message.
+const UNKNOWN: &str = "?";
+
 /// A message in a few words.
 fn in_short(message: &[u8]) -> String {
     let message: Value = serde_json::from_slice(message).unwrap_or_default();
@@ -98,6 +107,6 @@ fn in_short(message: &[u8]) -> String {
         (_, result, _) if result["resultType"] == "input_required" => "input required".into(),
         (_, Value::Object(_), _) => "result".into(),
         (_, _, Value::Object(error)) => format!("error {}", error["code"]),
-        _ => "?".into(),
+        _ => UNKNOWN.into(),
     }
 }

@@ -15,6 +15,9 @@ use mcp_sansio::handler::Server;
 
 use crate::runtime::Runtime;
 
+/// The tool that changes something: it needs more than the others, where anybody asks.
+pub const WRITES: &str = "test_touch_watched_resource";
+
 /// The server; its tools pause on the timer of `runtime`.
 #[must_use]
 pub fn server(runtime: Runtime) -> Server {

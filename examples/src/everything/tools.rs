@@ -119,7 +119,7 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             trigger_prompt_change,
         )
         .tool(
-            "test_touch_watched_resource",
+            super::WRITES,
             "Tells of an update of test://watched-resource",
             |call: Call<NoArguments>| {
                 call.resource_updated(resources::WATCHED);

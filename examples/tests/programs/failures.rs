@@ -132,7 +132,7 @@ fn nobody_at_an_address_is_told_from_somebody_else() {
         ),
         (
             Says("HTTP/1.1 401 No\r\nwww-authenticate: Bearer\r\ncontent-length: 0\r\n\r\n"),
-            "wants an authorization (HTTP status 401): Bearer",
+            "wants an authorization (HTTP status 401): Bearer; `--sign-in` has you sign in",
         ),
         (
             Says("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n"),

@@ -1,5 +1,6 @@
 //! Runs the built programs, as their users would.
 
+mod authorization_server;
 mod failures;
 mod fixtures;
 mod handshakes;
@@ -7,5 +8,6 @@ mod http;
 mod misbehaviour;
 mod process;
 mod samples;
+mod sign_in;
 mod site;
 mod web_servers;

@@ -79,6 +79,11 @@ fn be_rude(mut connection: TcpStream, manner: Manner) {
     if !matches!(manner, Manner::Blurts(_)) {
         read_request(&mut connection);
     }
+    // Who hangs up says so: else the next request may be on its way already, and is lost.
+    let text = match manner {
+        Manner::Says(_) => text.replacen("\r\n\r\n", "\r\nconnection: close\r\n\r\n", 1),
+        Manner::Blurts(_) | Manner::Trails(_) => text.into(),
+    };
     // Whoever has gone learns no more.
     let _ = connection.write_all(text.as_bytes());
     if matches!(manner, Manner::Trails(_)) {

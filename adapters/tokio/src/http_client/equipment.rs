@@ -1,7 +1,8 @@
 use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::handler::{Host, Kind};
+
+use crate::unix_time;
 
 /// The same host with what its [`Authorization`](crate::Authorization) needs of the operating
 /// system, entropy and the time of day, where the application has not brought its own.
@@ -23,10 +24,4 @@ pub fn equip<K: Kind>(host: &Host<K>) -> io::Result<Host<K>> {
 
 fn fill(bytes: &mut [u8]) -> io::Result<()> {
     getrandom::fill(bytes).map_err(io::Error::from)
-}
-
-/// Seconds since 1970.
-#[allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
-fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -8,10 +8,11 @@ use mcp_sansio::peer::CloseReason;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::together::before;
 use mcp_sansio_tokio::{
-    ConnectError, Connector, ConnectorError, HttpDriver, TokioExchanger, TokioTimer, now, seed,
+    ConnectError, Connector, ConnectorError, HttpDriver, TokioExchanger, TokioTimer, equip, now,
+    seed,
 };
 
-use super::{converse, host, misdeed, remark, silence};
+use super::{converse, host, misdeed, remark, sign_in, silence};
 use crate::failure::Failure;
 use crate::options::{Command, Options};
 use crate::{commands, say};
@@ -41,7 +42,12 @@ async fn visit(options: &Options, url: &Location) -> Result<(), String> {
     let exchanger = TokioExchanger::new(connector.map_err(|error| error.to_string())?);
     let mut limits = ClientLimits::DEFAULT;
     limits.closing_wait = CLOSING;
-    let (host, seen) = host(options);
+    let (mut host, seen) = host(options);
+    if let Some(sign_in) = &options.sign_in {
+        let authorization = sign_in::authorization(sign_in).await;
+        host = host.authorization(authorization.map_err(|error| error.to_string())?);
+    }
+    let host = equip(&host).map_err(|error| error.to_string())?;
     let (client, endpoint) =
         host.connect_http(ClientOptions::new(url.clone()).limits(limits), seed(), now());
     let driver =
@@ -90,9 +96,14 @@ fn explain(
         (Failure::Unopened(failure), cause) => {
             let reason = CloseReason::OpeningFailed(failure);
             match ConnectError::of_opening(url, reason, cause) {
-                ConnectError::Unauthorized { url, status, challenge: Some(challenge) } => format!(
-                    "the server at {url} wants an authorization (HTTP status {status}): {challenge}"
-                ),
+                ConnectError::Unauthorized { url, status, challenge } => {
+                    let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
+                    let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
+                    format!(
+                        "the server at {url} wants an authorization (HTTP status {status})\
+                         {challenge}{hint}"
+                    )
+                }
                 error => error.to_string(),
             }
         }

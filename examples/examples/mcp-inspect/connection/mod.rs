@@ -2,6 +2,7 @@
 
 mod child;
 mod http;
+mod sign_in;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -61,7 +62,11 @@ async fn converse(
     let outcome = if listens && options.timeout.is_none() {
         together(&mut driver, work).await
     } else {
-        let alarm = options.runtime.sleep(options.patience());
+        let mut patience = options.patience();
+        if options.sign_in.is_some() {
+            patience += sign_in::USER_TIME;
+        }
+        let alarm = options.runtime.sleep(patience);
         match together(&mut driver, before(alarm, work)).await {
             Some(outcome) => outcome,
             // It was told for how long to listen.

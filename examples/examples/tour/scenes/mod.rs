@@ -1,6 +1,7 @@
 //! What is played, with whom, and in which order.
 
 mod http;
+mod sign_in;
 mod streams;
 
 use std::time::Duration;
@@ -99,6 +100,7 @@ pub(crate) async fn play(stage: &Stage) -> Outcome {
     let server = server(Runtime::Tokio);
     streams::play(stage, &server).await?;
     http::play(stage, &server).await?;
+    sign_in::play(stage, &server).await?;
     stage.title(
         "That was all. Try `--wire`, and `mcp-inspect check -- CMD` or `--url URL` on a server of \
          yours.",

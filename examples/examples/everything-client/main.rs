@@ -1,6 +1,8 @@
 //! A client that uses everything a server offers, for whoever tests a server over HTTP: the client
 //! under test of the official conformance suite.
 
+mod sign_in;
+
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,8 +19,9 @@ use serde_json::{Value, json};
 const USAGE: &str = "\
 everything-client URL
 
-Lists and uses everything that the server at URL offers, and exits with 0 if all went well. The
-official conformance suite says by its environment what else to do: MCP_CONFORMANCE_SCENARIO,
+Lists and uses everything that the server at URL offers, and exits with 0 if all went well. Where
+the server asks for it, signs in, at pages that do not ask the user anything. The official
+conformance suite says by its environment what else to do: MCP_CONFORMANCE_SCENARIO,
 MCP_CONFORMANCE_PROTOCOL_VERSION, MCP_CONFORMANCE_CONTEXT.
 ";
 
@@ -83,11 +86,14 @@ async fn main() -> ExitCode {
 async fn run(url: &str) -> Outcome {
     let task = task()?;
     let seen = Arc::new(Seen::default());
-    let host = canned::host("everything-client", &seen).revisions(task.revisions);
+    let connector = Connector::new()?;
+    let host = canned::host("everything-client", &seen)
+        .revisions(task.revisions)
+        .authorization(sign_in::authorization(&task, &connector)?);
     // The stream for what comes unasked would be in the way where reconnections are timed.
     let listens = task.scenario != "sse-retry";
     let options = ClientOptions::new(Location::parse(url)?).listen(listens);
-    let client = connect_with(options, &Connector::new()?, &host).await?;
+    let client = connect_with(options, &connector, &host).await?;
     let outcome = play(&client, &task).await;
     client.close().await;
     outcome

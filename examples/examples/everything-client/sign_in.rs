@@ -1,0 +1,114 @@
+//! How the client gets tokens, by what the scenario is about.
+
+use mcp_sansio::auth::client::{
+    ActionFailure, ApplicationType, AssertionRequest, AuthorizationRequest, ClientMetadata,
+    ClientOptions, ClientSecret, IdentityProvider, InvalidOption, RegisteredClient, SigningRequest,
+};
+use mcp_sansio::handler::Authorization;
+use mcp_sansio::http::Location;
+use mcp_sansio_auth::{Algorithm, Signer};
+use mcp_sansio_examples::browser::Browser;
+use mcp_sansio_tokio::Connector;
+use serde_json::Value;
+
+use crate::{Outcome, Task};
+
+/// Where users are sent back to. Nobody listens there: the browser is this program.
+const REDIRECT_URI: &str = "http://127.0.0.1:8910/callback";
+/// What the client is known as where its own metadata may say so. It is never fetched.
+const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// What it takes to sign in as the scenario wants.
+pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Authorization> {
+    let context = &task.context;
+    let mut signer = None;
+    let options = match task.scenario.as_str() {
+        "auth/client-credentials-basic" => {
+            ClientOptions::client_credentials().registered(with_password(context)?)?
+        }
+        "auth/client-credentials-jwt" => {
+            let algorithm = text(context, "signing_algorithm")?.parse::<Algorithm>()?;
+            let pem = text(context, "private_key_pem")?;
+            signer = Some(Signer::from_pkcs8_pem(pem.as_bytes(), algorithm)?);
+            let algorithm = algorithm.as_str().to_owned();
+            let secret = ClientSecret::PrivateKey { algorithm, key_id: None };
+            ClientOptions::client_credentials().registered(registered(context, secret)?)?
+        }
+        "auth/enterprise-managed-authorization" => {
+            ClientOptions::enterprise(identity_provider(context)?)?
+                .registered(with_password(context)?)?
+        }
+        "auth/wif-jwt-bearer" => {
+            ClientOptions::assertion().registered(registered(context, ClientSecret::None)?)?
+        }
+        "auth/pre-registration" => user()?.registered(with_password(context)?)?,
+        "auth/dpop" | "auth/dpop-nonce" => {
+            let key = Signer::generate_es256()?;
+            let options = registering()?.dpop(&key.dpop_key())?;
+            signer = Some(key);
+            options
+        }
+        "auth/basic-cimd" => {
+            registering()?.metadata_document(METADATA_DOCUMENT, ClientSecret::None)?
+        }
+        "auth/offline-access-scope" => registering()?.offline_access(true),
+        _ => registering()?,
+    };
+    let browser = Browser::new(connector.clone());
+    let mut authorization =
+        Authorization::new(options).on_authorize(move |request: AuthorizationRequest| {
+            let browser = browser.clone();
+            async move {
+                let redirect = browser.visit(&request.url).await;
+                redirect.map_err(|error| ActionFailure::Failed(error.to_string()))
+            }
+        });
+    if let Some(signer) = signer {
+        authorization = authorization.on_sign(move |request: SigningRequest| {
+            let signature = signer.sign(&request.algorithm, request.input.as_bytes());
+            signature.map_err(ActionFailure::from)
+        });
+    }
+    // Who the user is, or the workload.
+    let mut assertions = ["idp_id_token", "valid_jwt"].into_iter();
+    if let Some(assertion) = assertions.find_map(|name| context[name].as_str()) {
+        let assertion = assertion.to_owned();
+        authorization = authorization
+            .on_assertion(move |_: AssertionRequest| Ok::<_, ActionFailure>(assertion.clone()));
+    }
+    Ok(authorization)
+}
+
+/// A user signs in.
+fn user() -> Result<ClientOptions, InvalidOption> {
+    ClientOptions::code(REDIRECT_URI)
+}
+
+/// A user signs in, and the client registers where nobody knows it.
+fn registering() -> Result<ClientOptions, InvalidOption> {
+    let metadata = ClientMetadata::new("everything-client", ApplicationType::Native);
+    Ok(user()?.register_as(metadata))
+}
+
+fn with_password(context: &Value) -> Outcome<RegisteredClient> {
+    let secret = ClientSecret::Password(text(context, "client_secret")?.into());
+    registered(context, secret)
+}
+
+fn registered(context: &Value, secret: ClientSecret) -> Outcome<RegisteredClient> {
+    let client_id = text(context, "client_id")?.into();
+    Ok(RegisteredClient { issuer: None, client_id, secret })
+}
+
+fn identity_provider(context: &Value) -> Outcome<IdentityProvider> {
+    Ok(IdentityProvider {
+        issuer: text(context, "idp_issuer")?.into(),
+        token_endpoint: Location::parse(text(context, "idp_token_endpoint")?)?,
+        client_id: text(context, "idp_client_id")?.into(),
+        secret: ClientSecret::None,
+    })
+}
+
+fn text<'a>(context: &'a Value, name: &str) -> Outcome<&'a str> {
+    context[name].as_str().ok_or_else(|| format!("the context has no `{name}`").into())
+}

@@ -1,0 +1,49 @@
+//! Signing in with a browser.
+
+use std::time::Duration;
+
+use mcp_sansio::auth::client::{
+    ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, ClientSecret,
+    RegisteredClient,
+};
+use mcp_sansio::handler::Authorization;
+use mcp_sansio_tokio::{FileStore, Loopback, open_in_browser};
+
+use crate::options::SignIn;
+use crate::{NAME, say};
+
+/// How long a user may take, beside the time that everything else takes.
+pub(super) const USER_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// Has the user sign in where the server asks for it.
+pub(super) async fn authorization(
+    sign_in: &SignIn,
+) -> Result<Authorization, Box<dyn std::error::Error>> {
+    let loopback = Loopback::bind(0).await?.application(NAME).time(USER_TIME);
+    let options = ClientOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
+    let options = match &sign_in.client_id {
+        Some(client_id) => options.registered(RegisteredClient {
+            issuer: None,
+            client_id: client_id.clone(),
+            secret: ClientSecret::None,
+        })?,
+        None => options.register_as(ClientMetadata::new(NAME, ApplicationType::Native)),
+    };
+    let authorization =
+        Authorization::new(options).on_authorize(move |request: AuthorizationRequest| {
+            let issuer = request.issuer.clone();
+            loopback.authorize(request, move |url| open(&issuer, url))
+        });
+    Ok(match &sign_in.store {
+        Some(path) => authorization.store(FileStore::new(path).on_failure(|error| {
+            say(&format!("{NAME}: note: {error}"));
+        })),
+        None => authorization,
+    })
+}
+
+fn open(issuer: &str, url: &str) {
+    say(&format!("{NAME}: to sign in at {issuer}, open {url}"));
+    // Where there is no browser, there is the line above.
+    let _ = open_in_browser(url);
+}

@@ -1,0 +1,30 @@
+//! A client of a server that wants to know who asks: lists the tools of the server at the URL on the
+//! command line. `everything-server --http 127.0.0.1:8000 --auth` is one to try it on.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
+
+use mcp_sansio_tokio::auth::client::{ApplicationType, ClientMetadata, ClientOptions};
+use mcp_sansio_tokio::{self as mcp, Authorization, FileStore, Host, Loopback, open_in_browser};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let url = std::env::args().nth(1).unwrap_or_else(|| "http://127.0.0.1:8000/mcp".into());
+    let loopback = Loopback::bind(0).await?.application("the demo");
+    let options = ClientOptions::code(loopback.redirect_uri())?
+        .register_as(ClientMetadata::new("demo", ApplicationType::Native));
+    let authorization = Authorization::new(options)
+        .store(FileStore::new("demo-credentials"))
+        .on_authorize(move |request| {
+            loopback.authorize(request, |url| {
+                if open_in_browser(url).is_err() {
+                    eprintln!("To sign in, open {url}");
+                }
+            })
+        });
+    let host = Host::new("demo", "1.0.0").authorization(authorization);
+    let client = mcp::connect(&url, &host).await?;
+    for tool in client.all_tools().await? {
+        println!("{}", tool.name);
+    }
+    client.close().await;
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Over HTTP to a server that wants to know who asks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mcp_sansio::auth::client::{
+    ActionFailure, ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, Event,
+};
+use mcp_sansio::handler::{Authorization, Server};
+use mcp_sansio_examples::browser::Browser;
+use mcp_sansio_examples::protected;
+use mcp_sansio_tokio::{Connector, Proxy};
+use serde_json::json;
+
+use super::{host, text};
+use crate::site::Site;
+use crate::stage::{Outcome, PAUSE, Stage, options};
+
+/// How long access lasts. Shorter than in life, where it is minutes.
+const ACCESS: Duration = Duration::from_secs(2);
+
+/// What became of the authorization, in a few words.
+#[derive(Clone, Default)]
+struct Events(Arc<Mutex<Vec<String>>>);
+
+impl Events {
+    fn note(&self, event: &Event) {
+        if let Event::Authorized { scope, .. } = event {
+            let event = format!("a token for {}", scope.as_deref().unwrap_or("anything"));
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        }
+    }
+
+    fn take(&self) -> String {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).join(", ")
+    }
+}
+
+pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
+    stage.title("11. A server that wants a token: the client gets one, a better one, a fresh one");
+    let options_of_tokens = protected::options().access_token_lifetime(ACCESS);
+    let authorization_server = protected::authorization_server(options_of_tokens).await?;
+    let protect =
+        |url: &str| protected::protect(server.clone(), url, authorization_server.issuer(), "book");
+    let site = Site::open_with(protect, PAUSE).await?;
+    let events = Events::default();
+    let noting = events.clone();
+    let authorization = authorization()?.observe(move |event| noting.note(event));
+    let host = host().authorization(authorization);
+    let visit = stage.visit(options(&site.url("/mcp"))?.listen(false), &host)?;
+    visit.client.opened().await?;
+    stage.say(&format!("the user signs in: {}", events.take()));
+    stage.list(visit.trace.exchanges());
+
+    visit.trace.clear();
+    let result = visit.client.call_tool("book", &json!({ "guests": 4 })).await?;
+    stage.say(&format!("{}   but first the user agrees to more: {}", text(&result), events.take()));
+    stage.list(visit.trace.exchanges());
+
+    tokio::time::sleep(ACCESS).await;
+    visit.trace.clear();
+    let result = visit.client.call_tool("forecast", &json!({ "location": "Oslo" })).await?;
+    stage.say(&format!("{}   the token was over, and nobody was asked", text(&result)));
+    stage.list(visit.trace.exchanges());
+    visit.leave().await;
+    site.close().await?;
+    let tally = authorization_server.tally();
+    if (tally.authorizations, tally.refreshes) == (2, 1) {
+        Ok(())
+    } else {
+        Err(format!("two sign-ins and a renewal should do, not {tally:?}").into())
+    }
+}
+
+/// The program plays the browser, too.
+fn authorization() -> Outcome<Authorization> {
+    let options = ClientOptions::code("http://127.0.0.1:8910/callback")?
+        .register_as(ClientMetadata::new("tour", ApplicationType::Native));
+    let browser = Browser::new(Connector::builder().proxy(Proxy::none()).build()?);
+    Ok(Authorization::new(options).on_authorize(move |request: AuthorizationRequest| {
+        let browser = browser.clone();
+        async move {
+            let redirect = browser.visit(&request.url).await;
+            redirect.map_err(|error| ActionFailure::Failed(error.to_string()))
+        }
+    }))
+}

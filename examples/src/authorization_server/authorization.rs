@@ -1,0 +1,299 @@
+//! What happens with the user: the request to sign in, the question, the way back.
+
+use form_urlencoded::Serializer;
+
+use super::clients::{Client, Clients, GrantType};
+use super::failure::Failure;
+use super::grants::{Consent, Grants, Permission};
+use super::kept::Kept;
+use super::keys::secret;
+use super::options::{Approval, Options};
+use super::page;
+use super::parameters::Parameters;
+
+/// What the user's browser gets to see.
+pub(super) enum Shown {
+    /// The way back to the client.
+    Redirect(String),
+    /// A question, as a page.
+    Question(String),
+    /// What is wrong, where there is nobody to be sent back to.
+    Refusal(Failure),
+}
+
+/// Requests that wait for the user.
+pub(super) struct Authorizations {
+    issuer: String,
+    waiting: Kept<Waiting>,
+}
+
+/// A request that is in order.
+#[derive(Clone)]
+struct Waiting {
+    consent: Consent,
+    state: Option<String>,
+}
+
+impl Authorizations {
+    pub(super) fn new(issuer: &str, options: &Options) -> Self {
+        Self { issuer: issuer.into(), waiting: Kept::new(options.limits.codes_max) }
+    }
+
+    /// A client has sent the user here.
+    pub(super) fn begin(
+        &mut self,
+        query: &[u8],
+        options: &Options,
+        clients: &Clients,
+        grants: &mut Grants,
+        now: u64,
+    ) -> Shown {
+        let (request, client, redirect_uri) = match trusted(query, clients) {
+            Ok(trusted) => trusted,
+            Err(failure) => return Shown::Refusal(failure),
+        };
+        let state = request.get("state").map(Into::into);
+        let waiting = match consent(&request, client, options) {
+            Ok((permission, challenge)) => {
+                let redirect_uri = redirect_uri.clone();
+                Waiting { consent: Consent { permission, redirect_uri, challenge }, state }
+            }
+            Err(failure) => {
+                return self.send_back(&redirect_uri, state.as_deref(), Err(failure));
+            }
+        };
+        match options.approval {
+            Approval::Automatic => self.end(&waiting, true, grants, now),
+            Approval::Denied => self.end(&waiting, false, grants, now),
+            Approval::Page => match secret() {
+                Ok(id) => {
+                    let name = client.name.as_deref().unwrap_or(&client.id);
+                    let question = page::question(name, &waiting.consent, &id);
+                    self.waiting.insert(id, waiting);
+                    Shown::Question(question)
+                }
+                Err(failure) => Shown::Refusal(failure),
+            },
+        }
+    }
+
+    /// The user has answered the question.
+    pub(super) fn answer(&mut self, form: &[u8], grants: &mut Grants, now: u64) -> Shown {
+        let answer = Parameters::parse(form).and_then(|form| {
+            let id = form.require("request", "there is no `request`")?;
+            let waiting = self.waiting.remove(id);
+            let waiting = waiting.ok_or(Failure::request("nothing waits for this answer"))?;
+            Ok((waiting, form.get("answer") == Some("approve")))
+        });
+        match answer {
+            Ok((waiting, approved)) => self.end(&waiting, approved, grants, now),
+            Err(failure) => Shown::Refusal(failure),
+        }
+    }
+
+    fn end(&self, waiting: &Waiting, approved: bool, grants: &mut Grants, now: u64) -> Shown {
+        let outcome = if approved {
+            grants.issue_code(waiting.consent.clone(), now)
+        } else {
+            Err(Failure::new("access_denied", "the user declined"))
+        };
+        self.send_back(&waiting.consent.redirect_uri, waiting.state.as_deref(), outcome)
+    }
+
+    fn send_back(
+        &self,
+        redirect_uri: &str,
+        state: Option<&str>,
+        outcome: Result<String, Failure>,
+    ) -> Shown {
+        let mut query = Serializer::new(String::new());
+        match outcome {
+            Ok(code) => query.append_pair("code", &code),
+            Err(failure) => query
+                .append_pair("error", failure.error)
+                .append_pair("error_description", failure.description),
+        };
+        if let Some(state) = state {
+            query.append_pair("state", state);
+        }
+        // MCP 2026-07-28 basic/authorization/index#authorization-response-validation [AUTHS-026]: in
+        // errors, too.
+        query.append_pair("iss", &self.issuer);
+        let separator = if redirect_uri.contains('?') { '&' } else { '?' };
+        Shown::Redirect(format!("{redirect_uri}{separator}{}", query.finish()))
+    }
+}
+
+/// The request, its client, and where the client may have the user sent back to. Until all three
+/// are known, nobody is sent anywhere.
+// MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHS-029]
+fn trusted<'a>(
+    query: &[u8],
+    clients: &'a Clients,
+) -> Result<(Parameters, &'a Client, String), Failure> {
+    let request = Parameters::parse(query)?;
+    let client = clients.find(request.require("client_id", "there is no `client_id`")?);
+    let client = client.ok_or(Failure::request("there is no such client"))?;
+    let redirect_uri = request.require("redirect_uri", "there is no `redirect_uri`")?.to_owned();
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]
+    if !client.may_redirect_to(&redirect_uri) {
+        return Err(Failure::request("the client has not registered this `redirect_uri`"));
+    }
+    Ok((request, client, redirect_uri))
+}
+
+/// What the client wants, and the challenge to its proof that it was the one who asked.
+fn consent(
+    request: &Parameters,
+    client: &Client,
+    options: &Options,
+) -> Result<(Permission, String), Failure> {
+    if request.require("response_type", "there is no `response_type`")? != "code" {
+        let description = "the only response type is `code`";
+        return Err(Failure::new("unsupported_response_type", description));
+    }
+    if !client.may_use(GrantType::AuthorizationCode) {
+        return Err(Failure::new("unauthorized_client", "the client may not use codes"));
+    }
+    // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: OAuth 2.1 has PKCE for everybody.
+    let challenge = request.require("code_challenge", "there is no `code_challenge`")?;
+    if request.get("code_challenge_method") != Some("S256") || challenge.len() != 43 {
+        return Err(Failure::request("the only `code_challenge_method` is `S256`"));
+    }
+    let permission = Permission {
+        client_id: client.id.clone(),
+        subject: options.subject.clone(),
+        resource: resource(request)?.into(),
+        scopes: scopes(request, options)?,
+    };
+    Ok((permission, challenge.into()))
+}
+
+/// What the token is to be for (RFC 8707).
+pub(super) fn resource(request: &Parameters) -> Result<&str, Failure> {
+    let target = |description| Failure::new("invalid_target", description);
+    let resource = request.get("resource").ok_or_else(|| target("there is no `resource`"))?;
+    let absolute = resource.split_once("://").is_some_and(|(scheme, rest)| {
+        matches!(scheme, "http" | "https") && !rest.is_empty() && !rest.contains('#')
+    });
+    if absolute { Ok(resource) } else { Err(target("`resource` is the URL of a server")) }
+}
+
+/// The scopes to give: those that are asked for, if there are such.
+pub(super) fn scopes(request: &Parameters, options: &Options) -> Result<Vec<String>, Failure> {
+    let Some(scope) = request.get("scope") else {
+        return Ok(options.scopes.iter().take(1).cloned().collect());
+    };
+    let scopes: Vec<String> = scope.split(' ').map(Into::into).collect();
+    if scopes.iter().all(|scope| options.scopes.contains(scope)) {
+        Ok(scopes)
+    } else {
+        Err(Failure::new("invalid_scope", "there is no such scope"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authorization_server::ClientAuthentication;
+
+    const ISSUER: &str = "http://127.0.0.1:1";
+    const REQUEST: &str = "response_type=code&client_id=c&redirect_uri=https://a.example/?x=1\
+        &state=s%26t&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM\
+        &code_challenge_method=S256&resource=http://127.0.0.1:2/mcp&scope=mcp:basic";
+
+    struct Office {
+        options: Options,
+        clients: Clients,
+        authorizations: Authorizations,
+        grants: Grants,
+    }
+
+    impl Office {
+        fn new(approval: Approval) -> Self {
+            let client = Client::new("c", ClientAuthentication::None)
+                .grant_type(GrantType::AuthorizationCode)
+                .redirect_uri("https://a.example/?x=1");
+            let options = Options::new().approval(approval);
+            Self {
+                clients: Clients::new(vec![client], 1),
+                authorizations: Authorizations::new(ISSUER, &options),
+                grants: Grants::new(&options.limits),
+                options,
+            }
+        }
+
+        fn begin(&mut self, query: &str) -> Shown {
+            let Self { options, clients, authorizations, grants } = self;
+            authorizations.begin(query.as_bytes(), options, clients, grants, 100)
+        }
+    }
+
+    /// What the client learns.
+    fn learned(shown: Shown) -> Parameters {
+        let Shown::Redirect(url) = shown else { panic!("nobody is sent back") };
+        let query = url.strip_prefix("https://a.example/?x=1&").unwrap();
+        Parameters::parse(query.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_response_has_a_code_the_state_and_the_issuer() {
+        // Rule: [AUTHS-026].
+        let response = learned(Office::new(Approval::Automatic).begin(REQUEST));
+        assert!(response.get("code").is_some());
+        assert_eq!(response.get("state"), Some("s&t"));
+        assert_eq!(response.get("iss"), Some(ISSUER));
+    }
+
+    #[test]
+    fn errors_go_back_to_the_client_with_the_issuer() {
+        // Rule: [AUTHS-022] [AUTHS-026].
+        for (from, to, error) in [
+            ("response_type=code", "response_type=token", "unsupported_response_type"),
+            ("code_challenge_method=S256", "code_challenge_method=plain", "invalid_request"),
+            ("code_challenge=E9", "other=E9", "invalid_request"),
+            ("&resource=", "&other=", "invalid_target"),
+            ("&resource=http:", "&resource=mcp:", "invalid_target"),
+            ("mcp:basic", "mcp:other", "invalid_scope"),
+        ] {
+            let request = REQUEST.replace(from, to);
+            let response = learned(Office::new(Approval::Automatic).begin(&request));
+            assert_eq!(response.get("error"), Some(error), "{to}");
+            assert_eq!(response.get("iss"), Some(ISSUER), "{to}");
+            assert_eq!(response.get("code"), None, "{to}");
+        }
+        let response = learned(Office::new(Approval::Denied).begin(REQUEST));
+        assert_eq!(response.get("error"), Some("access_denied"));
+    }
+
+    #[test]
+    fn nobody_is_sent_where_the_client_has_not_registered() {
+        // Rule: [AUTHS-025] [AUTHS-029].
+        for (from, to) in [
+            ("client_id=c", "client_id=other"),
+            ("a.example/?x=1", "a.example/?x=2"),
+            ("a.example/?x=1", "evil.example/"),
+            ("&redirect_uri=", "&other="),
+            ("&state=", "&client_id="),
+        ] {
+            let shown = Office::new(Approval::Automatic).begin(&REQUEST.replace(from, to));
+            assert!(matches!(shown, Shown::Refusal(_)), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_page_asks_the_user_once() {
+        for (answer, parameter) in [("approve", "code"), ("deny", "error"), ("", "error")] {
+            let mut office = Office::new(Approval::Page);
+            let Shown::Question(page) = office.begin(REQUEST) else { panic!("no question") };
+            let (_, id) = page.split_once(r#"name="request" value=""#).unwrap();
+            let (id, _) = id.split_once('"').unwrap();
+            let form = format!("request={id}&answer={answer}");
+            let Office { authorizations, grants, .. } = &mut office;
+            let response = learned(authorizations.answer(form.as_bytes(), grants, 100));
+            assert!(response.get(parameter).is_some(), "{answer}");
+            let again = authorizations.answer(form.as_bytes(), grants, 100);
+            assert!(matches!(again, Shown::Refusal(_)));
+        }
+    }
+}

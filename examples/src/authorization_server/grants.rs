@@ -1,0 +1,235 @@
+//! What the user has agreed to, and what stands for it: codes and refresh tokens.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+
+use super::failure::Failure;
+use super::kept::Kept;
+use super::keys::secret;
+use super::options::Limits;
+
+/// How long a code is good for, in seconds: a client exchanges it at once.
+const CODE_LIFETIME: u64 = 60;
+
+/// Who may do what, where, and by which client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Permission {
+    pub(super) client_id: String,
+    pub(super) subject: String,
+    pub(super) resource: String,
+    pub(super) scopes: Vec<String>,
+}
+
+/// Everything that comes of one consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Family(u64);
+
+/// What a code was given for.
+#[derive(Clone)]
+pub(super) struct Consent {
+    pub(super) permission: Permission,
+    pub(super) redirect_uri: String,
+    pub(super) challenge: String,
+}
+
+/// How a client redeems a code.
+pub(super) struct Redemption<'a> {
+    pub(super) code: &'a str,
+    pub(super) client_id: &'a str,
+    pub(super) redirect_uri: Option<&'a str>,
+    pub(super) verifier: &'a str,
+}
+
+pub(super) struct Grants {
+    codes: Kept<Code>,
+    refresh_tokens: Kept<RefreshToken>,
+    families: u64,
+}
+
+struct Code {
+    consent: Consent,
+    family: Family,
+    expires: u64,
+    spent: bool,
+}
+
+struct RefreshToken {
+    permission: Permission,
+    family: Family,
+    spent: bool,
+}
+
+impl Grants {
+    pub(super) const fn new(limits: &Limits) -> Self {
+        Self {
+            codes: Kept::new(limits.codes_max),
+            refresh_tokens: Kept::new(limits.refresh_tokens_max),
+            families: 0,
+        }
+    }
+
+    /// A code for what the user has agreed to just now.
+    pub(super) fn issue_code(&mut self, consent: Consent, now: u64) -> Result<String, Failure> {
+        let code = secret()?;
+        self.families += 1;
+        let family = Family(self.families);
+        let expires = now + CODE_LIFETIME;
+        self.codes.insert(code.clone(), Code { consent, family, expires, spent: false });
+        Ok(code)
+    }
+
+    /// What a code stands for, once.
+    // MCP 2026-07-28 basic/authorization/index#overview [AUTHS-022]: OAuth 2.1, section 4.1.3.
+    pub(super) fn redeem_code(
+        &mut self,
+        redemption: &Redemption<'_>,
+        now: u64,
+    ) -> Result<(Permission, Family), Failure> {
+        let code = self.codes.get_mut(redemption.code);
+        let code = code.ok_or(Failure::grant("there is no such code"))?;
+        let consent = &code.consent;
+        // A code of somebody else's stays good: whoever has got hold of it cannot spoil it either.
+        if consent.permission.client_id != redemption.client_id {
+            return Err(Failure::grant("the code is another client's"));
+        }
+        if code.spent {
+            // Two have it, and one of them is a thief: what came of it is of no use any more.
+            let family = code.family;
+            self.refresh_tokens.retain(|token| token.family != family);
+            return Err(Failure::grant("the code was used already"));
+        }
+        code.spent = true;
+        if code.expires <= now {
+            return Err(Failure::grant("the code is too old"));
+        }
+        if redemption.redirect_uri.is_some_and(|uri| uri != consent.redirect_uri) {
+            return Err(Failure::grant("the code was for another redirect URI"));
+        }
+        if challenge_of(redemption.verifier).as_ref() != Some(&consent.challenge) {
+            return Err(Failure::grant("`code_verifier` is not that of the request"));
+        }
+        Ok((consent.permission.clone(), code.family))
+    }
+
+    /// A refresh token of that family.
+    pub(super) fn issue_refresh_token(
+        &mut self,
+        permission: Permission,
+        family: Family,
+    ) -> Result<String, Failure> {
+        let token = secret()?;
+        self.refresh_tokens
+            .insert(token.clone(), RefreshToken { permission, family, spent: false });
+        Ok(token)
+    }
+
+    /// What a refresh token stands for, once: the next one comes with the answer.
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHS-025]: rotation,
+    // for all clients.
+    pub(super) fn redeem_refresh_token(
+        &mut self,
+        token: &str,
+        client_id: &str,
+    ) -> Result<(Permission, Family), Failure> {
+        let token = self.refresh_tokens.get_mut(token);
+        let token = token.filter(|token| token.permission.client_id == client_id);
+        let token = token.ok_or(Failure::grant("there is no such refresh token"))?;
+        if token.spent {
+            // As with codes: there is no telling which of the two is the client.
+            let family = token.family;
+            self.refresh_tokens.retain(|token| token.family != family);
+            return Err(Failure::grant("the refresh token was used already"));
+        }
+        token.spent = true;
+        Ok((token.permission.clone(), token.family))
+    }
+
+    /// Takes back every refresh token.
+    pub(super) fn revoke_all(&mut self) {
+        self.refresh_tokens.retain(|_| false);
+    }
+}
+
+/// The challenge that belongs to a verifier (RFC 7636), if it is one.
+fn challenge_of(verifier: &str) -> Option<String> {
+    let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_verifier = (43..=128).contains(&verifier.len()) && verifier.bytes().all(unreserved);
+    is_verifier.then(|| URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+    fn permission() -> Permission {
+        Permission {
+            client_id: "c".into(),
+            subject: "user".into(),
+            resource: "https://r.example".into(),
+            scopes: vec!["s".into()],
+        }
+    }
+
+    /// Grants with one code, given at 100.
+    fn with_code() -> (Grants, String) {
+        let mut grants = Grants::new(&Limits::DEFAULT);
+        let consent = Consent {
+            permission: permission(),
+            redirect_uri: "https://a.example/".into(),
+            challenge: CHALLENGE.into(),
+        };
+        let code = grants.issue_code(consent, 100).unwrap();
+        (grants, code)
+    }
+
+    fn redemption(code: &str) -> Redemption<'_> {
+        let redirect_uri = Some("https://a.example/");
+        Redemption { code, client_id: "c", redirect_uri, verifier: VERIFIER }
+    }
+
+    #[test]
+    fn a_code_is_good_once_and_its_theft_ends_what_came_of_it() {
+        // Rule: [AUTHS-022].
+        let (mut grants, code) = with_code();
+        let (granted, family) = grants.redeem_code(&redemption(&code), 159).unwrap();
+        assert_eq!(granted, permission());
+        let token = grants.issue_refresh_token(granted, family).unwrap();
+        assert!(grants.redeem_code(&redemption(&code), 159).is_err());
+        assert!(grants.redeem_refresh_token(&token, "c").is_err());
+    }
+
+    #[test]
+    fn a_code_is_for_its_client_its_redirect_its_verifier_and_a_minute() {
+        // Rule: [AUTHS-022].
+        let refused = |change: fn(&mut Redemption<'_>), now| {
+            let (mut grants, code) = with_code();
+            let mut redemption = redemption(&code);
+            change(&mut redemption);
+            grants.redeem_code(&redemption, now).unwrap_err().error == "invalid_grant"
+        };
+        assert!(refused(|it| it.client_id = "other", 101));
+        assert!(refused(|it| it.redirect_uri = Some("https://b.example/"), 101));
+        assert!(refused(|it| it.verifier = CHALLENGE, 101));
+        assert!(refused(|it| it.verifier = "short", 101));
+        assert!(refused(|it| it.code = "other", 101));
+        assert!(refused(|_| (), 160));
+    }
+
+    #[test]
+    fn refresh_tokens_rotate_and_a_used_one_ends_its_family() {
+        // Rule: [AUTHS-025].
+        let (mut grants, code) = with_code();
+        let (granted, family) = grants.redeem_code(&redemption(&code), 101).unwrap();
+        let first = grants.issue_refresh_token(granted, family).unwrap();
+        assert!(grants.redeem_refresh_token(&first, "other").is_err());
+        let (granted, family) = grants.redeem_refresh_token(&first, "c").unwrap();
+        let second = grants.issue_refresh_token(granted, family).unwrap();
+        assert_ne!(first, second);
+        assert!(grants.redeem_refresh_token(&first, "c").is_err());
+        assert!(grants.redeem_refresh_token(&second, "c").is_err());
+    }
+}

@@ -1,0 +1,61 @@
+use std::collections::VecDeque;
+
+/// Values under names, at most so many of them: the oldest makes room for a new one.
+///
+/// Searched from end to end, which is quick enough for as few as there are.
+#[derive(Debug)]
+pub(super) struct Kept<T> {
+    entries: VecDeque<(String, T)>,
+    max: usize,
+}
+
+impl<T> Kept<T> {
+    /// None yet, and never more than `max`.
+    pub(super) const fn new(max: usize) -> Self {
+        Self { entries: VecDeque::new(), max }
+    }
+
+    /// Keeps a value under a name that is not in use.
+    pub(super) fn insert(&mut self, name: String, value: T) {
+        while !self.entries.is_empty() && self.entries.len() >= self.max {
+            self.entries.pop_front();
+        }
+        self.entries.push_back((name, value));
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&T> {
+        self.entries.iter().find(|(it, _)| it == name).map(|(_, value)| value)
+    }
+
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        self.entries.iter_mut().find(|(it, _)| it == name).map(|(_, value)| value)
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<T> {
+        let place = self.entries.iter().position(|(it, _)| it == name)?;
+        self.entries.remove(place).map(|(_, value)| value)
+    }
+
+    /// Drops the values that are not wanted.
+    pub(super) fn retain(&mut self, mut wanted: impl FnMut(&T) -> bool) {
+        self.entries.retain(|(_, value)| wanted(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let mut kept = Kept::new(2);
+        for (name, value) in [("a", 1), ("b", 2), ("c", 3)] {
+            kept.insert(name.into(), value);
+        }
+        assert_eq!(["a", "b", "c"].map(|name| kept.get(name)), [None, Some(&2), Some(&3)]);
+        assert_eq!(kept.remove("b"), Some(2));
+        assert_eq!(kept.remove("b"), None);
+        kept.retain(|value| *value != 3);
+        assert_eq!(kept.get("c"), None);
+    }
+}

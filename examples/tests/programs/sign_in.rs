@@ -1,0 +1,144 @@
+//! Signing in, with all parties as processes of their own. The test plays the browser.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use mcp_sansio_examples::browser::Browser;
+use mcp_sansio_tokio::Connector;
+
+use crate::process::{Outcome, example, run};
+use crate::site::Site;
+
+/// A file of its own, which goes with it.
+struct Store(PathBuf);
+
+impl Store {
+    fn new(name: &str) -> Self {
+        let name = format!("mcp-inspect-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        // What an earlier process of that number has left.
+        let _ = std::fs::remove_dir_all(&folder);
+        Self(folder)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("credentials")
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Looks into a server; whenever it wants the user to sign in, `browse` is given the URL. What it
+/// came to, and how often that was.
+fn inspect(words: &[&str], browse: impl Fn(&str)) -> (Outcome, usize) {
+    let mut child = Command::new(example("mcp-inspect"))
+        .args(words)
+        // Nobody's desktop is to open anything.
+        .env("PATH", "")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stderr, mut visits) = (String::new(), 0);
+    for line in BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {
+        if let Some((_, url)) = line.split_once(", open ") {
+            browse(url);
+            visits += 1;
+        }
+        stderr.push_str(&line);
+        stderr.push('\n');
+    }
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    let code = child.wait().unwrap().code();
+    (Outcome { code, stdout, stderr }, visits)
+}
+
+/// Goes to the page, where the user is not asked, and back to the program: what it shows.
+fn follow(url: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let browser = Browser::new(Connector::new().unwrap());
+        let redirect = browser.visit(url).await.unwrap();
+        String::from_utf8(browser.fetch(&redirect).await.unwrap()).unwrap()
+    })
+}
+
+fn agree(url: &str) {
+    let page = follow(url);
+    assert!(page.contains("mcp-inspect"), "{page}");
+}
+
+fn forbid(url: &str) {
+    panic!("nobody should have to go to {url}");
+}
+
+#[test]
+fn a_user_signs_in_steps_up_and_is_remembered() {
+    let site = Site::start("everything-server", &["--auth"]);
+    let (url, store) = (site.url("/mcp"), Store::new("remembered"));
+    let file = store.file();
+    let flags = ["--url", &url, "--sign-in", "--store", file.to_str().unwrap()];
+    let call = |words: &[&str], browse: fn(&str)| {
+        let (outcome, visits) = inspect(&[words, &flags].concat(), browse);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        (outcome.stdout, visits)
+    };
+    let echo: [&str; 3] = ["call", "echo", r#"{"text":"hi"}"#];
+    assert_eq!(call(&echo, agree), ("hi\n".into(), 1));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    assert_eq!(call(&echo, forbid), ("hi\n".into(), 0));
+    // This one changes something.
+    assert_eq!(call(&["call", "test_touch_watched_resource"], agree).1, 1);
+    assert_eq!(call(&["call", "test_touch_watched_resource"], forbid).1, 0);
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        assert_eq!(call(&[&echo[..], &["--revision", revision]].concat(), forbid).1, 0);
+    }
+}
+
+#[test]
+fn who_does_not_sign_in_is_told_how() {
+    let site = Site::start("everything-server", &["--auth"]);
+    let outcome = run("mcp-inspect", ["tools", "--url", &site.url("/mcp")]);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(outcome.stderr.contains("`--sign-in` has you sign in"), "{outcome:?}");
+}
+
+#[test]
+fn nothing_that_gives_access_is_shown() {
+    let site = Site::start("everything-server", &["--auth"]);
+    let url = site.url("/mcp");
+    let words = ["tools", "--wire", "--url", &url, "--sign-in", "--scope", "mcp:write"];
+    let (outcome, visits) = inspect(&words, agree);
+    assert_eq!((outcome.code, visits), (Some(0), 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("/token\n"), "{outcome:?}");
+    for secret in ["Bearer ey", "\"access_token\"", "code_verifier", "&code="] {
+        assert!(!outcome.stderr.contains(secret), "{secret} is in {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_said_in_one_line() {
+    let site = Site::start("everything-server", &["--auth"]);
+    let url = site.url("/mcp");
+    let words = ["tools", "--url", &url, "--sign-in", "--scope", "mcp:other"];
+    let (outcome, visits) = inspect(&words, |url| drop(follow(url)));
+    assert_eq!((outcome.code, visits), (Some(1), 1), "{outcome:?}");
+    assert!(outcome.stderr.contains("`invalid_scope`"), "{outcome:?}");
+    assert_eq!(outcome.stderr.lines().count(), 2, "{outcome:?}");
+    for words in [&["tools", "--sign-in", "--", "x"][..], &["tools", "--store", "x", "--url", &url]]
+    {
+        assert_eq!(run("mcp-inspect", words).code, Some(2), "{words:?}");
+    }
+}
