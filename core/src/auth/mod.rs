@@ -4,8 +4,10 @@
 //! A server that wants a token answers 401 with challenges ([`challenge`]). Its metadata and that of
 //! its authorization server ([`metadata`], to be found by [`discovery`]) say where to get one, for
 //! which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
-//! [`response`]. [`client_document`] writes what an application says of itself where it is known by
+//! [`response`]. [`client_document()`] writes what an application says of itself where it is known by
 //! the URL of that.
+//!
+//! [`client`] is a machine that does all of it.
 //!
 //! The other side is [`protected_resource`]. Servers that are written as handlers have it by
 //! `handler::Server::protect`.

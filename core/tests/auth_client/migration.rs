@@ -112,3 +112,15 @@ fn the_authorization_server_stays_as_long_as_it_is_named() {
     assert_eq!(world.bytes_to(NEW), "");
     assert_eq!(world.last_to(TOKEN).form("refresh_token").as_deref(), Some("r1"));
 }
+
+#[test]
+fn a_token_of_the_authorization_server_of_before_is_not_sent_again() {
+    // Rule: [AUTHC-037] [AUTHC-045].
+    let mut world = old_world();
+    move_to_new(&mut world);
+    world.user = User::Declines;
+    world.call("a");
+    assert!(world.run().ends_with("refused: the user declined\ncall 1 failed\n"));
+    world.call("b");
+    assert!(world.run().starts_with("tools/call b\n"));
+}
