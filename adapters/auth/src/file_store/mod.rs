@@ -32,6 +32,7 @@ pub use error::FileStoreError;
 /// The calls block: for as long as a disk takes, and while another process writes, for at most two
 /// seconds.
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+// MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Clone)]
 pub struct FileStore {
     path: Arc<Path>,

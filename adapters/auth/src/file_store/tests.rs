@@ -39,7 +39,7 @@ fn what_is_saved_is_loaded_until_it_is_removed() {
 #[cfg(unix)]
 #[test]
 fn the_file_and_its_folder_are_the_owners_alone() {
-    // Rule: [AUTHC-046].
+    // Rule: [AUTHC-046] [AUTHC-062].
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     let folder = Folder::new("modes");
@@ -61,7 +61,7 @@ fn the_file_and_its_folder_are_the_owners_alone() {
 #[cfg(unix)]
 #[test]
 fn a_file_that_others_can_read_is_refused() {
-    // Rule: [AUTHC-046].
+    // Rule: [AUTHC-046] [AUTHC-062].
     use std::os::unix::fs::PermissionsExt;
 
     let folder = Folder::new("exposed");
