@@ -183,6 +183,9 @@ impl<K: Kind> Host<K> {
     }
 
     /// How to get tokens for servers over HTTP that want one. Without this such a server refuses.
+    /// Over byte streams it has no effect: a server that is started by its client has its credentials
+    /// from its environment.
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-001] [AUTHC-003]
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn authorization(mut self, authorization: Authorization<K>) -> Self {

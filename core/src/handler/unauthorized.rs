@@ -51,7 +51,7 @@ impl<K: Kind> Stage<K> {
         Some(exchange)
     }
 
-    pub(super) const fn settle(&self, _: &http::Client, _: Instant) -> bool {
+    pub(super) const fn settle(&self, _: &mut http::Client, _: Instant) -> bool {
         false
     }
 

@@ -230,6 +230,7 @@ impl Calls {
 
     /// Lets the time of the call stand still, until [`release`](Self::release): it waits for
     /// something on this side, not for the other one.
+    #[cfg(any(feature = "http", test))]
     pub(super) fn hold(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get_mut(key) else { return };
         if call.held.is_none() {

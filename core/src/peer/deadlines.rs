@@ -20,6 +20,7 @@ impl Deadlines {
     }
 
     /// The deadline of `slot`, if it has one.
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn get(&self, slot: u32) -> Option<Instant> {
         let at = *self.positions.get(slot as usize)?;
         self.heap.get(at as usize).map(|(deadline, _)| *deadline)

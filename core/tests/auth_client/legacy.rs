@@ -16,9 +16,13 @@ fn session() -> World {
 fn every_request_of_a_session_has_the_token() {
     // Rule: [AUTHC-043].
     let mut world = session();
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"
+    initialize [Bearer t1]
+    notifications/initialized [Bearer t1]
+    GET https://mcp.example/mcp [Bearer t1]
+    ");
     world.http.close(world.now);
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"DELETE https://mcp.example/mcp [Bearer t1]");
 }
 
 #[test]
@@ -31,7 +35,10 @@ fn the_end_of_a_session_waits_for_no_user() {
     world.run();
     world.http.close(world.now);
     // Its 401 is nobody's concern any more.
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"
+    DELETE https://mcp.example/mcp [Bearer t1]
+    call 1 failed
+    ");
 }
 
 #[test]

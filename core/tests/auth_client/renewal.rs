@@ -227,7 +227,16 @@ fn a_client_that_registered_itself_renews_with_its_password() {
     world.run();
     let mut world = world.again(options());
     world.accepted = vec!["Bearer t2".into()];
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    load client of https://as.example: found
+    waiting
+    POST https://as.example/token refresh_token
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t2]
+    ");
     assert_eq!(world.last_to(TOKEN).form("client_secret").as_deref(), Some("s1"));
 }
 

@@ -192,3 +192,16 @@ fn more_scopes_than_there_can_be_are_an_error() {
     refused: more than 2 scopes
     ");
 }
+
+#[test]
+fn what_a_token_is_good_for_is_told_as_scopes_and_no_more_of_them_than_there_can_be() {
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
+    let text = world.run();
+    assert!(text.contains("authorized by https://as.example for a\n"), "{text}");
+    let many = (0..257).map(|it| it.to_string()).collect::<Vec<_>>().join(" ");
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", &format!(r#","scope":"{many}""#)));
+    let text = world.run();
+    assert!(text.contains("no token: more than 256 scopes\n"), "{text}");
+}

@@ -320,6 +320,15 @@ impl World {
         self.receive(exchange, &place, answer.into());
     }
 
+    /// What was silent up to now has a head, and no end yet; the first to this place of which that is
+    /// not so already.
+    pub(crate) fn head_late(&mut self, place: &str, reply: &Reply) {
+        let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
+        let silent = self.silent.remove(at);
+        self.silent.push(silent.clone());
+        self.head(silent.0, reply);
+    }
+
     fn head(&mut self, exchange: ExchangeId, reply: &Reply) {
         let mut head = IncomingResponse::new(Status(reply.status));
         for (name, value) in &reply.fields {

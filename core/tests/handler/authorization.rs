@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use mcp_sansio::Instant;
 use mcp_sansio::auth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
     SigningKey, SigningRequest,
 };
-use mcp_sansio::handler::{Authorization, Host, HttpEndpoint};
+use mcp_sansio::handler::{Authorization, Call, Host, HttpEndpoint, NoArguments, Server};
 
 use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};
+use crate::pair::Pair;
 use crate::text;
 
 /// A user who takes a while to decide.
@@ -90,6 +92,28 @@ fn a_call_that_needs_a_token_goes_on_with_it_once() {
     // The next one has the token from the start.
     net.run(call(&client)).unwrap();
     assert_eq!((net.count(" 401"), net.count("as.example/token")), (1, 1), "{:#?}", net.log);
+}
+
+#[test]
+fn a_host_without_an_authorization_hands_the_refusal_on() {
+    // Rule: [AUTHC-001].
+    let (client, mut net) = Guarded::opened(&Host::new("host", "1"));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("refused the authorization, with HTTP status 401"), "{error}");
+    assert_eq!(net.log.len(), 1, "{:#?}", net.log);
+}
+
+#[test]
+fn over_a_byte_stream_nothing_is_authorized() {
+    // Rule: [AUTHC-003].
+    let authorization =
+        at_once().unix_time(|| unreachable!()).entropy(|| unreachable!("no secret is drawn"));
+    let host = Host::new("host", "1").authorization(authorization);
+    let (client, endpoint) = host.connect(7, Instant::ZERO);
+    let server = Server::new("server", "1").tool("forecast", "", |_: Call<NoArguments>| "sunny");
+    let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
+    pair.run(client.opened()).unwrap();
+    assert_eq!(text(&pair.run(call(&client)).unwrap()), "sunny");
 }
 
 #[test]

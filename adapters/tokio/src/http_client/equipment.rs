@@ -6,7 +6,7 @@ use crate::unix_time;
 
 /// The same host with what its [`Authorization`](crate::Authorization) needs of the operating
 /// system, entropy and the time of day, where the application has not brought its own.
-/// [`connect`](crate::connect) and [`connect_with`](crate::connect_with) do this by themselves; it
+/// [`connect`](crate::connect()) and [`connect_with`](crate::connect_with) do this by themselves; it
 /// is for those who drive the endpoint.
 ///
 /// # Errors

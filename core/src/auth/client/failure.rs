@@ -16,6 +16,13 @@ pub enum AuthorizationFailure {
     /// on the way.
     #[error("the server is neither `https` nor on a loopback address, so it gets no token")]
     Insecure,
+    /// A server elsewhere names a URL on this machine, where only the machine's own servers may send
+    /// the client. It is an attack, or a server that believes to be here.
+    #[error("a server that is not on this machine sends the client to {url}, which is")]
+    Local {
+        /// The URL.
+        url: String,
+    },
     /// A document must not be used. Its author's fault.
     #[error("{url}: {fault}")]
     Metadata {

@@ -47,10 +47,30 @@ impl Fetched {
 
 impl Client {
     /// Asks for a document.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client::check_place`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: no request of the
     // authorization's own has the token.
-    pub(super) fn get(&mut self, url: Location) {
+    pub(super) fn get(&mut self, url: Location) -> Result<(), AuthorizationFailure> {
+        self.check_place(&url)?;
         self.fetch(Shared::new(url), "GET", [], Bytes::new(), 0);
+        Ok(())
+    }
+
+    /// Checks a URL that a server named: it must not lead a client to what listens on its own
+    /// machine, unless the server is there itself.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthorizationFailure::Local`].
+    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-067]
+    pub(super) fn check_place(&self, url: &Location) -> Result<(), AuthorizationFailure> {
+        if url.origin().is_loopback() && !self.server.origin().is_loopback() {
+            return Err(AuthorizationFailure::Local { url: place(url) });
+        }
+        Ok(())
     }
 
     /// Sends a form or a document. `besides`: fields other than `Accept`.

@@ -362,8 +362,11 @@ impl Client {
     /// Nobody needs what is still to come of an exchange: it may come, within bounds, as cutting it
     /// off costs a connection.
     fn spend(&mut self, exchange: ExchangeId, now: Instant) {
+        if self.exchanges.spent() >= self.options.limits.refusals_max {
+            return self.cut_off(exchange);
+        }
         let left = self.options.limits.refusal_bytes_max;
-        let until = now + self.options.timeouts.exchange;
+        let until = now + self.options.timeouts.refusal;
         if let Some(place) = self.exchanges.get_mut(exchange) {
             *place = Exchange::Spent { left, until };
         }

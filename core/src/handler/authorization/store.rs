@@ -14,6 +14,7 @@ use super::answer::Answered;
 /// Where credentials are kept: a key ring of the operating system, a file that only the user can
 /// read, a table. Whoever reads a credential can act for the user.
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+// MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 pub trait CredentialStore: Send + Sync + 'static {
     /// What is kept under `key`, if there is anything.
     ///
@@ -162,6 +163,15 @@ mod tests {
         }
         assert_eq!(now(store.load(&key(0))), Ok(None));
         assert!(now(store.load(&key(1))).is_ok_and(|it| it.is_some()));
-        assert_eq!(format!("{store:?}"), "MemoryStore { length: 256 }");
+    }
+
+    #[test]
+    fn what_is_kept_is_not_shown() {
+        // Rule: [AUTHC-046] [AUTHC-062].
+        let store = MemoryStore::new();
+        now(store.save(&key(1), Credential::new("secret")));
+        assert_eq!(format!("{store:?}"), "MemoryStore { length: 1 }");
+        let loaded = Answered::Loaded(now(store.load(&key(1))));
+        assert_eq!(format!("{loaded:?}"), "Answered(..)");
     }
 }

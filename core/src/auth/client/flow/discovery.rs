@@ -29,14 +29,14 @@ impl Client {
 
     fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> Stepped {
         if let Some(url) = urls.next() {
-            self.get(url);
+            self.get(url)?;
             return Ok(Next::Wait(Step::Resource(urls)));
         }
         // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server without
         // metadata of its own is one of that time.
         match MetadataUrls::of_base(&self.server).next() {
             Some(url) => {
-                self.get(url);
+                self.get(url)?;
                 Ok(Next::Wait(Step::Base))
             }
             None => Err(self.no_base_metadata()),
@@ -95,7 +95,7 @@ impl Client {
         mut urls: MetadataUrls,
     ) -> Stepped {
         if let Some(url) = urls.next() {
-            self.get(url);
+            self.get(url)?;
             return Ok(Next::Wait(Step::Issuer(issuer, urls)));
         }
         flow.found.unfit.get_or_insert(AuthorizationFailure::NoMetadata { issuer });

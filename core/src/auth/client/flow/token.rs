@@ -215,7 +215,7 @@ impl Client {
                 let asking = Asking::Assertion { assertion: token.access_token };
                 self.request_token(flow, asking, now)
             }
-            Ok(token) => Ok(self.take_token(flow, &step, token, now)),
+            Ok(token) => self.take_token(flow, &step, token, now),
             Err(TokenFault::Refused(error))
                 if error.asks_for_nonce()
                     && step.nonces < self.options.limits.nonces_max
@@ -280,7 +280,9 @@ impl Client {
         step: &TokenStep,
         token: TokenResponse,
         now: Instant,
-    ) -> Next {
+    ) -> Stepped {
+        let max = self.options.limits.scopes_max;
+        let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
         let identity = &step.identity;
         let renewed = matches!(step.asking, Asking::Renewal);
         let before = self.tokens.take().map(|tokens| tokens.kept).filter(|_| renewed);
@@ -304,12 +306,12 @@ impl Client {
             refresh_token: token.refresh_token.or(old_refresh_token),
             expires_at: token.expires_in.map(|seconds| unix_time.saturating_add(seconds)),
             requested,
-            granted: token.scope.unwrap_or(granted),
+            granted: scope.map_or(granted, |it| it.to_string()),
             thumbprint: bound.map(|key| key.thumbprint()),
         };
         self.set_tokens(kept, token.expires_in);
         self.save_tokens();
-        Next::Done(if renewed { Outcome::Renewed } else { Outcome::Authorized })
+        Ok(Next::Done(if renewed { Outcome::Renewed } else { Outcome::Authorized }))
     }
 }
 
