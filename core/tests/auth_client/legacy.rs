@@ -72,6 +72,6 @@ fn a_stream_that_needs_a_token_waits_for_it() {
     world.post(TOKEN, token("t2", ""));
     world.accepted.push("Bearer t2".into());
     let text = world.run();
-    assert!(text.contains("GET https://mcp.example/mcp [Bearer t1]\nwaiting\n"), "{text}");
+    assert!(text.contains("GET https://mcp.example/mcp [Bearer t1]\nload tokens"), "{text}");
     assert!(text.contains("goes on\nGET https://mcp.example/mcp [Bearer t2]\n"), "{text}");
 }

@@ -307,7 +307,9 @@ impl World {
             Answer::Fails(failure) => self.fails(exchange, failure),
             Answer::Reply(reply) => {
                 self.head(exchange, &reply);
-                self.body(exchange, reply.body.as_bytes());
+                for piece in reply.body.as_bytes().chunks(10_000) {
+                    self.body(exchange, piece);
+                }
                 self.end(exchange);
             }
         }

@@ -76,7 +76,8 @@ pub enum Passage {
 /// * Between [`Event::Waiting`] and [`Event::GoesOn`] the time that the HTTP client gives a request
 ///   stands still: a user may be looking for their glasses.
 ///
-/// Before its first request leaves it asks for what was kept. It starts an authorization when the
+/// Before its first request leaves it asks for what was kept, and again before it renews a token, as
+/// another run of the application may have been faster. It starts an authorization when the
 /// server asks for one; there is one at a time, and requests that come meanwhile wait for it. The
 /// end of a session (DELETE) never waits, and is not sent again.
 ///
