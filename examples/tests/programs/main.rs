@@ -1,6 +1,7 @@
 //! Runs the built programs, as their users would.
 
 mod authorization_server;
+mod authorizations;
 mod failures;
 mod fixtures;
 mod handshakes;
