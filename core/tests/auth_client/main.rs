@@ -2,6 +2,7 @@
 #![cfg(feature = "auth")]
 
 mod answers;
+mod secrets;
 mod sent;
 mod world;
 

@@ -20,6 +20,7 @@ use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 
 use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
+use crate::secrets::Secrets;
 use crate::sent::{Sent, parameters};
 
 pub(crate) const MCP: &str = "https://mcp.example/mcp";
@@ -53,6 +54,8 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     /// Everything that was sent.
     pub(crate) sent: Vec<Sent>,
+    /// What nobody else may see: looked for wherever something is sent or shown.
+    pub(crate) secrets: Secrets,
     /// What was kept.
     pub(crate) store: BTreeMap<CredentialKey, Credential>,
     pub(crate) user: User,
@@ -113,12 +116,18 @@ impl World {
     }
 
     pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
+        Self::with_entropy(server, options, [7; 32])
+    }
+
+    fn with_entropy(server: &str, options: ClientOptions, entropy: [u8; 32]) -> Self {
         let server = Location::parse(server).expect("a URL");
+        let secrets = Secrets::new(&server);
         let mut world = Self {
             http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
-            auth: Client::new(options, server, [7; 32], START, Instant::ZERO),
+            auth: Client::new(options, server, entropy, START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
+            secrets,
             store: BTreeMap::new(),
             user: User::SignsIn(format!("&iss={AS}")),
             assertions: VecDeque::new(),
@@ -144,8 +153,9 @@ impl World {
 
     /// Another run of the application: what was kept is there, and what the servers are.
     pub(crate) fn again(self, options: ClientOptions) -> Self {
-        let Self { store, answers, accepted, challenge, user, mcp, .. } = self;
-        Self { store, answers, accepted, challenge, user, mcp, ..Self::new(options) }
+        let new = Self::with_entropy(MCP, options, [8; 32]);
+        let Self { store, secrets, answers, accepted, challenge, user, mcp, .. } = self;
+        Self { store, secrets, answers, accepted, challenge, user, mcp, ..new }
     }
 
     // ------------------------------------------------------------------ the servers
@@ -289,8 +299,11 @@ impl World {
                 let exchange = request.exchange;
                 let sent = Sent::of(&request);
                 self.line(format_args!("{}", sent.describe()));
+                self.secrets.check(&sent);
+                self.secrets.check_shown(&format!("{request:?}"));
                 self.sent.push(sent.clone());
                 let answer = self.answer(&sent);
+                self.secrets.learn(&sent, &answer);
                 self.receive(exchange, &sent.place(), answer);
             }
             Transmit::Abort(exchange) => {
@@ -307,7 +320,11 @@ impl World {
             Answer::Fails(failure) => self.fails(exchange, failure),
             Answer::Reply(reply) => {
                 self.head(exchange, &reply);
-                self.body(exchange, reply.body.as_bytes());
+                let (first, rest) = reply.body.as_bytes().split_at(reply.body.len() / 2);
+                for bytes in [first, rest] {
+                    self.body(exchange, bytes);
+                    self.secrets.check_shown(&format!("{:?}", self.auth));
+                }
                 self.end(exchange);
             }
         }
@@ -350,6 +367,12 @@ impl World {
     }
 
     fn tell(&mut self, event: Event) {
+        self.secrets.check_shown(&format!("{event:?} {:?}", self.auth));
+        if let Event::Refused(_, failure) | Event::Failed(failure) = &event {
+            let shown = failure.to_string();
+            assert!(!shown.is_empty(), "{failure:?}");
+            self.secrets.check_shown(&shown);
+        }
         match event {
             Event::Waiting(_) => self.line(format_args!("waiting")),
             Event::GoesOn(_) => self.line(format_args!("goes on")),
@@ -367,6 +390,7 @@ impl World {
     }
 
     fn act(&mut self, action: Action) {
+        self.secrets.check_shown(&format!("{action:?}"));
         match action {
             Action::Load(id, key) => {
                 self.action = Some(id);
@@ -395,9 +419,13 @@ impl World {
                 self.line(format_args!("sign in at {place}"));
                 let query: BTreeMap<_, _> = parameters(query).collect();
                 let state = query["state"].clone();
+                self.secrets.state(&state);
                 self.authorizations.push(query);
                 let redirect = match self.user.clone() {
-                    User::SignsIn(rest) => Ok(format!("/callback?code=c1&state={state}{rest}")),
+                    User::SignsIn(rest) => {
+                        let number = self.secrets.states();
+                        Ok(format!("/callback?code=code{number}&state={state}{rest}"))
+                    },
                     User::ComesBack(query) => Ok(query.replace("STATE", &state)),
                     User::Declines => Err(ActionFailure::Declined),
                     User::Stays => return,
