@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -15,7 +16,6 @@ use super::exchanges::Exchange;
 use super::{AuthorizationFailure, Client};
 
 /// The exchange that is under way.
-#[derive(Debug)]
 pub(super) struct Fetch {
     exchange: ExchangeId,
     url: Shared<Location>,
@@ -24,6 +24,20 @@ pub(super) struct Fetch {
     /// The status, once the head is there.
     status: Option<u16>,
     body: Vec<u8>,
+}
+
+impl fmt::Debug for Fetch {
+    /// Leaves out what came of the body: there may be a token in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetch")
+            .field("exchange", &self.exchange)
+            .field("method", &self.method)
+            .field("url", &self.url)
+            .field("redirects", &self.redirects)
+            .field("status", &self.status)
+            .field("body_length", &self.body.len())
+            .finish()
+    }
 }
 
 /// A response, whole.
