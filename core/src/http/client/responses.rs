@@ -259,6 +259,9 @@ impl Client {
         let failure = match failure {
             ExchangeFailure::NotSent => TransportFailure::NotSent,
             ExchangeFailure::Broken => TransportFailure::Broken,
+            ExchangeFailure::Unauthorized => {
+                TransportFailure::Unauthorized { status: 401, challenge: None }
+            }
         };
         let Some(exchange) = self.exchanges.get(id) else { return };
         match exchange.receiving {

@@ -104,4 +104,7 @@ pub enum ExchangeFailure {
     NotSent,
     /// The connection broke when some of the request may have left.
     Broken,
+    /// The request never left, as whoever sees to its authorization has no token for it. It is not
+    /// tried again by itself: that would ask the user again and again.
+    Unauthorized,
 }
