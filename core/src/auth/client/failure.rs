@@ -24,6 +24,14 @@ pub enum AuthorizationFailure {
         /// What is wrong with it.
         fault: MetadataFault,
     },
+    /// The MCP server, or its authorization server, names an address of this machine or of a private
+    /// network, and is not at one itself: see
+    /// [`ClientOptions::internal_addresses`](super::ClientOptions::internal_addresses).
+    #[error("{url} is not for a server out in the open to name")]
+    Internal {
+        /// What is named.
+        url: String,
+    },
     /// The MCP server names an issuer that cannot be one.
     #[error("{0}")]
     Issuer(#[from] InvalidIssuer),

@@ -10,9 +10,10 @@ use crate::auth::{
     AuthorizationServerMetadata, DefaultEndpoints, MetadataUrls, ProtectedResourceMetadata,
     ResourceUri,
 };
+use crate::http::Location;
 use crate::shared::Shared;
 
-use super::super::fetch::Fetched;
+use super::super::fetch::{Fetched, place};
 use super::super::{AuthorizationFailure, Client};
 use super::{Flow, Next, Step, Stepped};
 
@@ -23,6 +24,8 @@ impl Client {
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
     pub(super) fn find_resource(&mut self, flow: &Flow) -> Stepped {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
+        // What must not be asked is passed over, as what is no URL: there are other places.
+        let named = named.filter(|it| Location::parse(it).is_ok_and(|it| self.check(&it).is_ok()));
         let urls = MetadataUrls::of_resource(self.options.revision, &self.server, named);
         self.ask_for_resource(urls)
     }
@@ -85,6 +88,12 @@ impl Client {
             return Err(unfit.unwrap_or_else(|| self.no_base_metadata()));
         };
         let urls = MetadataUrls::of_issuer(self.options.revision, &issuer)?;
+        if let Some(url) = urls.clone().next()
+            && let Err(failure) = self.check(&url)
+        {
+            flow.found.unfit.get_or_insert(failure);
+            return self.next_issuer(flow);
+        }
         self.ask_for_issuer(flow, issuer, urls)
     }
 
@@ -147,11 +156,14 @@ impl Client {
         let metadata = AuthorizationServerMetadata::parse(&fetched.body).map_err(of)?;
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
         metadata.check_issuer(issuer).map_err(of)?;
-        metadata.token_endpoint().map_err(of)?;
+        self.check(&metadata.token_endpoint().map_err(of)?)?;
+        if let Ok(Some(endpoint)) = metadata.registration_endpoint() {
+            self.check(&endpoint)?;
+        }
         if self.options.grant.needs_user() {
             // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-013]
             metadata.check_pkce().map_err(of)?;
-            metadata.authorization_endpoint().map_err(of)?;
+            self.check(&metadata.authorization_endpoint().map_err(of)?)?;
         }
         self.found_issuer(flow, metadata, now)
     }
@@ -165,6 +177,16 @@ impl Client {
     ) -> Stepped {
         flow.found.metadata = Some(Shared::new(metadata));
         self.find_identity(flow, now)
+    }
+
+    /// Whether the server may have the client ask this URL.
+    // MCP 2026-07-28 security-best-practices#server-side-request-forgery-ssrf [SEC-006]
+    fn check(&self, url: &Location) -> Result<(), AuthorizationFailure> {
+        let open = !self.server.origin().is_internal() && !self.options.internal_addresses;
+        if open && url.origin().is_internal() {
+            return Err(AuthorizationFailure::Internal { url: place(url) });
+        }
+        Ok(())
     }
 
     fn no_base_metadata(&self) -> AuthorizationFailure {

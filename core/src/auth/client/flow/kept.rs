@@ -51,7 +51,11 @@ impl Client {
         let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
         let usable = |it: &KeptTokens| {
             let resource = ResourceUri::of_metadata(&it.resource, &self.server);
-            resource.is_ok() && (it.thumbprint.is_none() || it.thumbprint == thumbprint)
+            let key = match &it.thumbprint {
+                Some(_) => it.thumbprint == thumbprint,
+                None => thumbprint.is_none() || !self.options.bound_only,
+            };
+            resource.is_ok() && key
         };
         if let Some(kept) = kept.filter(usable) {
             for (client, bound) in self.options.registered.iter().zip(&mut self.bound) {
@@ -165,10 +169,11 @@ impl Client {
     /// no user, this does.
     pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> Stepped {
         self.drop_refresh_token();
-        if self.options.grant.needs_user() {
-            return Ok(Next::Done(Outcome::Unchanged));
-        }
-        flow.goal = Goal::Replace;
+        flow.goal = match (flow.goal, self.options.grant.needs_user()) {
+            (Goal::Renew { then: true }, _) => Goal::Authorize { may_renew: false },
+            (_, true) => return Ok(Next::Done(Outcome::Unchanged)),
+            (_, false) => Goal::Replace,
+        };
         self.find_resource(flow)
     }
 }
