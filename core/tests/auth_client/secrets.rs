@@ -46,7 +46,8 @@ impl Secrets {
     pub(crate) fn new(server: &Location) -> Self {
         let server = server.origin().to_string();
         // Endpoints of 2025-03-26 have no metadata.
-        let endpoints = ["/token", "/register"].map(|path| (server.clone(), [&server, path].concat()));
+        let endpoints =
+            ["/token", "/register"].map(|path| (server.clone(), [&server, path].concat()));
         Self { endpoints: endpoints.into(), server, ..Self::default() }
     }
 
@@ -73,10 +74,13 @@ impl Secrets {
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         if request.method == "GET"
             && let Some(issuer) = text("issuer")
-            && Location::parse(issuer).is_ok_and(|it| self.is_at(&request.url, &it.origin().to_string()))
+            && Location::parse(issuer)
+                .is_ok_and(|it| self.is_at(&request.url, &it.origin().to_string()))
         {
-            for endpoint in ["token_endpoint", "registration_endpoint"].into_iter().filter_map(text) {
-                self.endpoints.insert((issuer.into(), endpoint.split('?').next().expect("a part").into()));
+            for endpoint in ["token_endpoint", "registration_endpoint"].into_iter().filter_map(text)
+            {
+                self.endpoints
+                    .insert((issuer.into(), endpoint.split('?').next().expect("a part").into()));
             }
         }
         let exchange = request.form("requested_token_type").is_some();
@@ -143,8 +147,12 @@ impl Secrets {
         let mut shown: Vec<_> = CREDENTIALS.into_iter().filter_map(|it| request.form(it)).collect();
         shown.extend(request.field("authorization").map(|value| basic(value).1));
         for secret in shown {
-            let owners: BTreeSet<_> =
-                self.credentials.iter().filter(|it| it.1 == secret).map(|it| it.0.clone()).collect();
+            let owners: BTreeSet<_> = self
+                .credentials
+                .iter()
+                .filter(|it| it.1 == secret)
+                .map(|it| it.0.clone())
+                .collect();
             assert!(
                 owners.is_empty() || !owners.is_disjoint(&issuers),
                 "a secret of {owners:?} is shown to {issuers:?}: {request:?}"

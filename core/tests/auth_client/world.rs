@@ -4,13 +4,13 @@
 //! once: documents by their URL, the MCP server by the token that it takes. The application answers
 //! every action by itself; what it does can be set. Every byte that was sent is there to look at.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
 use mcp_sansio::auth::client::{
-    Action, ActionFailure, ActionId, Client, ClientOptions, ClientSecret, Credential,
-    CredentialKey, Event, Passage, RegisteredClient, SigningKey,
+    Action, ActionFailure, ActionId, AuthorizationFailure, Client, ClientOptions, ClientSecret,
+    Credential, CredentialKey, Event, Passage, RegisteredClient, SigningKey,
 };
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status};
@@ -46,7 +46,8 @@ pub(crate) enum User {
     Stays,
 }
 
-type McpServer = Box<dyn FnMut(&Sent) -> Option<Answer>>;
+/// What some server answers, if it is this one's to say.
+type Server = Box<dyn FnMut(&Sent) -> Option<Answer>>;
 
 pub(crate) struct World {
     pub(crate) http: http::Client,
@@ -72,7 +73,13 @@ pub(crate) struct World {
     /// The last action that was asked for, for answers by hand.
     pub(crate) action: Option<ActionId>,
     /// Looked at before everything else, at every request to the MCP endpoint.
-    pub(crate) mcp: McpServer,
+    pub(crate) mcp: Server,
+    /// Looked at before that, at every request to anybody.
+    pub(crate) network: Server,
+    /// Why there was no token, each time.
+    pub(crate) failures: Vec<AuthorizationFailure>,
+    /// Requests that wait, by the names that the HTTP client has for them.
+    pub(crate) waiting: BTreeSet<ExchangeId>,
     /// The values of `Authorization` that the MCP server takes.
     pub(crate) accepted: Vec<String>,
     /// What follows `Bearer` in its challenge.
@@ -137,6 +144,9 @@ impl World {
             authorizations: Vec::new(),
             action: None,
             mcp: Box::new(|_| None),
+            network: Box::new(|_| None),
+            failures: Vec::new(),
+            waiting: BTreeSet::new(),
             accepted: vec!["Bearer t1".into()],
             challenge: String::new(),
             answers: BTreeMap::new(),
@@ -176,6 +186,9 @@ impl World {
     }
 
     fn answer(&mut self, request: &Sent) -> Answer {
+        if let Some(answer) = (self.network)(request) {
+            return answer;
+        }
         let place = request.place();
         if let Some(answers) = self.answers.get_mut(&format!("{} {place}", request.method)) {
             let last = answers.len() < 2;
@@ -211,6 +224,11 @@ impl World {
         (options.timeout, options.timeout_hard) = (hour, hour);
         let call = self.http.call(Method::ToolsCall, &params, &options, self.now);
         self.calls.push(call.expect("a call"));
+    }
+
+    /// How many calls were made on this connection.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
     }
 
     /// Cancels the last call.
@@ -262,6 +280,9 @@ impl World {
     fn step(&mut self) -> bool {
         let mut moved = false;
         while let Some(transmit) = self.http.poll_transmit() {
+            if let Transmit::Abort(inner) = transmit {
+                self.waiting.remove(&inner);
+            }
             self.auth.handle_transmit(transmit, self.now);
             moved = true;
         }
@@ -337,6 +358,16 @@ impl World {
         self.receive(exchange, &place, answer.into());
     }
 
+    /// A piece of the body comes of what was silent up to now, after a head if `reply` says so.
+    pub(crate) fn drip(&mut self, place: &str, reply: Option<&Reply>, bytes: &[u8]) {
+        let at = self.silent.iter().find(|(_, it)| it == place);
+        let Some((exchange, _)) = at.cloned() else { return };
+        if let Some(reply) = reply {
+            self.head(exchange, reply);
+        }
+        self.body(exchange, bytes);
+    }
+
     fn head(&mut self, exchange: ExchangeId, reply: &Reply) {
         let mut head = IncomingResponse::new(Status(reply.status));
         for (name, value) in &reply.fields {
@@ -369,16 +400,25 @@ impl World {
     fn tell(&mut self, event: Event) {
         self.secrets.check_shown(&format!("{event:?} {:?}", self.auth));
         if let Event::Refused(_, failure) | Event::Failed(failure) = &event {
+            self.failures.push(AuthorizationFailure::clone(failure));
             let shown = failure.to_string();
             assert!(!shown.is_empty(), "{failure:?}");
             self.secrets.check_shown(&shown);
         }
         match event {
-            Event::Waiting(_) => self.line(format_args!("waiting")),
-            Event::GoesOn(_) => self.line(format_args!("goes on")),
+            Event::Waiting(inner) => {
+                self.waiting.insert(inner);
+                self.line(format_args!("waiting"));
+            }
+            Event::GoesOn(inner) => {
+                self.waiting.remove(&inner);
+                self.line(format_args!("goes on"));
+            }
             Event::Refused(inner, failure) => {
+                self.waiting.remove(&inner);
                 self.line(format_args!("refused: {failure}"));
-                self.http.handle_exchange_failed(inner, ExchangeFailure::NotSent, self.now);
+                let failure = ExchangeFailure::Unauthorized;
+                self.http.handle_exchange_failed(inner, failure, self.now);
             }
             Event::Authorized { issuer, scope } => {
                 let scope = scope.map_or_else(String::new, |scope| format!(" for {scope}"));
@@ -425,7 +465,7 @@ impl World {
                     User::SignsIn(rest) => {
                         let number = self.secrets.states();
                         Ok(format!("/callback?code=code{number}&state={state}{rest}"))
-                    },
+                    }
                     User::ComesBack(query) => Ok(query.replace("STATE", &state)),
                     User::Declines => Err(ActionFailure::Declined),
                     User::Stays => return,
