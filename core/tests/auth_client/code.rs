@@ -1,13 +1,16 @@
 //! A user signs in.
 
-use mcp_sansio::auth::client::{ActionFailure, ClientSecret};
+use mcp_sansio::auth::client::{ActionFailure, Client, ClientSecret};
+use mcp_sansio::http::Location;
 
 use crate::answers::{error, issuer};
-use crate::world::{AS, ASM, MCP, REDIRECT, TOKEN, User, World, client, code, code_bare, password};
+use crate::world::{
+    AS, ASM, MCP, REDIRECT, START, TOKEN, User, World, client, code, code_bare, password,
+};
 
 #[test]
 fn a_user_signs_in_when_the_server_asks_for_a_token() {
-    // Rule: [AUTHC-005] [AUTHC-014] [AUTHC-015].
+    // Rule: [AUTHC-002] [AUTHC-005] [AUTHC-014] [AUTHC-015].
     let mut world = World::new(code());
     insta::assert_snapshot!(world.run(), @"
     load tokens for https://mcp.example/mcp: nothing
@@ -142,6 +145,7 @@ fn what_the_user_refuses_is_refused_to_the_request_and_asked_again_for_the_next(
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
     tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
@@ -156,6 +160,7 @@ fn what_the_user_refuses_is_refused_to_the_request_and_asked_again_for_the_next(
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
     tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server
@@ -371,4 +376,40 @@ fn no_secret_is_in_debug_output() {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
     }
+}
+
+#[test]
+fn what_goes_to_another_server_has_no_token_and_is_none_of_ours() {
+    // Rule: [AUTHC-045].
+    let mut world = World::new(code());
+    world.run();
+    let elsewhere = Location::parse("https://other.example/mcp").expect("a URL");
+    world.auth = Client::new(code(), elsewhere, [8; 32], START, world.now);
+    world.auth.authorize(world.now);
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://other.example/mcp: nothing
+    tools/call a
+    GET https://other.example/.well-known/oauth-protected-resource/mcp
+    GET https://other.example/.well-known/oauth-protected-resource
+    GET https://other.example/.well-known/oauth-authorization-server
+    sign in at https://other.example/authorize
+    no token: the response is of another issuer than the request was for
+    call 1 failed
+    ");
+}
+
+#[test]
+fn who_asks_for_a_token_and_has_one_kept_has_it_at_once() {
+    let mut world = World::new(code());
+    world.run();
+    let mut world = world.again(code());
+    world.auth.authorize(world.now);
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
 }

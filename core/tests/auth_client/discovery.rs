@@ -247,3 +247,44 @@ fn among_several_authorization_servers_the_first_that_knows_the_client_counts() 
     ");
     assert_eq!(world.sent_to(TOKEN).len(), 1);
 }
+
+#[test]
+fn a_server_elsewhere_does_not_lead_to_this_machine() {
+    // Rule: [AUTHC-067].
+    let here = "http://127.0.0.1:80/x";
+    let metadata = |member: &str, rest: &str| {
+        let endpoint = |name: &str| if name == member { here } else { "https://as.example/y" };
+        ok(&format!(
+            r#"{{"issuer":"{AS}","authorization_endpoint":"{}","token_endpoint":"{}","code_challenge_methods_supported":["S256"]{rest}}}"#,
+            endpoint("authorization_endpoint"),
+            endpoint("token_endpoint"),
+        ))
+    };
+    let named = format!(r#"{{"resource":"{MCP}","authorization_servers":["http://localhost"]}}"#);
+    for (prm, asm) in [
+        (ok(&named), issuer(AS, "")),
+        (resource(""), metadata("token_endpoint", "")),
+        (resource(""), metadata("authorization_endpoint", "")),
+    ] {
+        let mut world = World::new(code());
+        world.get(PRM, prm);
+        world.get(ASM, asm);
+        let text = world.run();
+        assert!(text.contains("sends the client to http://"), "{text}");
+        assert!(world.bytes_to("http://127.0.0.1:80").is_empty());
+        assert!(world.authorizations.is_empty());
+    }
+}
+
+#[test]
+fn a_server_on_this_machine_may() {
+    let mut world = World::at("http://localhost:8080/mcp", code());
+    let base = "http://localhost:9090";
+    let named =
+        format!(r#"{{"resource":"http://localhost:8080/mcp","authorization_servers":["{base}"]}}"#);
+    world.get("http://localhost:8080/.well-known/oauth-protected-resource/mcp", ok(&named));
+    world.get("http://localhost:9090/.well-known/oauth-authorization-server", issuer(base, ""));
+    world.post("http://localhost:9090/token", token("t1", ""));
+    world.user = crate::world::User::SignsIn(String::new());
+    assert!(world.run().contains("authorized by http://localhost:9090\n"));
+}

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use mcp_sansio::auth::client::{ActionFailure, ClientOptions, DpopKey};
+use mcp_sansio::auth::client::{ActionFailure, ClientOptions, ClientSecret, DpopKey};
 
 use crate::answers::{Answer, Reply, ok};
 use crate::sent::Sent;
-use crate::world::{TOKEN, World, code};
+use crate::world::{TOKEN, World, client, code, code_bare};
 
 fn bound() -> ClientOptions {
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
@@ -226,4 +226,21 @@ fn a_request_whose_token_was_replaced_meanwhile_gets_another_proof() {
     ");
     world.auth.handle_signature(action, Ok(b"late"), world.now);
     assert_eq!(world.run(), "");
+}
+
+#[test]
+fn what_a_client_authenticates_with_is_signed_anew_with_each_nonce() {
+    let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
+    let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
+    let dpop = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+    let options = code_bare().registered(client("app", None, key)).expect("a client");
+    let mut world = World::new(options.dpop(&dpop).expect("a key"));
+    let wants = Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("DPoP-Nonce", "n1");
+    world.posts(TOKEN, [wants.into(), dpop_token("t1")]);
+    world.accepted = vec!["DPoP t1".into()];
+    let text = world.run();
+    assert_eq!(text.matches("sign as app").count(), 2, "{text}");
+    let sent = world.sent_to(TOKEN);
+    assert_ne!(sent[0].form("client_assertion"), sent[1].form("client_assertion"));
+    assert_eq!(sent[0].form("code"), sent[1].form("code"));
 }

@@ -175,6 +175,7 @@ fn such_a_token_is_replaced_before_it_ends() {
     world.advance(core::time::Duration::from_secs(70));
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server

@@ -187,6 +187,7 @@ fn a_registration_that_is_forgotten_is_made_again_once() {
     waiting
     goes on
     server/discover [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://as.example/.well-known/oauth-authorization-server

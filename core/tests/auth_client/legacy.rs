@@ -16,9 +16,13 @@ fn session() -> World {
 fn every_request_of_a_session_has_the_token() {
     // Rule: [AUTHC-043].
     let mut world = session();
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"
+    initialize [Bearer t1]
+    notifications/initialized [Bearer t1]
+    GET https://mcp.example/mcp [Bearer t1]
+    ");
     world.http.close(world.now);
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"DELETE https://mcp.example/mcp [Bearer t1]");
 }
 
 #[test]
@@ -31,7 +35,10 @@ fn the_end_of_a_session_waits_for_no_user() {
     world.run();
     world.http.close(world.now);
     // Its 401 is nobody's concern any more.
-    insta::assert_snapshot!(world.run(), @"");
+    insta::assert_snapshot!(world.run(), @"
+    DELETE https://mcp.example/mcp [Bearer t1]
+    call 1 failed
+    ");
 }
 
 #[test]
@@ -47,7 +54,10 @@ fn operations_are_told_apart_by_what_the_body_says() {
     for (tool, authorizations) in [("a", 3), ("a", 3), ("b", 5), ("a", 5)] {
         world.call(tool);
         let text = world.run();
-        assert!(text.contains("refused: the scopes of the token do not suffice: write\n"), "{text}");
+        assert!(
+            text.contains("refused: the scopes of the token do not suffice: write\n"),
+            "{text}"
+        );
         assert_eq!(world.authorizations.len(), authorizations, "{tool}");
     }
 }
@@ -62,6 +72,6 @@ fn a_stream_that_needs_a_token_waits_for_it() {
     world.post(TOKEN, token("t2", ""));
     world.accepted.push("Bearer t2".into());
     let text = world.run();
-    assert!(text.contains("GET https://mcp.example/mcp [Bearer t1]\nwaiting\n"), "{text}");
+    assert!(text.contains("GET https://mcp.example/mcp [Bearer t1]\nload tokens"), "{text}");
     assert!(text.contains("goes on\nGET https://mcp.example/mcp [Bearer t2]\n"), "{text}");
 }

@@ -39,6 +39,7 @@ fn the_client_registers_anew_and_shows_nothing_of_before() {
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
     tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://new.example/.well-known/oauth-authorization-server
@@ -80,6 +81,7 @@ fn a_client_without_an_issuer_belongs_to_the_first_that_it_was_used_with() {
     world.call("echo");
     insta::assert_snapshot!(world.run(), @"
     tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
     waiting
     GET https://mcp.example/.well-known/oauth-protected-resource/mcp
     GET https://new.example/.well-known/oauth-authorization-server
@@ -109,4 +111,16 @@ fn the_authorization_server_stays_as_long_as_it_is_named() {
     world.run();
     assert_eq!(world.bytes_to(NEW), "");
     assert_eq!(world.last_to(TOKEN).form("refresh_token").as_deref(), Some("r1"));
+}
+
+#[test]
+fn a_token_of_the_authorization_server_of_before_is_not_sent_again() {
+    // Rule: [AUTHC-037] [AUTHC-045].
+    let mut world = old_world();
+    move_to_new(&mut world);
+    world.user = User::Declines;
+    world.call("a");
+    assert!(world.run().ends_with("refused: the user declined\ncall 1 failed\n"));
+    world.call("b");
+    assert!(world.run().starts_with("tools/call b\n"));
 }

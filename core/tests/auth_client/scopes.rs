@@ -192,3 +192,37 @@ fn more_scopes_than_there_can_be_are_an_error() {
     refused: more than 2 scopes
     ");
 }
+
+#[test]
+fn what_a_token_is_good_for_is_told_as_scopes_and_no_more_of_them_than_there_can_be() {
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", r#","scope":"a  b\u0007 \"c""#));
+    let text = world.run();
+    assert!(text.contains("authorized by https://as.example for a\n"), "{text}");
+    let many = (0..257).map(|it| it.to_string()).collect::<Vec<_>>().join(" ");
+    let mut world = World::new(code());
+    world.post(TOKEN, token("t1", &format!(r#","scope":"{many}""#)));
+    let text = world.run();
+    assert!(text.contains("no token: more than 256 scopes\n"), "{text}");
+}
+
+#[test]
+fn an_operation_that_succeeded_may_be_stepped_up_again() {
+    // Rule: [AUTHC-054].
+    let mut world = World::new(code());
+    world.run();
+    world.post(TOKEN, token("t1", r#","scope":"none""#));
+    // Every second request is refused.
+    let mut count = 0;
+    world.mcp = Box::new(move |_| {
+        count += 1;
+        let text = r#"Bearer error="insufficient_scope", scope="write""#;
+        (count % 2 == 1).then(|| challenge(403, text))
+    });
+    for authorizations in 2..6 {
+        world.call("pay");
+        let text = world.run();
+        assert!(text.ends_with(" done\n"), "{text}");
+        assert_eq!(world.authorizations.len(), authorizations);
+    }
+}

@@ -193,5 +193,31 @@ fn an_application_that_does_not_say_what_was_kept_is_not_waited_for_for_ever() {
     let mut world = World::new(code());
     world.loads = false;
     world.run();
-    insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"");
+    insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"
+    withdraw the last action
+    goes on
+    ");
+}
+
+#[test]
+fn refusals_that_go_on_are_cut_off_after_a_while_and_when_there_are_many() {
+    let mut limits = ClientLimits::DEFAULT;
+    limits.refusals_max = 1;
+    let mut world = World::new(code().limits(limits));
+    world.run();
+    world.accepted = vec!["Bearer t2".into()];
+    world.post(TOKEN, token("t2", ""));
+    world.mcp = Box::new(|request| {
+        (request.field("authorization") == Some("Bearer t1")).then_some(Answer::Silence)
+    });
+    world.call("a");
+    world.call("b");
+    world.run();
+    world.head_late(MCP, &Reply::new(401, ""));
+    world.head_late(MCP, &Reply::new(401, ""));
+    let text = world.run();
+    assert_eq!(text.matches("abort").count(), 1, "{text}");
+    assert!(text.ends_with("call 1 done\ncall 2 done\n"), "{text}");
+    assert_eq!(world.advance(Duration::from_millis(1999)), "");
+    assert_eq!(world.advance(Duration::from_millis(1)), "abort https://mcp.example/mcp\n");
 }

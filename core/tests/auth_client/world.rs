@@ -341,9 +341,10 @@ impl World {
             Answer::Fails(failure) => self.fails(exchange, failure),
             Answer::Reply(reply) => {
                 self.head(exchange, &reply);
+                // In pieces, of which the first is not all of it.
                 let (first, rest) = reply.body.as_bytes().split_at(reply.body.len() / 2);
-                for bytes in [first, rest] {
-                    self.body(exchange, bytes);
+                for piece in [first, rest].into_iter().flat_map(|it| it.chunks(10_000)) {
+                    self.body(exchange, piece);
                     self.secrets.check_shown(&format!("{:?}", self.auth));
                 }
                 self.end(exchange);
@@ -366,6 +367,15 @@ impl World {
             self.head(exchange, reply);
         }
         self.body(exchange, bytes);
+    }
+
+    /// What was silent up to now has a head, and no end yet; the first to this place of which that is
+    /// not so already.
+    pub(crate) fn head_late(&mut self, place: &str, reply: &Reply) {
+        let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
+        let silent = self.silent.remove(at);
+        self.silent.push(silent.clone());
+        self.head(silent.0, reply);
     }
 
     fn head(&mut self, exchange: ExchangeId, reply: &Reply) {

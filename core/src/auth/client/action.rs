@@ -17,7 +17,8 @@ pub enum Action {
     Sign(SigningRequest),
     /// Get an assertion: [`Client::handle_assertion`](super::Client::handle_assertion).
     Assert(AssertionRequest),
-    /// Look up what was kept: [`Client::handle_loaded`](super::Client::handle_loaded).
+    /// Look up what was kept: [`Client::handle_loaded`](super::Client::handle_loaded). Each time anew:
+    /// another run of the application may have kept something else meanwhile.
     Load(ActionId, CredentialKey),
     /// Keep something in place of what there was, in a safe place.
     Save(CredentialKey, Credential),

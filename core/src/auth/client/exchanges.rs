@@ -54,6 +54,11 @@ impl Exchanges {
         self.0.find_from(0, is_it).map(ExchangeId)
     }
 
+    /// How many there are that nobody needs.
+    pub(super) fn spent(&self) -> usize {
+        self.0.iter().filter(|(_, it)| matches!(it, Exchange::Spent { .. })).count()
+    }
+
     /// One that went on for too long, if there is one.
     pub(super) fn overdue(&self, now: Instant) -> Option<ExchangeId> {
         let due = |it: &Exchange| matches!(it, Exchange::Spent { until, .. } if *until <= now);

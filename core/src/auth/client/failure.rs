@@ -27,7 +27,9 @@ pub enum AuthorizationFailure {
     /// The MCP server, or its authorization server, names an address of this machine or of a private
     /// network, and is not at one itself: see
     /// [`ClientOptions::internal_addresses`](super::ClientOptions::internal_addresses).
-    #[error("{url} is not for a server out in the open to name")]
+    #[error(
+        "a server in the open sends the client to {url}, which is on this machine or in a private network"
+    )]
     Internal {
         /// What is named.
         url: String,

@@ -61,10 +61,30 @@ impl Fetched {
 
 impl Client {
     /// Asks for a document.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client::check_place`].
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: no request of the
     // authorization's own has the token.
-    pub(super) fn get(&mut self, url: Location) {
+    pub(super) fn get(&mut self, url: Location) -> Result<(), AuthorizationFailure> {
+        self.check_place(&url)?;
         self.fetch(Shared::new(url), "GET", [], Bytes::new(), 0);
+        Ok(())
+    }
+
+    /// Whether the server may have the client ask this URL.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthorizationFailure::Internal`].
+    // MCP 2026-07-28 security-best-practices#server-side-request-forgery-ssrf [SEC-006]
+    pub(super) fn check_place(&self, url: &Location) -> Result<(), AuthorizationFailure> {
+        let open = !self.server.origin().is_internal() && !self.options.internal_addresses;
+        if open && url.origin().is_internal() {
+            return Err(AuthorizationFailure::Internal { url: place(url) });
+        }
+        Ok(())
     }
 
     /// Sends a form or a document. `besides`: fields other than `Accept`.

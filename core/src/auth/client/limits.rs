@@ -14,6 +14,8 @@ pub struct ClientLimits {
     /// What is read of a response that nobody needs, in bytes, before it is cut off. 64 KiB: cutting
     /// it off costs a connection.
     pub refusal_bytes_max: usize,
+    /// Responses that nobody needs and that are still coming. 16: the next one is cut off at once.
+    pub refusals_max: usize,
     /// Redirects followed for one metadata document, within its origin. 3.
     pub redirects_max: u32,
     /// Authorization servers of one MCP server that are tried. 4.
@@ -36,6 +38,7 @@ impl ClientLimits {
         waiting_max: 128,
         document_bytes_max: 256 * 1024,
         refusal_bytes_max: 64 * 1024,
+        refusals_max: 16,
         redirects_max: 3,
         issuers_max: 4,
         step_ups_max: 2,
@@ -62,6 +65,8 @@ pub struct ClientTimeouts {
     pub user: Duration,
     /// Anything else that is asked of the application. 60 s: a key store may ask its user.
     pub application: Duration,
+    /// How long a response may go on that nobody needs. 2 s: what refuses is short.
+    pub refusal: Duration,
     /// How long before its end a token is renewed; half of its life where that is shorter. 30 s:
     /// longer than a request is on its way.
     pub renew_before: Duration,
@@ -76,6 +81,7 @@ impl ClientTimeouts {
         exchange: Duration::from_secs(30),
         user: Duration::from_secs(5 * 60),
         application: Duration::from_secs(60),
+        refusal: Duration::from_secs(2),
         renew_before: Duration::from_secs(30),
         renewal_pause: Duration::from_secs(10),
     };

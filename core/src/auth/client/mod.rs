@@ -76,7 +76,8 @@ pub enum Passage {
 /// * Between [`Event::Waiting`] and [`Event::GoesOn`] the time that the HTTP client gives a request
 ///   stands still: a user may be looking for their glasses.
 ///
-/// Before its first request leaves it asks for what was kept. It starts an authorization when the
+/// Before its first request leaves it asks for what was kept, and again before it renews a token, as
+/// another run of the application may have been faster. It starts an authorization when the
 /// server asks for one; there is one at a time, and requests that come meanwhile wait for it. The
 /// end of a session (DELETE) never waits, and is not sent again.
 ///
@@ -362,8 +363,11 @@ impl Client {
     /// Nobody needs what is still to come of an exchange: it may come, within bounds, as cutting it
     /// off costs a connection.
     fn spend(&mut self, exchange: ExchangeId, now: Instant) {
+        if self.exchanges.spent() >= self.options.limits.refusals_max {
+            return self.cut_off(exchange);
+        }
         let left = self.options.limits.refusal_bytes_max;
-        let until = now + self.options.timeouts.exchange;
+        let until = now + self.options.timeouts.refusal;
         if let Some(place) = self.exchanges.get_mut(exchange) {
             *place = Exchange::Spent { left, until };
         }

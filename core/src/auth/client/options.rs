@@ -221,7 +221,7 @@ impl ClientOptions {
         self
     }
 
-    /// Whether a server out in the open may name addresses of this machine and of private networks:
+    /// Whether a server in the open may name addresses of this machine and of private networks:
     /// for its metadata, its authorization servers, and the endpoints of these. Not by default, as
     /// it could have the client send requests where it cannot send any itself. A server that is at
     /// such an address itself may always do so.

@@ -99,6 +99,7 @@ impl Client {
         let issuer = metadata.issuer.clone();
         let endpoint =
             metadata.authorization_endpoint().map_err(|fault| of_metadata(&issuer, fault))?;
+        self.check_place(&endpoint)?;
         let verifier = CodeVerifier::new(self.entropy.secret());
         let state = State::new(self.entropy.secret());
         let mut form = Form::new();

@@ -13,7 +13,7 @@ use crate::auth::{
 use crate::http::Location;
 use crate::shared::Shared;
 
-use super::super::fetch::{Fetched, place};
+use super::super::fetch::Fetched;
 use super::super::{AuthorizationFailure, Client};
 use super::{Flow, Next, Step, Stepped};
 
@@ -25,21 +25,22 @@ impl Client {
     pub(super) fn find_resource(&mut self, flow: &Flow) -> Stepped {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
         // What must not be asked is passed over, as what is no URL: there are other places.
-        let named = named.filter(|it| Location::parse(it).is_ok_and(|it| self.check(&it).is_ok()));
+        let named =
+            named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
         let urls = MetadataUrls::of_resource(self.options.revision, &self.server, named);
         self.ask_for_resource(urls)
     }
 
     fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> Stepped {
         if let Some(url) = urls.next() {
-            self.get(url);
+            self.get(url)?;
             return Ok(Next::Wait(Step::Resource(urls)));
         }
         // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server without
         // metadata of its own is one of that time.
         match MetadataUrls::of_base(&self.server).next() {
             Some(url) => {
-                self.get(url);
+                self.get(url)?;
                 Ok(Next::Wait(Step::Base))
             }
             None => Err(self.no_base_metadata()),
@@ -89,7 +90,7 @@ impl Client {
         };
         let urls = MetadataUrls::of_issuer(self.options.revision, &issuer)?;
         if let Some(url) = urls.clone().next()
-            && let Err(failure) = self.check(&url)
+            && let Err(failure) = self.check_place(&url)
         {
             flow.found.unfit.get_or_insert(failure);
             return self.next_issuer(flow);
@@ -104,7 +105,7 @@ impl Client {
         mut urls: MetadataUrls,
     ) -> Stepped {
         if let Some(url) = urls.next() {
-            self.get(url);
+            self.get(url)?;
             return Ok(Next::Wait(Step::Issuer(issuer, urls)));
         }
         flow.found.unfit.get_or_insert(AuthorizationFailure::NoMetadata { issuer });
@@ -156,14 +157,11 @@ impl Client {
         let metadata = AuthorizationServerMetadata::parse(&fetched.body).map_err(of)?;
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
         metadata.check_issuer(issuer).map_err(of)?;
-        self.check(&metadata.token_endpoint().map_err(of)?)?;
-        if let Ok(Some(endpoint)) = metadata.registration_endpoint() {
-            self.check(&endpoint)?;
-        }
+        metadata.token_endpoint().map_err(of)?;
         if self.options.grant.needs_user() {
             // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-013]
             metadata.check_pkce().map_err(of)?;
-            self.check(&metadata.authorization_endpoint().map_err(of)?)?;
+            metadata.authorization_endpoint().map_err(of)?;
         }
         self.found_issuer(flow, metadata, now)
     }
@@ -177,16 +175,6 @@ impl Client {
     ) -> Stepped {
         flow.found.metadata = Some(Shared::new(metadata));
         self.find_identity(flow, now)
-    }
-
-    /// Whether the server may have the client ask this URL.
-    // MCP 2026-07-28 security-best-practices#server-side-request-forgery-ssrf [SEC-006]
-    fn check(&self, url: &Location) -> Result<(), AuthorizationFailure> {
-        let open = !self.server.origin().is_internal() && !self.options.internal_addresses;
-        if open && url.origin().is_internal() {
-            return Err(AuthorizationFailure::Internal { url: place(url) });
-        }
-        Ok(())
     }
 
     fn no_base_metadata(&self) -> AuthorizationFailure {

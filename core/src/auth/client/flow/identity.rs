@@ -134,6 +134,7 @@ impl Client {
         if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
             self.leave_issuer();
         }
+        self.check_place(&token_endpoint)?;
         let identity = Identity { issuer, token_endpoint, client_id, secret, method, reused };
         flow.found.identity = Some(Shared::new(identity));
         self.ask_for_token(flow, now)
@@ -193,6 +194,7 @@ impl Client {
             };
             return self.identified(flow, &metadata, known, now);
         }
+        self.check_place(&endpoint)?;
         let json = ("content-type".into(), ByteString::from_static("application/json"));
         self.post(endpoint, [json], request.clone());
         Ok(Next::Wait(Step::Registration(Box::new(Registering { request, method }))))

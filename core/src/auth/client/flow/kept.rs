@@ -22,11 +22,11 @@ impl Client {
         CredentialKey::Tokens(self.server.to_string())
     }
 
-    pub(super) fn load_tokens(&mut self) -> Stepped {
+    pub(super) fn load_tokens(&mut self) -> Next {
         self.loaded = true;
         let action = self.asked.next_id();
         self.asked.push(Action::Load(action, self.tokens_key()));
-        Ok(Next::Wait(Step::LoadTokens(action)))
+        Next::Wait(Step::LoadTokens(action))
     }
 
     /// Takes what was kept. What is not found is not there: there are other ways to a token.
@@ -39,25 +39,23 @@ impl Client {
         let Some((flow, step)) = self.take_flow_of(action) else { return };
         let credential = credential.ok().flatten();
         self.advance(flow, now, |client, flow| match step {
-            Step::LoadTokens(_) => client.tokens_loaded(credential.as_ref()),
+            Step::LoadTokens(_) => client.tokens_loaded(flow, credential.as_ref(), now),
             Step::LoadClient(_) => client.client_loaded(flow, credential.as_ref(), now),
             step => Ok(Next::Wait(step)),
         });
     }
 
-    pub(super) fn tokens_loaded(&mut self, credential: Option<&Credential>) -> Stepped {
-        let kept = credential.and_then(KeptTokens::read);
-        // Tokens that are bound to another key, or are for another server, are of no use.
-        let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
-        let usable = |it: &KeptTokens| {
-            let resource = ResourceUri::of_metadata(&it.resource, &self.server);
-            let key = match &it.thumbprint {
-                Some(_) => it.thumbprint == thumbprint,
-                None => thumbprint.is_none() || !self.options.bound_only,
-            };
-            resource.is_ok() && key
-        };
-        if let Some(kept) = kept.filter(usable) {
+    pub(super) fn tokens_loaded(
+        &mut self,
+        flow: &mut Flow,
+        credential: Option<&Credential>,
+        now: Instant,
+    ) -> Stepped {
+        let kept = credential.and_then(KeptTokens::read).filter(|it| self.is_usable(it));
+        let ours = self.tokens.as_ref().map(|it| &*it.kept.access_token);
+        let other = kept.filter(|it| Some(&*it.access_token) != ours);
+        let is_other = other.is_some();
+        if let Some(kept) = other {
             for (client, bound) in self.options.registered.iter().zip(&mut self.bound) {
                 if client.client_id == kept.client_id && bound.is_none() {
                     *bound = Some(kept.issuer.clone());
@@ -65,7 +63,23 @@ impl Client {
             }
             self.set_tokens(kept, None);
         }
-        Ok(Next::Done(Outcome::Loaded))
+        match flow.goal {
+            Goal::Load { .. } => Ok(Next::Done(Outcome::Loaded)),
+            _ if is_other && self.due(false, now).is_none() => Ok(Next::Done(Outcome::Renewed)),
+            Goal::Renew { .. } => self.renew(flow, now),
+            Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
+        }
+    }
+
+    /// Whether these are tokens for this server, and for the key that there is.
+    fn is_usable(&self, kept: &KeptTokens) -> bool {
+        let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
+        let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
+        let key = match &kept.thumbprint {
+            Some(_) => kept.thumbprint == thumbprint,
+            None => thumbprint.is_none() || !self.options.bound_only,
+        };
+        resource.is_ok() && key
     }
 
     pub(super) fn set_tokens(&mut self, kept: KeptTokens, expires_in: Option<u64>) {

@@ -51,6 +51,13 @@ pub(super) enum Goal {
     },
 }
 
+impl Goal {
+    /// Whether a token is as good that comes without a grant.
+    const fn may_renew(self) -> bool {
+        matches!(self, Self::Renew { .. } | Self::Replace | Self::Authorize { may_renew: true })
+    }
+}
+
 /// What was found out so far.
 #[derive(Debug, Default)]
 struct Found {
@@ -130,7 +137,7 @@ impl Client {
     }
 
     /// How the token is to be replaced, if it is about to end. `then`: by all means.
-    fn due(&self, then: bool, now: Instant) -> Option<Goal> {
+    pub(super) fn due(&self, then: bool, now: Instant) -> Option<Goal> {
         let tokens = self.tokens.as_ref()?;
         if now < self.no_renewal_before || !tokens.is_due(self.clock.unix_time(now)) {
             return None;
@@ -159,7 +166,10 @@ impl Client {
             return Err(AuthorizationFailure::Insecure);
         }
         match flow.goal {
-            Goal::Load { .. } => self.load_tokens(),
+            Goal::Load { .. } => Ok(self.load_tokens()),
+            // Another run of the application may have renewed the token meanwhile: its refresh token
+            // is good for one time.
+            goal if goal.may_renew() && self.tokens.is_some() => Ok(self.load_tokens()),
             Goal::Renew { .. } => self.renew(flow, now),
             Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
         }
@@ -258,7 +268,7 @@ impl Client {
         };
         self.stop_waiting(&flow);
         if let Step::LoadTokens(_) = flow.step {
-            return self.advance(flow, now, |client, _| client.tokens_loaded(None));
+            return self.advance(flow, now, |client, flow| client.tokens_loaded(flow, None, now));
         }
         if let Step::LoadClient(_) = flow.step {
             return self.advance(flow, now, |client, flow| client.client_loaded(flow, None, now));

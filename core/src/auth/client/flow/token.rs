@@ -216,7 +216,7 @@ impl Client {
                 let asking = Asking::Assertion { assertion: token.access_token };
                 self.request_token(flow, asking, now)
             }
-            Ok(token) => Ok(self.take_token(flow, &step, token, now)),
+            Ok(token) => self.take_token(flow, &step, token, now),
             Err(TokenFault::Refused(error))
                 if error.asks_for_nonce()
                     && step.nonces < self.options.limits.nonces_max
@@ -304,7 +304,9 @@ impl Client {
         step: &TokenStep,
         token: TokenResponse,
         now: Instant,
-    ) -> Next {
+    ) -> Stepped {
+        let max = self.options.limits.scopes_max;
+        let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
         let identity = &step.identity;
         let renewed = matches!(step.asking, Asking::Renewal);
         let before = self.tokens.take().map(|tokens| tokens.kept).filter(|_| renewed);
@@ -315,7 +317,6 @@ impl Client {
                 (None, scopes.clone(), scopes)
             }
         };
-        let scopes_max = self.options.limits.scopes_max;
         let unix_time = self.clock.unix_time(now);
         let bound = self.options.dpop.as_ref().filter(|_| token.token_type == TokenType::Dpop);
         let kept = KeptTokens {
@@ -329,16 +330,12 @@ impl Client {
             refresh_token: token.refresh_token.or(old_refresh_token),
             expires_at: token.expires_in.map(|seconds| unix_time.saturating_add(seconds)),
             requested,
-            granted: match token.scope {
-                // What is no list of scopes, or of too many, says nothing of what was granted.
-                Some(scope) => Scopes::parse(&scope, scopes_max).unwrap_or_default().to_string(),
-                None => granted,
-            },
+            granted: scope.map_or(granted, |it| it.to_string()),
             thumbprint: bound.map(|key| key.thumbprint()),
         };
         self.set_tokens(kept, token.expires_in);
         self.save_tokens();
-        Next::Done(if renewed { Outcome::Renewed } else { Outcome::Authorized })
+        Ok(Next::Done(if renewed { Outcome::Renewed } else { Outcome::Authorized }))
     }
 }
 
