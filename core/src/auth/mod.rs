@@ -5,6 +5,8 @@
 //! which resource ([`resource`]). Each authorization has its secrets ([`pkce`]) and its
 //! [`response`]. [`client_document`] writes what an application says of itself where it is known by
 //! the URL of that.
+//!
+//! [`client`] is a machine that does all of it.
 
 mod answer;
 pub mod challenge;
