@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer};
 
+use super::answer::printable;
 use super::resource::{ResourceMismatch, ResourceUri};
 use crate::http::{InvalidUrl, Location, Scheme};
 
@@ -64,7 +65,8 @@ pub enum MetadataFault {
     #[error("the metadata is longer than {METADATA_LENGTH_MAX} bytes")]
     TooLong,
     /// The document is no JSON object, lacks a required member, has a member twice, or has one of
-    /// another type than it should. What is wrong, in words for a developer.
+    /// another type than it should. What is wrong, in words for a developer: at most 1,024
+    /// characters.
     #[error("the metadata is malformed: {0}")]
     Malformed(String),
     /// The document describes another resource.
@@ -231,7 +233,8 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
     if document.trim_ascii_start().first() != Some(&b'{') {
         return Err(MetadataFault::Malformed("it is no object".into()));
     }
-    serde_json::from_slice(document).map_err(|error| MetadataFault::Malformed(error.to_string()))
+    serde_json::from_slice(document)
+        .map_err(|error| MetadataFault::Malformed(printable(&error.to_string())))
 }
 
 /// Some servers write `null` for what they leave out.

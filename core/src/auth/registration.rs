@@ -66,8 +66,8 @@ pub enum RegistrationFault {
     /// The answer cannot be read.
     #[error("of the registration endpoint, {0}")]
     Answer(#[from] AnswerFault),
-    /// The answer has no client id, or an id or a password longer than 4 KiB. The authorization
-    /// server's fault.
+    /// The answer has no client id, or an id or a password that is longer than 4 KiB or has what
+    /// cannot be in one. The authorization server's fault.
     #[error("the answer to the registration has no usable client id and password")]
     Client,
     /// The authorization server does not take the redirect URIs, or not for this type of
@@ -168,7 +168,7 @@ impl Registration {
         let client_id = answer.client_id.filter(|it| !it.is_empty());
         let client_id = client_id.ok_or(RegistrationFault::Client)?;
         let client_secret = answer.client_secret.filter(|it| !it.is_empty());
-        if client_id.len().max(client_secret.as_ref().map_or(0, String::len)) > TEXT_LENGTH_MAX {
+        if ![&client_id].into_iter().chain(&client_secret).all(|it| is_usable(it)) {
             return Err(RegistrationFault::Client);
         }
         Ok(Self {
@@ -180,6 +180,11 @@ impl Registration {
             redirect_uris: answer.redirect_uris,
         })
     }
+}
+
+/// Whether it can be an id or a password: visible ASCII and spaces (RFC 6749, appendix A).
+fn is_usable(text: &str) -> bool {
+    text.len() <= TEXT_LENGTH_MAX && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 #[derive(Serialize)]

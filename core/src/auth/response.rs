@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
+use super::answer::printable;
 use super::client::AuthorizationRequest;
 use super::form::{decode, parameters};
 use super::pkce::{State, are_same};
@@ -39,7 +40,8 @@ pub struct ExpectedResponse<'a> {
 pub struct AuthorizationCode(String);
 
 /// What an authorization server says in place of a code. It comes from the issuer, but by way of
-/// the user's browser: a text to show, not to trust.
+/// the user's browser: a text to show, not to trust. Only what can be printed is kept of it, at most
+/// 1,024 characters each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuthorizationError {
@@ -148,9 +150,9 @@ impl AuthorizationResponse {
         match (self.code, self.error) {
             (Some(code), None) if !code.is_empty() => Ok(AuthorizationCode(code)),
             (None, Some(error)) => Err(ResponseFault::Refused(AuthorizationError {
-                error,
-                description: self.error_description,
-                uri: self.error_uri,
+                error: printable(&error),
+                description: self.error_description.as_deref().map(printable),
+                uri: self.error_uri.as_deref().map(printable),
             })),
             _ => Err(ResponseFault::NoCode),
         }

@@ -96,6 +96,27 @@ impl Host {
             Self::V6(address) => address.is_loopback(),
         }
     }
+
+    /// Whether it is an address of this machine, of its link or of a private network.
+    #[cfg(feature = "auth")]
+    fn is_internal(&self) -> bool {
+        let internal = |it: Ipv4Addr| {
+            let [first, second, ..] = it.octets();
+            // 100.64.0.0/10 is shared by the customers of a provider (RFC 6598).
+            let shared = first == 100 && second & 0xC0 == 64;
+            first == 0 || it.is_loopback() || it.is_private() || it.is_link_local() || shared
+        };
+        match self {
+            // Where a name server is asked for `*.localhost`, it should answer with this machine.
+            Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            Self::V4(address) => internal(*address),
+            Self::V6(address) => {
+                let local = address.is_unique_local() || address.is_unicast_link_local();
+                // The old way to write an address of version 4 too: `::` and `::1` are such.
+                local || address.to_ipv4().is_some_and(internal)
+            }
+        }
+    }
 }
 
 impl fmt::Display for Host {
@@ -176,6 +197,13 @@ impl Origin {
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.host.is_loopback()
+    }
+
+    /// Whether the host is written as an address that is not for everybody: of this machine, of its
+    /// link or of a private network.
+    #[cfg(feature = "auth")]
+    pub(crate) fn is_internal(&self) -> bool {
+        self.host.is_internal()
     }
 }
 
@@ -270,6 +298,40 @@ mod tests {
             ["0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "128.0.0.1", "a.localhost", "localhost.com"]
         {
             assert!(!Authority::parse(host).expect(host).host.is_loopback(), "{host}");
+        }
+    }
+
+    #[cfg(feature = "auth")]
+    #[test]
+    fn addresses_that_are_not_for_everybody_are_told_from_others() {
+        for host in [
+            "localhost",
+            "a.localhost",
+            "127.1.2.3",
+            "0.0.0.0",
+            "10.0.0.1",
+            "172.31.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "[::]",
+            "[::1]",
+            "[fd00::1]",
+            "[fe80::1]",
+            "[::ffff:10.0.0.1]",
+            "[::127.0.0.1]",
+        ] {
+            assert!(Authority::parse(host).expect(host).host.is_internal(), "{host}");
+        }
+        for host in [
+            "example.com",
+            "172.32.0.1",
+            "100.128.0.1",
+            "8.8.8.8",
+            "[2001:db8::1]",
+            "[::ffff:8.8.8.8]",
+        ] {
+            assert!(!Authority::parse(host).expect(host).host.is_internal(), "{host}");
         }
     }
 

@@ -52,7 +52,7 @@ fn both_requests_say_who_asks_for_what_and_where() {
     assert_eq!(token.field("accept"), Some("application/json"));
     assert_eq!(token.form("resource").as_deref(), Some(MCP));
     assert_eq!(token.form("redirect_uri").as_deref(), Some(REDIRECT));
-    assert_eq!(token.form("code").as_deref(), Some("c1"));
+    assert_eq!(token.form("code").as_deref(), Some("code1"));
     let verifier = token.form("code_verifier").expect("a verifier");
     assert_eq!(verifier.len(), 43);
     assert_ne!(verifier, asked["code_challenge"]);

@@ -261,14 +261,12 @@ fn a_server_elsewhere_does_not_lead_to_this_machine() {
         ))
     };
     let named = format!(r#"{{"resource":"{MCP}","authorization_servers":["http://localhost"]}}"#);
-    for (challenge, prm, asm) in [
-        (r#"resource_metadata="http://127.0.0.1:80/x""#, resource(""), issuer(AS, "")),
-        ("", ok(&named), issuer(AS, "")),
-        ("", resource(""), metadata("token_endpoint", "")),
-        ("", resource(""), metadata("authorization_endpoint", "")),
+    for (prm, asm) in [
+        (ok(&named), issuer(AS, "")),
+        (resource(""), metadata("token_endpoint", "")),
+        (resource(""), metadata("authorization_endpoint", "")),
     ] {
         let mut world = World::new(code());
-        world.challenge = challenge.into();
         world.get(PRM, prm);
         world.get(ASM, asm);
         let text = world.run();

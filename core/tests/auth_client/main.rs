@@ -2,6 +2,7 @@
 #![cfg(feature = "auth")]
 
 mod answers;
+mod secrets;
 mod sent;
 mod world;
 
@@ -9,6 +10,11 @@ mod code;
 mod discovery;
 mod dpop;
 mod grants;
+mod hostile_metadata;
+mod hostile_random;
+mod hostile_response;
+mod hostile_server;
+mod hostile_token;
 mod identity;
 mod legacy;
 mod migration;

@@ -4,22 +4,23 @@
 //! once: documents by their URL, the MCP server by the token that it takes. The application answers
 //! every action by itself; what it does can be set. Every byte that was sent is there to look at.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
 use mcp_sansio::auth::client::{
-    Action, ActionFailure, ActionId, Client, ClientOptions, ClientSecret, Credential,
-    CredentialKey, Event, Passage, RegisteredClient, SigningKey,
+    Action, ActionFailure, ActionId, AuthorizationFailure, Client, ClientOptions, ClientSecret,
+    Credential, CredentialKey, Event, Passage, RegisteredClient, SigningKey,
 };
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status};
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, CallHandle, CallOptions};
+use mcp_sansio::peer::{self, CallHandle, CallOptions, TransportFailure};
 use mcp_sansio::protocol::{Implementation, Method};
 use mcp_sansio::{Instant, Revision, Revisions};
 
 use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
+use crate::secrets::Secrets;
 use crate::sent::{Sent, parameters};
 
 pub(crate) const MCP: &str = "https://mcp.example/mcp";
@@ -45,7 +46,8 @@ pub(crate) enum User {
     Stays,
 }
 
-type McpServer = Box<dyn FnMut(&Sent) -> Option<Answer>>;
+/// What some server answers, if it is this one's to say.
+type Server = Box<dyn FnMut(&Sent) -> Option<Answer>>;
 
 pub(crate) struct World {
     pub(crate) http: http::Client,
@@ -53,6 +55,8 @@ pub(crate) struct World {
     pub(crate) now: Instant,
     /// Everything that was sent.
     pub(crate) sent: Vec<Sent>,
+    /// What nobody else may see: looked for wherever something is sent or shown.
+    pub(crate) secrets: Secrets,
     /// What was kept.
     pub(crate) store: BTreeMap<CredentialKey, Credential>,
     pub(crate) user: User,
@@ -69,7 +73,13 @@ pub(crate) struct World {
     /// The last action that was asked for, for answers by hand.
     pub(crate) action: Option<ActionId>,
     /// Looked at before everything else, at every request to the MCP endpoint.
-    pub(crate) mcp: McpServer,
+    pub(crate) mcp: Server,
+    /// Looked at before that, at every request to anybody.
+    pub(crate) network: Server,
+    /// Why there was no token, each time.
+    pub(crate) failures: Vec<AuthorizationFailure>,
+    /// Requests that wait, by the names that the HTTP client has for them.
+    pub(crate) waiting: BTreeSet<ExchangeId>,
     /// The values of `Authorization` that the MCP server takes.
     pub(crate) accepted: Vec<String>,
     /// What follows `Bearer` in its challenge.
@@ -113,12 +123,18 @@ impl World {
     }
 
     pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
+        Self::with_entropy(server, options, [7; 32])
+    }
+
+    fn with_entropy(server: &str, options: ClientOptions, entropy: [u8; 32]) -> Self {
         let server = Location::parse(server).expect("a URL");
+        let secrets = Secrets::new(&server);
         let mut world = Self {
             http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
-            auth: Client::new(options, server, [7; 32], START, Instant::ZERO),
+            auth: Client::new(options, server, entropy, START, Instant::ZERO),
             now: Instant::ZERO,
             sent: Vec::new(),
+            secrets,
             store: BTreeMap::new(),
             user: User::SignsIn(format!("&iss={AS}")),
             assertions: VecDeque::new(),
@@ -128,6 +144,9 @@ impl World {
             authorizations: Vec::new(),
             action: None,
             mcp: Box::new(|_| None),
+            network: Box::new(|_| None),
+            failures: Vec::new(),
+            waiting: BTreeSet::new(),
             accepted: vec!["Bearer t1".into()],
             challenge: String::new(),
             answers: BTreeMap::new(),
@@ -144,8 +163,9 @@ impl World {
 
     /// Another run of the application: what was kept is there, and what the servers are.
     pub(crate) fn again(self, options: ClientOptions) -> Self {
-        let Self { store, answers, accepted, challenge, user, mcp, .. } = self;
-        Self { store, answers, accepted, challenge, user, mcp, ..Self::new(options) }
+        let new = Self::with_entropy(MCP, options, [8; 32]);
+        let Self { store, secrets, answers, accepted, challenge, user, mcp, .. } = self;
+        Self { store, secrets, answers, accepted, challenge, user, mcp, ..new }
     }
 
     // ------------------------------------------------------------------ the servers
@@ -166,6 +186,9 @@ impl World {
     }
 
     fn answer(&mut self, request: &Sent) -> Answer {
+        if let Some(answer) = (self.network)(request) {
+            return answer;
+        }
         let place = request.place();
         if let Some(answers) = self.answers.get_mut(&format!("{} {place}", request.method)) {
             let last = answers.len() < 2;
@@ -201,6 +224,11 @@ impl World {
         (options.timeout, options.timeout_hard) = (hour, hour);
         let call = self.http.call(Method::ToolsCall, &params, &options, self.now);
         self.calls.push(call.expect("a call"));
+    }
+
+    /// How many calls were made on this connection.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
     }
 
     /// Cancels the last call.
@@ -252,6 +280,9 @@ impl World {
     fn step(&mut self) -> bool {
         let mut moved = false;
         while let Some(transmit) = self.http.poll_transmit() {
+            if let Transmit::Abort(inner) = transmit {
+                self.waiting.remove(&inner);
+            }
             self.auth.handle_transmit(transmit, self.now);
             moved = true;
         }
@@ -289,8 +320,11 @@ impl World {
                 let exchange = request.exchange;
                 let sent = Sent::of(&request);
                 self.line(format_args!("{}", sent.describe()));
+                self.secrets.check(&sent);
+                self.secrets.check_shown(&format!("{request:?}"));
                 self.sent.push(sent.clone());
                 let answer = self.answer(&sent);
+                self.secrets.learn(&sent, &answer);
                 self.receive(exchange, &sent.place(), answer);
             }
             Transmit::Abort(exchange) => {
@@ -307,8 +341,11 @@ impl World {
             Answer::Fails(failure) => self.fails(exchange, failure),
             Answer::Reply(reply) => {
                 self.head(exchange, &reply);
-                for piece in reply.body.as_bytes().chunks(10_000) {
+                // In pieces, of which the first is not all of it.
+                let (first, rest) = reply.body.as_bytes().split_at(reply.body.len() / 2);
+                for piece in [first, rest].into_iter().flat_map(|it| it.chunks(10_000)) {
                     self.body(exchange, piece);
+                    self.secrets.check_shown(&format!("{:?}", self.auth));
                 }
                 self.end(exchange);
             }
@@ -320,6 +357,16 @@ impl World {
         let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
         let (exchange, place) = self.silent.remove(at);
         self.receive(exchange, &place, answer.into());
+    }
+
+    /// A piece of the body comes of what was silent up to now, after a head if `reply` says so.
+    pub(crate) fn drip(&mut self, place: &str, reply: Option<&Reply>, bytes: &[u8]) {
+        let at = self.silent.iter().find(|(_, it)| it == place);
+        let Some((exchange, _)) = at.cloned() else { return };
+        if let Some(reply) = reply {
+            self.head(exchange, reply);
+        }
+        self.body(exchange, bytes);
     }
 
     /// What was silent up to now has a head, and no end yet; the first to this place of which that is
@@ -361,12 +408,30 @@ impl World {
     }
 
     fn tell(&mut self, event: Event) {
+        self.secrets.check_shown(&format!("{event:?} {:?}", self.auth));
+        if let Event::Refused(_, failure) | Event::Failed(failure) = &event {
+            self.failures.push(AuthorizationFailure::clone(failure));
+            let shown = failure.to_string();
+            assert!(!shown.is_empty(), "{failure:?}");
+            self.secrets.check_shown(&shown);
+        }
         match event {
-            Event::Waiting(_) => self.line(format_args!("waiting")),
-            Event::GoesOn(_) => self.line(format_args!("goes on")),
+            Event::Waiting(inner) => {
+                self.waiting.insert(inner);
+                self.http.pause(inner, self.now);
+                self.line(format_args!("waiting"));
+            }
+            Event::GoesOn(inner) => {
+                self.waiting.remove(&inner);
+                self.http.resume(inner, self.now);
+                self.line(format_args!("goes on"));
+            }
             Event::Refused(inner, failure) => {
+                self.waiting.remove(&inner);
                 self.line(format_args!("refused: {failure}"));
-                self.http.handle_exchange_failed(inner, ExchangeFailure::NotSent, self.now);
+                let reason = failure.to_string();
+                let failure = TransportFailure::AuthorizationFailed { reason };
+                self.http.refuse(inner, failure, self.now);
             }
             Event::Authorized { issuer, scope } => {
                 let scope = scope.map_or_else(String::new, |scope| format!(" for {scope}"));
@@ -378,6 +443,7 @@ impl World {
     }
 
     fn act(&mut self, action: Action) {
+        self.secrets.check_shown(&format!("{action:?}"));
         match action {
             Action::Load(id, key) => {
                 self.action = Some(id);
@@ -406,9 +472,13 @@ impl World {
                 self.line(format_args!("sign in at {place}"));
                 let query: BTreeMap<_, _> = parameters(query).collect();
                 let state = query["state"].clone();
+                self.secrets.state(&state);
                 self.authorizations.push(query);
                 let redirect = match self.user.clone() {
-                    User::SignsIn(rest) => Ok(format!("/callback?code=c1&state={state}{rest}")),
+                    User::SignsIn(rest) => {
+                        let number = self.secrets.states();
+                        Ok(format!("/callback?code=code{number}&state={state}{rest}"))
+                    }
                     User::ComesBack(query) => Ok(query.replace("STATE", &state)),
                     User::Declines => Err(ActionFailure::Declined),
                     User::Stays => return,

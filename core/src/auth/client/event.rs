@@ -13,8 +13,9 @@ pub enum Event {
     Waiting(ExchangeId),
     /// A request that waited goes on: its time, too.
     GoesOn(ExchangeId),
-    /// A request that waited, or was refused before it could, gets no token. It is over; nothing of it
-    /// comes any more.
+    /// A request that waited, or was refused before it could, gets no token. It is over: tell the HTTP
+    /// client so by [`http::Client::refuse`](crate::http::Client::refuse). Nothing of it comes any
+    /// more.
     Refused(ExchangeId, Shared<AuthorizationFailure>),
     /// There is a token, as was asked for.
     Authorized {

@@ -16,13 +16,6 @@ pub enum AuthorizationFailure {
     /// on the way.
     #[error("the server is neither `https` nor on a loopback address, so it gets no token")]
     Insecure,
-    /// A server elsewhere names a URL on this machine, where only the machine's own servers may send
-    /// the client. It is an attack, or a server that believes to be here.
-    #[error("a server that is not on this machine sends the client to {url}, which is")]
-    Local {
-        /// The URL.
-        url: String,
-    },
     /// A document must not be used. Its author's fault.
     #[error("{url}: {fault}")]
     Metadata {
@@ -30,6 +23,16 @@ pub enum AuthorizationFailure {
         url: String,
         /// What is wrong with it.
         fault: MetadataFault,
+    },
+    /// The MCP server, or its authorization server, names an address of this machine or of a private
+    /// network, and is not at one itself: see
+    /// [`ClientOptions::internal_addresses`](super::ClientOptions::internal_addresses).
+    #[error(
+        "a server in the open sends the client to {url}, which is on this machine or in a private network"
+    )]
+    Internal {
+        /// What is named.
+        url: String,
     },
     /// The MCP server names an issuer that cannot be one.
     #[error("{0}")]

@@ -2,6 +2,7 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -15,7 +16,6 @@ use super::exchanges::Exchange;
 use super::{AuthorizationFailure, Client};
 
 /// The exchange that is under way.
-#[derive(Debug)]
 pub(super) struct Fetch {
     exchange: ExchangeId,
     url: Shared<Location>,
@@ -24,6 +24,20 @@ pub(super) struct Fetch {
     /// The status, once the head is there.
     status: Option<u16>,
     body: Vec<u8>,
+}
+
+impl fmt::Debug for Fetch {
+    /// Leaves out what came of the body: there may be a token in it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetch")
+            .field("exchange", &self.exchange)
+            .field("method", &self.method)
+            .field("url", &self.url)
+            .field("redirects", &self.redirects)
+            .field("status", &self.status)
+            .field("body_length", &self.body.len())
+            .finish()
+    }
 }
 
 /// A response, whole.
@@ -59,16 +73,16 @@ impl Client {
         Ok(())
     }
 
-    /// Checks a URL that a server named: it must not lead a client to what listens on its own
-    /// machine, unless the server is there itself.
+    /// Whether the server may have the client ask this URL.
     ///
     /// # Errors
     ///
-    /// [`AuthorizationFailure::Local`].
-    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-067]
+    /// [`AuthorizationFailure::Internal`].
+    // MCP 2026-07-28 security-best-practices#server-side-request-forgery-ssrf [SEC-006]
     pub(super) fn check_place(&self, url: &Location) -> Result<(), AuthorizationFailure> {
-        if url.origin().is_loopback() && !self.server.origin().is_loopback() {
-            return Err(AuthorizationFailure::Local { url: place(url) });
+        let open = !self.server.origin().is_internal() && !self.options.internal_addresses;
+        if open && url.origin().is_internal() {
+            return Err(AuthorizationFailure::Internal { url: place(url) });
         }
         Ok(())
     }

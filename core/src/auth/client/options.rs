@@ -22,6 +22,8 @@ pub struct ClientOptions {
     pub(super) metadata_document: Option<(String, ClientSecret)>,
     pub(super) registration: Option<ClientMetadata>,
     pub(super) dpop: Option<ProofKey>,
+    pub(super) bound_only: bool,
+    pub(super) internal_addresses: bool,
     pub(super) scopes: Vec<String>,
     pub(super) offline_access: bool,
     pub(super) revision: Revision,
@@ -42,6 +44,10 @@ pub enum InvalidOption {
     /// The client's metadata cannot be at that URL.
     #[error("{0}")]
     MetadataDocument(#[from] InvalidClientDocument),
+    /// A client that is known by its metadata has a password: whichever authorization server it
+    /// comes to would get it.
+    #[error("a client that is known by the URL of its metadata cannot have a password")]
+    SharedPassword,
     /// The key to bind tokens to is none.
     #[error("{0}")]
     Dpop(#[from] InvalidDpopKey),
@@ -99,6 +105,8 @@ impl ClientOptions {
             metadata_document: None,
             registration: None,
             dpop: None,
+            bound_only: false,
+            internal_addresses: false,
             scopes: Vec::new(),
             offline_access: false,
             revision: Revision::LATEST,
@@ -166,7 +174,8 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// The URL is none, is not `https`, or has no path.
+    /// The URL is none, is not `https`, or has no path; or there is a password, which every
+    /// authorization server would get to know.
     // MCP 2026-07-28 basic/authorization/client-registration#client-id-metadata-documents [AUTHC-028]
     // MCP 2026-07-28 basic/authorization/client-registration#implementation-requirements [AUTHC-029] [AUTHC-030]
     pub fn metadata_document(
@@ -175,6 +184,9 @@ impl ClientOptions {
         secret: ClientSecret,
     ) -> Result<Self, InvalidOption> {
         check_client_id(&Location::parse(url).map_err(InvalidOption::MetadataUrl)?)?;
+        if matches!(secret, ClientSecret::Password(_)) {
+            return Err(InvalidOption::SharedPassword);
+        }
         self.metadata_document = Some((url.into(), secret));
         Ok(self)
     }
@@ -197,6 +209,30 @@ impl ClientOptions {
     pub fn dpop(mut self, key: &DpopKey) -> Result<Self, InvalidOption> {
         self.dpop = Some(ProofKey::new(key)?);
         Ok(self)
+    }
+
+    /// Whether tokens must be bound to the key of [`dpop`](Self::dpop): an authorization server that
+    /// answers with another one is refused, as is what was kept. Not by default: most bind none, and
+    /// whoever could take the binding out of the answer has the token anyway (RFC 9449, section 5).
+    /// Without a key this does nothing.
+    #[must_use]
+    pub const fn dpop_bound_access_tokens(mut self, only: bool) -> Self {
+        self.bound_only = only;
+        self
+    }
+
+    /// Whether a server in the open may name addresses of this machine and of private networks:
+    /// for its metadata, its authorization servers, and the endpoints of these. Not by default, as
+    /// it could have the client send requests where it cannot send any itself. A server that is at
+    /// such an address itself may always do so.
+    ///
+    /// Only what is written as an address is looked at, and `localhost`. What a name stands for is
+    /// seen by whoever resolves it.
+    // MCP 2026-07-28 security-best-practices#server-side-request-forgery-ssrf [SEC-005] [SEC-006]
+    #[must_use]
+    pub const fn internal_addresses(mut self, allowed: bool) -> Self {
+        self.internal_addresses = allowed;
+        self
     }
 
     /// Scopes to ask for in any case, beside those that the server wants.

@@ -20,6 +20,8 @@ pub(in crate::auth) enum TokenPurpose {
     /// With proofs, as was asked for by one. An authorization server without DPoP answers with a
     /// bearer token all the same.
     Dpop,
+    /// With proofs and not otherwise.
+    BoundOnly,
     /// As an assertion elsewhere.
     Assertion,
 }
@@ -145,8 +147,8 @@ impl TokenPurpose {
     /// 7.1).
     fn accept(self, name: &str) -> Option<TokenType> {
         let known = [
-            ("bearer", TokenType::Bearer, self != Self::Assertion),
-            ("dpop", TokenType::Dpop, self == Self::Dpop),
+            ("bearer", TokenType::Bearer, !matches!(self, Self::Assertion | Self::BoundOnly)),
+            ("dpop", TokenType::Dpop, matches!(self, Self::Dpop | Self::BoundOnly)),
             ("n_a", TokenType::NotApplicable, self == Self::Assertion),
         ];
         let mut known = known.into_iter();
@@ -155,6 +157,16 @@ impl TokenPurpose {
 }
 
 impl TokenError {
+    /// Leaves a secret out that the authorization server repeats.
+    pub(in crate::auth) fn leave_out(&mut self, secret: &str) {
+        let texts = [&mut self.description, &mut self.uri].into_iter().flatten();
+        for text in [&mut self.error].into_iter().chain(texts) {
+            if !secret.is_empty() && text.contains(secret) {
+                *text = text.replace(secret, "..");
+            }
+        }
+    }
+
     /// Whether the same request with another nonce in its proof may succeed (RFC 9449, section 8).
     pub(in crate::auth) fn asks_for_nonce(&self) -> bool {
         self.error == USE_DPOP_NONCE

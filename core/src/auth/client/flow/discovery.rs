@@ -10,6 +10,7 @@ use crate::auth::{
     AuthorizationServerMetadata, DefaultEndpoints, MetadataUrls, ProtectedResourceMetadata,
     ResourceUri,
 };
+use crate::http::Location;
 use crate::shared::Shared;
 
 use super::super::fetch::Fetched;
@@ -23,6 +24,9 @@ impl Client {
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
     pub(super) fn find_resource(&mut self, flow: &Flow) -> Stepped {
         let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
+        // What must not be asked is passed over, as what is no URL: there are other places.
+        let named =
+            named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
         let urls = MetadataUrls::of_resource(self.options.revision, &self.server, named);
         self.ask_for_resource(urls)
     }
@@ -85,6 +89,12 @@ impl Client {
             return Err(unfit.unwrap_or_else(|| self.no_base_metadata()));
         };
         let urls = MetadataUrls::of_issuer(self.options.revision, &issuer)?;
+        if let Some(url) = urls.clone().next()
+            && let Err(failure) = self.check_place(&url)
+        {
+            flow.found.unfit.get_or_insert(failure);
+            return self.next_issuer(flow);
+        }
         self.ask_for_issuer(flow, issuer, urls)
     }
 

@@ -65,8 +65,8 @@ impl Client {
         }
         match flow.goal {
             Goal::Load { .. } => Ok(Next::Done(Outcome::Loaded)),
-            _ if is_other && self.due(now).is_none() => Ok(Next::Done(Outcome::Renewed)),
-            Goal::Renew => self.renew(flow, now),
+            _ if is_other && self.due(false, now).is_none() => Ok(Next::Done(Outcome::Renewed)),
+            Goal::Renew { .. } => self.renew(flow, now),
             Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
         }
     }
@@ -75,7 +75,11 @@ impl Client {
     fn is_usable(&self, kept: &KeptTokens) -> bool {
         let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
         let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
-        resource.is_ok() && (kept.thumbprint.is_none() || kept.thumbprint == thumbprint)
+        let key = match &kept.thumbprint {
+            Some(_) => kept.thumbprint == thumbprint,
+            None => thumbprint.is_none() || !self.options.bound_only,
+        };
+        resource.is_ok() && key
     }
 
     pub(super) fn set_tokens(&mut self, kept: KeptTokens, expires_in: Option<u64>) {
@@ -179,10 +183,11 @@ impl Client {
     /// no user, this does.
     pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> Stepped {
         self.drop_refresh_token();
-        if self.options.grant.needs_user() {
-            return Ok(Next::Done(Outcome::Unchanged));
-        }
-        flow.goal = Goal::Replace;
+        flow.goal = match (flow.goal, self.options.grant.needs_user()) {
+            (Goal::Renew { then: true }, _) => Goal::Authorize { may_renew: false },
+            (_, true) => return Ok(Next::Done(Outcome::Unchanged)),
+            (_, false) => Goal::Replace,
+        };
         self.find_resource(flow)
     }
 }

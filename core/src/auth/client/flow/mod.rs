@@ -40,8 +40,8 @@ pub(super) struct Flow {
 pub(super) enum Goal {
     /// To find what was kept. `then`: and to get a token if there is none.
     Load { then: bool },
-    /// To renew a token before it ends.
-    Renew,
+    /// To renew a token before it ends. `then`: and to get one if that cannot be.
+    Renew { then: bool },
     /// To get a token ahead of the end of the one that there is.
     Replace,
     /// To get a token as there is none that the server takes.
@@ -54,7 +54,7 @@ pub(super) enum Goal {
 impl Goal {
     /// Whether a token is as good that comes without a grant.
     const fn may_renew(self) -> bool {
-        matches!(self, Self::Renew | Self::Replace | Self::Authorize { may_renew: true })
+        matches!(self, Self::Renew { .. } | Self::Replace | Self::Authorize { may_renew: true })
     }
 }
 
@@ -131,19 +131,19 @@ impl Client {
             }
             self.loaded = true;
         }
-        if let Some(goal) = self.due(now) {
+        if let Some(goal) = self.due(false, now) {
             self.start(goal, None, now);
         }
     }
 
-    /// How the token is to be replaced, if it is about to end.
-    pub(super) fn due(&self, now: Instant) -> Option<Goal> {
+    /// How the token is to be replaced, if it is about to end. `then`: by all means.
+    pub(super) fn due(&self, then: bool, now: Instant) -> Option<Goal> {
         let tokens = self.tokens.as_ref()?;
         if now < self.no_renewal_before || !tokens.is_due(self.clock.unix_time(now)) {
             return None;
         }
         if tokens.kept.refresh_token.is_some() {
-            return Some(Goal::Renew);
+            return Some(Goal::Renew { then });
         }
         (!self.options.grant.needs_user()).then_some(Goal::Replace)
     }
@@ -170,7 +170,7 @@ impl Client {
             // Another run of the application may have renewed the token meanwhile: its refresh token
             // is good for one time.
             goal if goal.may_renew() && self.tokens.is_some() => Ok(self.load_tokens()),
-            Goal::Renew => self.renew(flow, now),
+            Goal::Renew { .. } => self.renew(flow, now),
             Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
         }
     }
@@ -302,8 +302,8 @@ impl Client {
             Goal::Load { then: true } if self.tokens.is_none() => {
                 return self.start(Goal::Authorize { may_renew: false }, None, now);
             }
-            Goal::Load { .. } => {
-                if let Some(goal) = self.due(now) {
+            Goal::Load { then } => {
+                if let Some(goal) = self.due(then, now) {
                     return self.start(goal, None, now);
                 }
             }
@@ -328,7 +328,7 @@ impl Client {
         let failure = Shared::new(failure);
         self.events.push_back(Event::Failed(Shared::clone(&failure)));
         // The token may still be good.
-        let ahead = matches!(flow.goal, Goal::Renew | Goal::Replace);
+        let ahead = matches!(flow.goal, Goal::Renew { .. } | Goal::Replace);
         if ahead {
             self.no_renewal_before = now + self.options.timeouts.renewal_pause;
         }

@@ -26,7 +26,6 @@ use super::identity::{Identity, no_authentication};
 use super::{Flow, Goal, Next, Outcome, Step, Stepped};
 
 /// A request for a token.
-#[derive(Debug)]
 pub(super) struct TokenStep {
     asking: Asking,
     /// Whom it goes to, and as whom.
@@ -203,11 +202,13 @@ impl Client {
         let exchange = matches!(step.asking, Asking::Exchange { .. });
         let purpose = match &self.options.dpop {
             _ if exchange => TokenPurpose::Assertion,
+            Some(_) if self.options.bound_only => TokenPurpose::BoundOnly,
             Some(_) => TokenPurpose::Dpop,
             None => TokenPurpose::Bearer,
         };
         let url = fetched.place();
-        match TokenResponse::parse(&fetched.body, purpose) {
+        let answer = TokenResponse::parse(&fetched.body, purpose);
+        match answer.map_err(|fault| self.without_secrets(fault, &step)) {
             Ok(_) if !fetched.is_success() => {
                 Err(AuthorizationFailure::Status { url, status: fetched.status })
             }
@@ -232,6 +233,29 @@ impl Client {
         }
     }
 
+    /// What the token endpoint says, but for what it repeats of the secrets that it was sent.
+    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+    fn without_secrets(&self, fault: TokenFault, step: &TokenStep) -> TokenFault {
+        let TokenFault::Refused(mut error) = fault else { return fault };
+        let (sent, verifier) = match &step.asking {
+            Asking::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
+            Asking::Renewal => {
+                (self.tokens.as_ref().and_then(|it| it.kept.refresh_token.as_deref()), None)
+            }
+            Asking::ClientCredentials => (None, None),
+            Asking::Assertion { assertion } => (Some(&**assertion), None),
+            Asking::Exchange { id_token } => (Some(&**id_token), None),
+        };
+        let password = match &step.identity.secret {
+            ClientSecret::Password(password) => Some(&**password),
+            _ => None,
+        };
+        for secret in [sent, verifier, password].into_iter().flatten() {
+            error.leave_out(secret);
+        }
+        TokenFault::Refused(error)
+    }
+
     fn refused(
         &mut self,
         flow: &mut Flow,
@@ -245,7 +269,7 @@ impl Client {
             flow.registered_again = true;
             self.drop_registration();
             return match flow.goal {
-                Goal::Renew => self.cannot_renew(flow),
+                Goal::Renew { .. } => self.cannot_renew(flow),
                 _ => self.find_identity(flow, now),
             };
         }
@@ -257,7 +281,7 @@ impl Client {
             let fault = TokenFault::Refused(error);
             return Err(AuthorizationFailure::Token { url, fault });
         }
-        if flow.goal == Goal::Renew {
+        if matches!(flow.goal, Goal::Renew { .. }) {
             return self.cannot_renew(flow);
         }
         self.drop_refresh_token();
@@ -312,6 +336,18 @@ impl Client {
         self.set_tokens(kept, token.expires_in);
         self.save_tokens();
         Ok(Next::Done(if renewed { Outcome::Renewed } else { Outcome::Authorized }))
+    }
+}
+
+impl core::fmt::Debug for TokenStep {
+    /// Leaves out what the client authenticates with.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TokenStep")
+            .field("asking", &self.asking)
+            .field("identity", &self.identity)
+            .field("stage", &self.stage)
+            .field("nonces", &self.nonces)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,245 @@
+//! Who may see what. Every request is looked at before it leaves, and everything that is shown to
+//! people: a secret goes to whom it belongs to, in the place for it, and nowhere else.
+//!
+//! What is secret is learned from what servers answer and from what the client sends to where it
+//! belongs. A secret of a few bytes is looked for as a whole value, one of eight or more anywhere.
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use mcp_sansio::http::Location;
+use serde_json::Value;
+
+use crate::answers::{Answer, Reply};
+use crate::sent::{Sent, parameters};
+
+/// From this length on a text is there by no coincidence.
+const LONG: usize = 8;
+/// The parameters of a form whose values are secrets of the client and one issuer.
+const CREDENTIALS: [&str; 7] = [
+    "code",
+    "code_verifier",
+    "refresh_token",
+    "client_secret",
+    "client_assertion",
+    "assertion",
+    "subject_token",
+];
+
+/// All that must not be seen by everybody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Secrets {
+    /// Tokens for the MCP server.
+    tokens: BTreeSet<String>,
+    /// What an issuer gave out, or is to see; by the name of the issuer.
+    credentials: BTreeSet<(String, String)>,
+    /// What only the user's browser sees.
+    states: BTreeSet<String>,
+    /// The endpoints that issuers named: issuer and place.
+    endpoints: BTreeSet<(String, String)>,
+    /// The origin of the MCP server.
+    server: String,
+}
+
+impl Secrets {
+    pub(crate) fn new(server: &Location) -> Self {
+        let server = server.origin().to_string();
+        // Endpoints of 2025-03-26 have no metadata.
+        let endpoints =
+            ["/token", "/register"].map(|path| (server.clone(), [&server, path].concat()));
+        Self { endpoints: endpoints.into(), server, ..Self::default() }
+    }
+
+    // ------------------------------------------------------------------ what is learned
+
+    /// A secret of the client and this issuer.
+    pub(crate) fn credential(&mut self, issuer: &str, secret: &str) {
+        self.credentials.insert((issuer.into(), secret.into()));
+    }
+
+    pub(crate) fn state(&mut self, state: &str) {
+        self.states.insert(state.into());
+    }
+
+    /// How many users were sent to sign in.
+    pub(crate) fn states(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Looks at what is answered to a request.
+    pub(crate) fn learn(&mut self, request: &Sent, answer: &Answer) {
+        let Answer::Reply(Reply { status: 200..300, body, .. }) = answer else { return };
+        let Ok(Value::Object(body)) = serde_json::from_str(body) else { return };
+        let text = |name: &str| body.get(name).and_then(Value::as_str);
+        if request.method == "GET"
+            && let Some(issuer) = text("issuer")
+            && Location::parse(issuer)
+                .is_ok_and(|it| self.is_at(&request.url, &it.origin().to_string()))
+        {
+            for endpoint in ["token_endpoint", "registration_endpoint"].into_iter().filter_map(text)
+            {
+                self.endpoints
+                    .insert((issuer.into(), endpoint.split('?').next().expect("a part").into()));
+            }
+        }
+        let exchange = request.form("requested_token_type").is_some();
+        let issuers = self.issuers_at(&request.place());
+        if request.form("grant_type").is_some() {
+            match text("access_token") {
+                Some(token) if exchange => {
+                    let audience = request.form("audience").expect("an audience");
+                    self.credential(&audience, token);
+                }
+                Some(token) => drop(self.tokens.insert(token.into())),
+                None => {}
+            }
+        }
+        for secret in ["refresh_token", "client_secret"].into_iter().filter_map(text) {
+            for issuer in &issuers {
+                self.credential(issuer, secret);
+            }
+        }
+    }
+
+    fn issuers_at(&self, place: &str) -> BTreeSet<String> {
+        self.endpoints.iter().filter(|it| it.1 == place).map(|it| it.0.clone()).collect()
+    }
+
+    fn is_at(&self, url: &str, origin: &str) -> bool {
+        url.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+    }
+
+    // ------------------------------------------------------------------ what is sent
+
+    /// Looks at a request that leaves.
+    pub(crate) fn check(&mut self, request: &Sent) {
+        let place = request.place();
+        let server = self.is_at(&request.url, &self.server);
+        let location = Location::parse(&request.url).expect("a URL");
+        let origin = location.origin();
+        assert!(
+            request.url.starts_with("https:") || origin.is_loopback() || server,
+            "anybody can read it on the way: {request:?}"
+        );
+        if request.form("grant_type").is_some() {
+            self.check_token_request(request, &place);
+        }
+        for (name, value) in &request.fields {
+            self.check_field(request, server, name, value);
+        }
+        if let Some(proof) = request.field("dpop") {
+            let claims = claims(proof);
+            assert_eq!(claims["htu"], *place, "{request:?}");
+            assert_eq!(claims["htm"], request.method, "{request:?}");
+        }
+        self.check_rest(request, &place);
+    }
+
+    /// A request for a token goes to an issuer that named its endpoint, with that issuer's secrets.
+    fn check_token_request(&mut self, request: &Sent, place: &str) {
+        assert_eq!(request.method, "POST", "{request:?}");
+        if request.form("subject_token").is_some() {
+            self.endpoints.insert(("the identity provider".into(), place.into()));
+        }
+        let issuers = self.issuers_at(place);
+        assert!(!issuers.is_empty(), "nobody named this token endpoint: {request:?}");
+        let mut shown: Vec<_> = CREDENTIALS.into_iter().filter_map(|it| request.form(it)).collect();
+        shown.extend(request.field("authorization").map(|value| basic(value).1));
+        for secret in shown {
+            let owners: BTreeSet<_> = self
+                .credentials
+                .iter()
+                .filter(|it| it.1 == secret)
+                .map(|it| it.0.clone())
+                .collect();
+            assert!(
+                owners.is_empty() || !owners.is_disjoint(&issuers),
+                "a secret of {owners:?} is shown to {issuers:?}: {request:?}"
+            );
+            for issuer in &issuers {
+                self.credential(issuer, &secret);
+            }
+        }
+        if let Some(assertion) = request.form("client_assertion") {
+            let audience = claims(&assertion)["aud"].as_str().expect("an audience").to_string();
+            assert!(issuers.contains(&audience), "of {audience}, to {issuers:?}: {request:?}");
+        }
+    }
+
+    // Rule: [AUTHC-043] [AUTHC-044] [AUTHC-045].
+    fn check_field(&self, request: &Sent, server: bool, name: &str, value: &str) {
+        assert!(value.bytes().all(|it| matches!(it, b' '..=b'~')), "{name} in {request:?}");
+        if name != "authorization" {
+            assert!(!self.tokens.contains(value), "a token in {name}: {request:?}");
+            return;
+        }
+        match value.split_once(' ') {
+            Some(("Bearer" | "DPoP", token)) => {
+                assert!(server, "a token goes elsewhere: {request:?}");
+                let metadata = request.url.contains("/.well-known/");
+                assert!(!metadata, "a document is asked for with a token: {request:?}");
+                let ours = !self.credentials.iter().any(|it| it.1 == token && it.1.len() >= LONG);
+                assert!(ours, "this is no token for the server: {request:?}");
+            }
+            Some(("Basic", _)) => assert!(request.form("grant_type").is_some(), "{request:?}"),
+            _ => panic!("no scheme: {request:?}"),
+        }
+    }
+
+    /// Looks for secrets where none may be.
+    fn check_rest(&self, request: &Sent, place: &str) {
+        let form = request.form("grant_type").is_some();
+        let query = request.url.split_once('?').map_or("", |it| it.1);
+        let mut values: Vec<String> = parameters(query).map(|it| it.1).collect();
+        values.push(place.into());
+        let fields = request.fields.iter().filter(|it| it.0 != "authorization");
+        values.extend(fields.map(|it| it.1.clone()));
+        if form {
+            let others = parameters(&request.body).filter(|it| !CREDENTIALS.contains(&&*it.0));
+            values.extend(others.map(|it| it.1));
+        } else {
+            values.push(request.body.clone());
+        }
+        for secret in self.all() {
+            let found = |it: &String| it == secret || secret.len() >= LONG && it.contains(secret);
+            assert!(!values.iter().any(found), "`{secret}` does not belong here: {request:?}");
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> {
+        let credentials = self.credentials.iter().map(|it| &it.1);
+        self.tokens.iter().chain(credentials).chain(&self.states).map(|it| &**it)
+    }
+
+    // ------------------------------------------------------------------ what is shown
+
+    /// Looks at a text that is shown to people: in logs, in messages of errors.
+    // Rule: [AUTHC-046] [AUTHC-062].
+    pub(crate) fn check_shown(&self, text: &str) {
+        for secret in self.all().filter(|it| it.len() >= LONG) {
+            assert!(!text.contains(secret), "`{secret}` is shown: {text}");
+            // As `Debug` writes bytes.
+            let bytes = format!("{:?}", secret.as_bytes());
+            let bytes = bytes.trim_matches(['[', ']']);
+            assert!(!text.contains(bytes), "the bytes of `{secret}` are shown: {text}");
+        }
+        assert!(!text.contains(|it: char| it.is_control()), "controls a terminal: {text:?}");
+    }
+}
+
+/// The claims of a JSON Web Token.
+pub(crate) fn claims(token: &str) -> Value {
+    let claims = token.split('.').nth(1).expect("claims");
+    let claims = URL_SAFE_NO_PAD.decode(claims).expect("base64url");
+    serde_json::from_slice(&claims).expect("JSON")
+}
+
+/// The name and the password of `Basic`.
+fn basic(value: &str) -> (String, String) {
+    let value = value.strip_prefix("Basic ").expect("a password");
+    let value = String::from_utf8(STANDARD.decode(value).expect("base64")).expect("text");
+    let (name, password) = value.split_once(':').expect("a password");
+    let decoded = |text: &str| parameters(&format!("x={text}")).next().expect("a value").1;
+    (decoded(name), decoded(password))
+}
