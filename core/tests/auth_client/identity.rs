@@ -222,6 +222,7 @@ fn a_registration_that_a_user_never_came_back_from_is_doubted() {
     withdraw the last action
     remove client of https://as.example
     no token: timed out waiting for the user
+    refused: timed out waiting for the user
     ");
 }
 

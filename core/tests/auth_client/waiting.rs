@@ -196,6 +196,16 @@ fn an_application_that_does_not_say_what_was_kept_is_not_waited_for_for_ever() {
     insta::assert_snapshot!(world.advance(Duration::from_secs(60)), @"
     withdraw the last action
     goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
     ");
 }
 
