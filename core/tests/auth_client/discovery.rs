@@ -119,7 +119,7 @@ fn metadata_of_another_issuer_ends_it() {
 
 #[test]
 fn a_server_of_2025_03_26_is_its_own_authorization_server() {
-    // Rule: [AUTHC-006] [AUTHC-007].
+    // Rule: [AUTHC-006] [AUTHC-007] [HDR-037].
     let mut world = World::new(code());
     world.get(PRM, status(404));
     let base = "https://mcp.example";
@@ -143,6 +143,9 @@ fn a_server_of_2025_03_26_is_its_own_authorization_server() {
     goes on
     server/discover [Bearer t1]
     ");
+    let version = |place| world.last_to(place).field("mcp-protocol-version").map(String::from);
+    assert_eq!(version(metadata).as_deref(), Some("2025-03-26"));
+    assert_eq!(version(PRM), None);
 }
 
 #[test]

@@ -68,8 +68,21 @@ impl Client {
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]: no request of the
     // authorization's own has the token.
     pub(super) fn get(&mut self, url: Location) -> Result<(), AuthorizationFailure> {
+        self.get_with(url, [])
+    }
+
+    /// Asks for a document with these fields besides `Accept`.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client::check_place`].
+    pub(super) fn get_with(
+        &mut self,
+        url: Location,
+        besides: impl IntoIterator<Item = Field>,
+    ) -> Result<(), AuthorizationFailure> {
         self.check_place(&url)?;
-        self.fetch(Shared::new(url), "GET", [], Bytes::new(), 0);
+        self.fetch(Shared::new(url), "GET", besides, Bytes::new(), 0);
         Ok(())
     }
 

@@ -4,7 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::Instant;
+use bytestring::ByteString;
+
 use crate::auth::discovery::base_issuer;
 use crate::auth::{
     AuthorizationServerMetadata, DefaultEndpoints, MetadataUrls, ProtectedResourceMetadata,
@@ -12,6 +13,7 @@ use crate::auth::{
 };
 use crate::http::Location;
 use crate::shared::Shared;
+use crate::{Instant, Revision};
 
 use super::super::fetch::Fetched;
 use super::super::{AuthorizationFailure, Client};
@@ -40,7 +42,9 @@ impl Client {
         // metadata of its own is one of that time.
         match MetadataUrls::of_base(&self.server).next() {
             Some(url) => {
-                self.get(url)?;
+                // MCP 2025-03-26 basic/authorization#server-metadata-discovery-headers [HDR-037]
+                let revision = ByteString::from_static(Revision::V2025_03_26.as_str());
+                self.get_with(url, [("mcp-protocol-version".into(), revision)])?;
                 Ok(Next::Wait(Step::Base))
             }
             None => Err(self.no_base_metadata()),
