@@ -1,0 +1,54 @@
+// A transport for the official TypeScript SDK over the module: give it the exports of an instance.
+export class WasmTransport {
+  #server; #handle; #timer; #decoder = new TextDecoder(); #text = '';
+
+  constructor(exports) {
+    this.#server = exports;
+  }
+
+  async start() {
+    this.#handle = this.#server.connect(...crypto.getRandomValues(new Uint32Array(2)), performance.now());
+    if (!this.#handle) throw new Error('the module has no room for another connection');
+  }
+
+  async send(message) {
+    const bytes = new TextEncoder().encode(JSON.stringify(message) + '\n');
+    for (let start = 0; start < bytes.length; start += 65536) {
+      const part = bytes.subarray(start, start + 65536);
+      const pointer = this.#server.input_buffer(this.#handle, part.length);
+      if (!pointer) throw new Error('the connection is over');
+      // The memory is looked up each time: its buffer is another one once it has grown.
+      new Uint8Array(this.#server.memory.buffer, pointer, part.length).set(part);
+      this.#server.receive(this.#handle, part.length, performance.now());
+      this.#take();
+    }
+  }
+
+  async close() {
+    clearTimeout(this.#timer);
+    if (this.#server.close(this.#handle)) this.onclose?.();
+  }
+
+  // Takes what waits to be sent, then waits for the time that the server wants to be called at.
+  #take() {
+    for (let length; (length = this.#server.output_length(this.#handle)); ) {
+      const pointer = this.#server.output_pointer(this.#handle);
+      const bytes = new Uint8Array(this.#server.memory.buffer, pointer, length);
+      this.#text += this.#decoder.decode(bytes, { stream: true });
+      this.#server.consume(this.#handle, length);
+    }
+    const lines = this.#text.split('\n');
+    this.#text = lines.pop();
+    // Later, so that answers do not come before the call that they are to has returned.
+    for (const line of lines) queueMicrotask(() => this.onmessage?.(JSON.parse(line)));
+    if (this.#server.is_over(this.#handle)) return void this.close();
+    clearTimeout(this.#timer);
+    const wait = Math.ceil(this.#server.next_deadline_ms(this.#handle) - performance.now());
+    if (wait < Infinity) this.#timer = setTimeout(() => this.#wake(), Math.min(wait, 2 ** 31 - 1));
+  }
+
+  #wake() {
+    this.#server.handle_timeout(this.#handle, performance.now());
+    this.#take();
+  }
+}
