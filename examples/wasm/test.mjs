@@ -1,2 +1,340 @@
+// The module with the official TypeScript SDK, and with peers that misbehave.
+//
+// MCP_WASM_MODULE is the module, by default where cargo puts it; MCP_INTEROP_NODE is a folder whose
+// node_modules has the SDK. `.ci/wasm` sets both.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-test('x', () => {});
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { WasmTransport } from './transport.mjs';
+
+const file = process.env.MCP_WASM_MODULE ??
+  fileURLToPath(new URL('target/wasm32-unknown-unknown/release/mcp_sansio_wasm.wasm', import.meta.url));
+const module = new WebAssembly.Module(readFileSync(file));
+const instantiate = () => new WebAssembly.Instance(module).exports;
+
+const packages = process.env.MCP_INTEROP_NODE ?? join(homedir(), '.cache/mcp-interop/node');
+const sdk = existsSync(join(packages, 'node_modules/@modelcontextprotocol/client'));
+const missing = sdk ? false : `no TypeScript SDK in ${packages}: see .ci/interop`;
+const load = (name) => import(pathToFileURL(createRequire(join(packages, 'x.js')).resolve(name)));
+
+test('the module imports nothing', () => {
+  assert.deepEqual(WebAssembly.Module.imports(module), []);
+});
+
+// --- The SDK ---------------------------------------------------------------------------------------
+
+const information = { name: 'wasm-test', version: '1.0.0' };
+const accept = () => ({ action: 'accept', content: { name: 'Ada' } });
+
+// A client of the second generation at a revision, on an instance of the module.
+async function connect(mode, exports) {
+  const { Client } = await load('@modelcontextprotocol/client');
+  const options = { capabilities: { elicitation: {} }, versionNegotiation: { mode } };
+  const client = new Client(information, options);
+  client.setRequestHandler('elicitation/create', accept);
+  await client.connect(new WasmTransport(exports));
+  return client;
+}
+
+// Everything that the server offers, from either generation of the client.
+async function useEverything(client, call = (params, options) => client.callTool(params, options)) {
+  const { tools } = await client.listTools();
+  const names = tools.map((tool) => tool.name).sort();
+  assert.deepEqual(names, ['ask_name', 'countdown', 'echo', 'write_note']);
+  const text = async (name, given, options) => {
+    const result = await call({ name, arguments: given }, options);
+    assert.ok(!result.isError, JSON.stringify(result));
+    return result.content[0].text;
+  };
+  assert.equal(await text('echo', { text: 'fjörd \u{1f30a}' }), 'fjörd \u{1f30a}');
+  const seen = [];
+  const onprogress = ({ progress, total }) => seen.push(`${progress} of ${total}`);
+  assert.equal(await text('countdown', { steps: 3 }, { onprogress }), 'Counted 3 steps.');
+  assert.deepEqual(seen, ['1 of 3', '2 of 3', '3 of 3']);
+  assert.equal(await text('ask_name', {}), 'Hello, Ada.');
+  assert.equal(await text('write_note', { text: 'remember' }), 'Noted.');
+  const { resources } = await client.listResources();
+  const { contents } = await client.readResource({ uri: resources[0].uri });
+  assert.equal(contents[0].text, 'remember');
+  const { prompts } = await client.listPrompts();
+  const { messages } = await client.getPrompt({ name: prompts[0].name, arguments: { name: 'Ada' } });
+  assert.equal(messages[0].content.text, 'Introduce Ada to the others.');
+}
+
+for (const [mode, revision] of [
+  ['auto', '2026-07-28'], [{ pin: '2026-07-28' }, '2026-07-28'], ['legacy', '2025-11-25'],
+]) {
+  test(`the SDK uses everything, ${JSON.stringify(mode)}`, { skip: missing }, async () => {
+    const client = await connect(mode, instantiate());
+    assert.equal(client.getNegotiatedProtocolVersion(), revision);
+    await useEverything(client);
+    await client.close();
+  });
+}
+
+test('the first generation of the SDK uses everything', { skip: missing }, async () => {
+  const { Client } = await load('@modelcontextprotocol/sdk/client/index.js');
+  const { ElicitRequestSchema } = await load('@modelcontextprotocol/sdk/types.js');
+  const client = new Client(information, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, accept);
+  await client.connect(new WasmTransport(instantiate()));
+  await useEverything(client, (params, options) => client.callTool(params, undefined, options));
+  await client.close();
+});
+
+for (const [era, mode] of [['legacy', 'legacy'], ['modern', { pin: '2026-07-28' }]]) {
+  test(`a subscriber is told that the note changed, ${era}`, { skip: missing }, async () => {
+    const client = await connect(mode, instantiate());
+    const uri = 'note://latest';
+    const told = new Promise((resolve) =>
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)));
+    if (era === 'legacy') await client.subscribeResource({ uri });
+    else await client.listen({ resourceSubscriptions: [uri] });
+    await client.callTool({ name: 'write_note', arguments: { text: 'new' } });
+    assert.equal(await told, uri);
+    await client.close();
+  });
+}
+
+test('a call that is given up stops its handler', { skip: missing }, async () => {
+  const exports = instantiate();
+  const client = await connect('auto', exports);
+  const given = { name: 'countdown', arguments: { steps: 1000 } };
+  await assert.rejects(client.callTool(given, { signal: AbortSignal.timeout(80) }));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(exports.next_deadline_ms(1), Infinity);
+  await client.close();
+});
+
+test('two connections at once have nothing to do with one another', { skip: missing }, async () => {
+  const exports = instantiate();
+  const clients = [await connect('auto', exports), await connect('legacy', exports)];
+  const texts = (results) => results.map((result) => (result.content ?? result.contents)[0].text);
+  const all = async (use) => texts(await Promise.all(clients.map(use)));
+  const count = (client, index) =>
+    client.callTool({ name: 'countdown', arguments: { steps: 2 + index } });
+  assert.deepEqual(await all(count), ['Counted 2 steps.', 'Counted 3 steps.']);
+  await all((client, index) =>
+    client.callTool({ name: 'write_note', arguments: { text: `note ${index}` } }));
+  const read = (client) => client.readResource({ uri: 'note://latest' });
+  assert.deepEqual(await all(read), ['note 0', 'note 1']);
+  await clients[0].close();
+  assert.deepEqual(texts([await read(clients[1])]), ['note 1']);
+  await clients[1].close();
+});
+
+// --- By hand ---------------------------------------------------------------------------------------
+
+// A connection without any manners, whose clock stands still.
+class Peer {
+  constructor(exports = instantiate()) {
+    this.exports = exports;
+    this.handle = exports.connect(1, 2, 0);
+    assert.notEqual(this.handle, 0);
+  }
+
+  // Whether the bytes were taken.
+  give(bytes, now = 0) {
+    const pointer = this.exports.input_buffer(this.handle, bytes.length);
+    if (!pointer) return false;
+    new Uint8Array(this.exports.memory.buffer, pointer, bytes.length).set(bytes);
+    return this.exports.receive(this.handle, bytes.length, now) === 1;
+  }
+
+  // The messages that wait.
+  take() {
+    const parts = [];
+    for (let length; (length = this.exports.output_length(this.handle)); ) {
+      const pointer = this.exports.output_pointer(this.handle);
+      parts.push(Buffer.from(new Uint8Array(this.exports.memory.buffer, pointer, length)));
+      assert.equal(this.exports.consume(this.handle, length), 1);
+    }
+    const lines = Buffer.concat(parts).toString().split('\n');
+    assert.equal(lines.pop(), '');
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  say(message, now) {
+    assert.ok(this.give(Buffer.from(JSON.stringify(message) + '\n'), now));
+    return this.take();
+  }
+
+  open() {
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: information };
+    const [{ result }] = this.say({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+    assert.equal(result.protocolVersion, '2025-06-18');
+    this.say({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    return this;
+  }
+
+  call(id, name, given, now) {
+    const params = { name, arguments: given };
+    return this.say({ jsonrpc: '2.0', id, method: 'tools/call', params }, now);
+  }
+
+  get bytes() {
+    return this.exports.memory.buffer.byteLength;
+  }
+
+  // Whether it still does what it should.
+  isWell(id = 'well') {
+    return this.call(id, 'echo', { text: 'well' })[0]?.result?.content[0].text === 'well';
+  }
+}
+
+test('bytes one at a time make the same messages', () => {
+  const peer = new Peer();
+  for (const byte of Buffer.from('{"jsonrpc":"2.0","id":7,"method":"ping"}\n')) {
+    assert.ok(peer.give(Buffer.of(byte)));
+  }
+  assert.equal(peer.take()[0].id, 7);
+});
+
+test('a handler waits for its time and no longer', () => {
+  const peer = new Peer().open();
+  assert.deepEqual(peer.call(1, 'countdown', { steps: 2 }, 1000), []);
+  for (const [due, answers] of [[1050, 0], [1100, 1]]) {
+    assert.equal(peer.exports.next_deadline_ms(peer.handle), due);
+    peer.exports.handle_timeout(peer.handle, due - 1);
+    assert.deepEqual(peer.take(), []);
+    peer.exports.handle_timeout(peer.handle, due);
+    assert.equal(peer.take().length, answers);
+  }
+  assert.equal(peer.exports.next_deadline_ms(peer.handle), Infinity);
+});
+
+test('garbage does no harm', () => {
+  const peer = new Peer().open();
+  // Always the same numbers, so that a failure comes again.
+  let state = 1;
+  const random = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) >>> 24;
+  for (let round = 0; round < 2000; round++) {
+    assert.ok(peer.give(Buffer.from(Array.from({ length: 200 }, random))));
+    peer.take();
+  }
+  for (const line of ['{', '[]', 'null', '{"jsonrpc":"2.0"}', '[[[['.repeat(5000), '{"id":{}}', '\0\ud800']) {
+    peer.give(Buffer.from(`\n${line}\n`));
+    peer.take();
+  }
+  assert.ok(peer.isWell());
+});
+
+test('a line that never ends is refused once and takes little memory', (t) => {
+  const peer = new Peer().open();
+  const before = peer.bytes;
+  const part = Buffer.alloc(65536, 'x');
+  for (let count = 0; count < 1024; count++) assert.ok(peer.give(part));
+  assert.equal(peer.take().filter((message) => message.error).length, 1);
+  assert.ok(peer.give(Buffer.of(10)));
+  assert.ok(peer.isWell());
+  t.diagnostic(`memory: ${before} bytes before 64 MiB in one line, ${peer.bytes} after`);
+  assert.ok(peer.bytes <= before + 4 * 1024 * 1024);
+});
+
+test('ten thousand calls take no memory', (t) => {
+  const peer = new Peer().open();
+  for (let id = 1; id <= 100; id++) assert.ok(peer.isWell(id));
+  const before = peer.bytes;
+  const start = performance.now();
+  for (let id = 101; id <= 10_100; id++) assert.ok(peer.isWell(id));
+  t.diagnostic(`${((performance.now() - start) / 10).toFixed(1)} µs a call; memory: ${peer.bytes} bytes`);
+  assert.equal(peer.bytes, before);
+});
+
+test('a host that takes no output cannot go on giving input', (t) => {
+  const peer = new Peer().open();
+  const params = { name: 'echo', arguments: { text: 'x'.repeat(1000) } };
+  let given = 0;
+  const line = () => JSON.stringify({ jsonrpc: '2.0', id: ++given, method: 'tools/call', params }) + '\n';
+  while (given < 100_000 && peer.give(Buffer.from(Array.from({ length: 50 }, line).join('')))) {}
+  // The last fifty had no buffer to go to.
+  assert.ok(given < 10_000);
+  t.diagnostic(`memory: ${peer.bytes} bytes with ${given - 50} calls of 1,000 bytes given`);
+  assert.ok(peer.bytes <= 8 * 1024 * 1024);
+  assert.equal(peer.take().length, given - 50);
+  assert.ok(peer.isWell());
+});
+
+test('calls beyond what can wait at once are refused', () => {
+  const peer = new Peer().open();
+  let refused = 0;
+  for (let id = 1; id <= 1000; id++) {
+    refused += peer.call(id, 'countdown', { steps: 1 }).filter((message) => message.error).length;
+  }
+  assert.equal(refused, 744);
+  peer.exports.handle_timeout(peer.handle, 50);
+  assert.equal(peer.take().length, 256);
+});
+
+test('calls that are cancelled leave nothing behind', () => {
+  const peer = new Peer().open();
+  const cancel = (requestId) =>
+    peer.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+  const round = (id) => {
+    peer.call(id, 'countdown', { steps: 1000 });
+    assert.deepEqual(cancel(id), []);
+  };
+  for (let id = 1; id <= 300; id++) round(id);
+  const before = peer.bytes;
+  for (let id = 301; id <= 5000; id++) round(id);
+  assert.equal(peer.bytes, before);
+  assert.equal(peer.exports.next_deadline_ms(peer.handle), Infinity);
+});
+
+test('what a host must not do is refused', () => {
+  const peer = new Peer().open();
+  const { exports, handle } = peer;
+  for (const unknown of [0, handle + 1, 0xffffffff]) {
+    assert.equal(exports.input_buffer(unknown, 1), 0);
+    assert.equal(exports.receive(unknown, 0, 0), 0);
+    assert.equal(exports.output_pointer(unknown), 0);
+    assert.equal(exports.output_length(unknown), 0);
+    assert.equal(exports.consume(unknown, 0), 0);
+    assert.equal(exports.next_deadline_ms(unknown), Infinity);
+    assert.equal(exports.handle_timeout(unknown, 0), 0);
+    assert.equal(exports.end_of_input(unknown, 0), 0);
+    assert.equal(exports.is_over(unknown), 1);
+    assert.equal(exports.close(unknown), 0);
+  }
+  assert.equal(exports.input_buffer(handle, 65537), 0);
+  assert.equal(exports.input_buffer(handle, 0xffffffff), 0);
+  assert.notEqual(exports.input_buffer(handle, 65536), 0);
+  assert.equal(exports.receive(handle, 65537, 0), 0);
+  assert.equal(exports.consume(handle, 1), 0);
+  for (const time of [NaN, -1, -Infinity, Infinity]) {
+    assert.equal(exports.handle_timeout(handle, time), 1);
+  }
+  assert.ok(peer.isWell());
+});
+
+test('the end of the input ends the connection once all is said', () => {
+  const peer = new Peer().open();
+  peer.call(1, 'countdown', { steps: 1 });
+  assert.equal(peer.exports.end_of_input(peer.handle, 0), 1);
+  assert.equal(peer.give(Buffer.from('x')), false);
+  assert.equal(peer.exports.is_over(peer.handle), 0);
+  peer.exports.handle_timeout(peer.handle, 50);
+  assert.equal(peer.take()[0].id, 1);
+  assert.equal(peer.exports.is_over(peer.handle), 1);
+});
+
+test('connections are counted, and closed ones leave nothing behind', (t) => {
+  const exports = instantiate();
+  const round = () => {
+    const peers = Array.from({ length: 64 }, () => new Peer(exports).open());
+    assert.equal(exports.connect(0, 0, 0), 0);
+    for (const peer of peers) assert.ok(peer.isWell());
+    for (const { handle } of peers) assert.equal(exports.close(handle), 1);
+    assert.equal(exports.close(peers[0].handle), 0);
+  };
+  round();
+  const before = exports.memory.buffer.byteLength;
+  for (let count = 0; count < 20; count++) round();
+  t.diagnostic(`memory: ${before} bytes for 64 connections`);
+  assert.equal(exports.memory.buffer.byteLength, before);
+});

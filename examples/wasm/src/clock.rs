@@ -33,7 +33,7 @@ impl Clock {
         let mut state = self.0.lock();
         state.now = state.now.max(now);
         while let Some(alarm) = state.alarms.first_entry()
-            && alarm.key().0 <= now
+            && alarm.key().0 <= state.now
         {
             alarm.remove().wake();
         }
