@@ -31,9 +31,10 @@ impl Clock {
     /// Sets the time, never back, and wakes those whose time has come.
     pub(crate) fn set(&self, now: Instant) {
         let mut state = self.0.lock();
-        state.now = state.now.max(now);
+        let now = state.now.max(now);
+        state.now = now;
         while let Some(alarm) = state.alarms.first_entry()
-            && alarm.key().0 <= state.now
+            && alarm.key().0 <= now
         {
             alarm.remove().wake();
         }

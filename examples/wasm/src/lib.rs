@@ -1,7 +1,8 @@
 //! An MCP server in a WebAssembly module without any import: whoever loads it brings bytes and the
 //! time, and takes bytes. What it exports is in `abi.rs`.
 
-#![no_std]
+// Elsewhere it is only checked, not run.
+#![cfg_attr(target_arch = "wasm32", no_std)]
 
 extern crate alloc;
 
@@ -11,15 +12,13 @@ mod connection;
 mod connections;
 mod service;
 
-use core::panic::PanicInfo;
-
-use dlmalloc::GlobalDlmalloc;
-
+#[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static HEAP: GlobalDlmalloc = GlobalDlmalloc;
+static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 /// Ends the call of the host with a trap. What was locked stays so, and later calls are refused.
+#[cfg(target_arch = "wasm32")]
 #[panic_handler]
-fn panic(_: &PanicInfo<'_>) -> ! {
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     core::arch::wasm32::unreachable()
 }

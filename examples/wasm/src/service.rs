@@ -77,7 +77,8 @@ fn tools(server: Server, clock: &Clock) -> Server {
         )
 }
 
-const TEXT: &str = r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
+const TEXT: &str =
+    r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#;
 
 const STEPS: &str = r#"{"type":"object","properties":{"steps":{"type":"integer","minimum":1,"maximum":1000}},"required":["steps"]}"#;
 
