@@ -128,6 +128,14 @@ test('two connections at once have nothing to do with one another', { skip: miss
   await clients[1].close();
 });
 
+test('a trap closes the connection', { skip: missing }, async () => {
+  const trap = () => { throw new WebAssembly.RuntimeError('unreachable'); };
+  const client = await connect('auto', { ...instantiate(), handle_timeout: trap });
+  const closed = new Promise((resolve) => (client.onclose = resolve));
+  await assert.rejects(client.callTool({ name: 'countdown', arguments: { steps: 1 } }));
+  await closed;
+});
+
 // --- By hand ---------------------------------------------------------------------------------------
 
 // A connection without any manners, whose clock stands still.
@@ -337,4 +345,24 @@ test('connections are counted, and closed ones leave nothing behind', (t) => {
   for (let count = 0; count < 20; count++) round();
   t.diagnostic(`memory: ${before} bytes for 64 connections`);
   assert.equal(exports.memory.buffer.byteLength, before);
+});
+
+test('after a trap everything is refused', (t) => {
+  const peer = new Peer().open();
+  const { exports, handle } = peer;
+  try {
+    exports.memory.grow(65536 - peer.bytes / 65536);
+  } catch (error) {
+    return t.skip(`the memory cannot be used up here: ${error.message}`);
+  }
+  const part = Buffer.alloc(65536, 'x');
+  const fill = () => { for (let count = 0; count < 64; count++) peer.give(part); };
+  assert.throws(fill, WebAssembly.RuntimeError);
+  assert.equal(exports.connect(0, 0, 0), 0);
+  assert.equal(exports.input_buffer(handle, 1), 0);
+  assert.equal(exports.receive(handle, 1, 0), 0);
+  assert.equal(exports.output_length(handle), 0);
+  assert.equal(exports.next_deadline_ms(handle), Infinity);
+  assert.equal(exports.is_over(handle), 1);
+  assert.equal(exports.close(handle), 0);
 });

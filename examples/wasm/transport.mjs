@@ -26,7 +26,10 @@ export class WasmTransport {
 
   async close() {
     clearTimeout(this.#timer);
-    if (this.#server.close(this.#handle)) this.onclose?.();
+    if (!this.#handle) return;
+    this.#server.close(this.#handle);
+    this.#handle = 0;
+    this.onclose?.();
   }
 
   // Takes what waits to be sent, then waits for the time that the server wants to be called at.
@@ -48,7 +51,12 @@ export class WasmTransport {
   }
 
   #wake() {
-    this.#server.handle_timeout(this.#handle, performance.now());
-    this.#take();
+    try {
+      this.#server.handle_timeout(this.#handle, performance.now());
+      this.#take();
+    } catch (trap) {
+      this.onerror?.(trap);
+      this.close();
+    }
   }
 }
