@@ -211,7 +211,8 @@ fn pkce_is_announced_in_one_way_only() {
 
 #[test]
 fn an_issuer_that_sends_users_to_another_one_gets_nothing_of_it() {
-    // The mix-up: the user signs in at the honest server, whose code the attacker wants.
+    // The mix-up: the user signs in at the honest server, whose code the attacker wants. That it says
+    // who it is, unasked, is what gives the attacker away (RFC 9207, section 4).
     // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-059].
     let mut world = World::new(code());
     world.get(PRM, issuers(&[EVIL]));
