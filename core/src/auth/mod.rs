@@ -7,6 +7,8 @@
 //! [`response`]. [`client_document`] writes what an application says of itself where it is known by
 //! the URL of that.
 //!
+//! [`client`] is a machine that does all of it.
+//!
 //! The other side is [`protected_resource`]. Servers that are written as handlers have it by
 //! `handler::Server::protect`.
 

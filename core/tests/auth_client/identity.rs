@@ -1,9 +1,13 @@
 //! What the client is known as.
 
-use mcp_sansio::auth::client::{ApplicationType, ClientMetadata, ClientOptions, ClientSecret};
+use mcp_sansio::auth::client::{
+    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, CredentialKey,
+};
 
-use crate::answers::{Reply, error, issuer};
-use crate::world::{AS, ASM, REDIRECT, REGISTER, TOKEN, User, World, client, code_bare, password};
+use crate::answers::{Reply, error, issuer, ok};
+use crate::world::{
+    AS, ASM, MCP, PRM, REDIRECT, REGISTER, TOKEN, User, World, client, code_bare, password,
+};
 
 const DOCUMENT: &str = "https://app.example/client.json";
 
@@ -234,4 +238,26 @@ fn a_redirect_uri_that_no_application_may_have_is_refused_at_once() {
     }
     assert!(bare().scopes(["a b"]).is_err());
     assert!(bare().registered(client("a", Some("b"), ClientSecret::None)).is_err());
+}
+
+#[test]
+fn a_registration_at_another_authorization_server_is_not_used_whatever_it_is_kept_under() {
+    // Rule: [AUTHC-036] [AUTHC-037].
+    let mut world = open_world(registering());
+    world.run();
+    let old = CredentialKey::Client(AS.into());
+    let credential = world.store.remove(&old).expect("a registration");
+    let new = "https://new.example";
+    let mut world = World::new(registering());
+    world.store.insert(CredentialKey::Client(new.into()), credential);
+    let named = format!(r#"{{"resource":"{MCP}","authorization_servers":["{new}"]}}"#);
+    world.get(PRM, ok(&named));
+    let members = r#","registration_endpoint":"https://new.example/register","token_endpoint_auth_methods_supported":["none"]"#;
+    let metadata = "https://new.example/.well-known/oauth-authorization-server";
+    world.get(metadata, issuer(new, members));
+    let refusal = r#"{"error":"access_denied"}"#;
+    world.post("https://new.example/register", Reply::new(403, refusal));
+    let text = world.run();
+    assert!(text.contains("load client of https://new.example: found\nPOST"), "{text}");
+    assert!(world.authorizations.is_empty());
 }
