@@ -113,6 +113,9 @@ fn an_issuer_is_at_no_address_that_is_not_open_to_all() {
         let mut world = World::new(secret());
         world.get(PRM, issuers(&[name]));
         assert_eq!(failure(&mut world), reason, "{name}");
+        let mut world = World::new(secret());
+        world.get(PRM, issuers(&[name, AS]));
+        assert!(world.run().contains("authorized by"), "{name}");
     }
     for name in ["http://127.0.0.1:8080", "https://10.0.0.1", "https://[fd00::1]"] {
         let mut world = World::new(secret());
