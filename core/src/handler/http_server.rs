@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,7 +20,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{TaskTable, is_of_tasks};
+use super::task::{Tasks, is_of_tasks};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -37,7 +38,7 @@ pub struct HttpServer<K: Kind = Shared> {
     outlet: Outlet,
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
-    pub(super) table: Option<TaskTable>,
+    pub(super) table: Option<Box<dyn Tasks>>,
     /// Requests whose handlers want to be tasks, before they are known to go on.
     pub(super) wishes: BTreeSet<RequestHandle>,
 }
@@ -76,7 +77,7 @@ impl<K: Kind> HttpServer<K> {
             handlers: Arc::clone(&server.handlers),
             outlet: Arc::new(Mailbox::new()),
             running: BTreeMap::new(),
-            table: server.task_table(),
+            table: server.open_tasks(),
             wishes: BTreeSet::new(),
         })
     }
@@ -298,7 +299,7 @@ impl<K: Kind> HttpServer<K> {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
         [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 

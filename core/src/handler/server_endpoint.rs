@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -16,7 +17,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{TaskTable, is_of_tasks};
+use super::task::{Tasks, is_of_tasks};
 
 /// The server's side of one connection with its handlers: what an adapter drives.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub struct ServerEndpoint<K: Kind = Shared> {
     handlers: Arc<Handlers<K>>,
     pub(super) tasks: Executor<K, Command, Kept>,
     outlet: Outlet,
-    pub(super) table: Option<TaskTable>,
+    pub(super) table: Option<Box<dyn Tasks>>,
     /// Requests whose handlers want to be tasks, before there is anything to wait for.
     pub(super) wishes: BTreeSet<RequestHandle>,
 }
@@ -45,7 +46,7 @@ impl<K: Kind> ServerEndpoint<K> {
             handlers: Arc::clone(&server.handlers),
             tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
-            table: server.task_table(),
+            table: server.open_tasks(),
             wishes: BTreeSet::new(),
         }
     }
@@ -91,7 +92,7 @@ impl<K: Kind> ServerEndpoint<K> {
         while let Some(event) = self.machine.poll_event() {
             self.dispatch(event, now);
         }
-        while let Some((request, _)) = self.table.as_mut().and_then(TaskTable::poll_resumed) {
+        while let Some((request, _)) = self.table.as_mut().and_then(|table| table.poll_resumed()) {
             self.call(request, now);
         }
         self.tell_changes();
@@ -269,7 +270,7 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
         [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 

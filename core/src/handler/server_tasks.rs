@@ -6,7 +6,7 @@ use crate::peer::{Request, RequestHandle};
 use super::executor::DETACHED;
 use super::kind::Kind;
 use super::server_endpoint::ServerEndpoint;
-use super::task::{Handler, TaskTable};
+use super::task::Handler;
 
 impl<K: Kind> ServerEndpoint<K> {
     /// Answers a request about a task.
@@ -60,7 +60,7 @@ impl<K: Kind> ServerEndpoint<K> {
 
     /// Tells the client of tasks whose status has changed.
     pub(super) fn tell_changes(&mut self) {
-        while let Some((status, _)) = self.table.as_mut().and_then(TaskTable::poll_change) {
+        while let Some((status, _)) = self.table.as_mut().and_then(|table| table.poll_change()) {
             self.machine.task_changed(&status);
         }
     }
