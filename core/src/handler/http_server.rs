@@ -1,5 +1,5 @@
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
@@ -39,8 +39,6 @@ pub struct HttpServer<K: Kind = Shared> {
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
     pub(super) table: Option<Box<dyn Tasks>>,
-    /// Requests whose handlers want to be tasks, before they are known to go on.
-    pub(super) wishes: BTreeSet<RequestHandle>,
 }
 
 /// What an event asks for.
@@ -78,7 +76,6 @@ impl<K: Kind> HttpServer<K> {
             outlet: Arc::new(Mailbox::new()),
             running: BTreeMap::new(),
             table: server.open_tasks(),
-            wishes: BTreeSet::new(),
         })
     }
 
@@ -191,7 +188,7 @@ impl<K: Kind> HttpServer<K> {
         let request = table.map(|_| request.clone());
         let attended = Attended { ticket: Arc::clone(&running.ticket), request };
         self.running.insert(handle, attended);
-        if self.wishes.remove(&handle) {
+        if self.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
             let _sent = self.outlet.send(Command::RunAsTask(handle));
         }
@@ -204,8 +201,8 @@ impl<K: Kind> HttpServer<K> {
         self.running.remove(&handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);
-        let wished = self.wishes.remove(&handle);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.
@@ -239,7 +236,9 @@ impl<K: Kind> HttpServer<K> {
     /// Answers a request whose handler came to nothing, a panic say, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         self.running.remove(&request);
-        self.wishes.remove(&request);
+        if let Some(table) = &mut self.table {
+            table.take_wish(request);
+        }
         let error = ErrorObject::internal(HANDLER_FAILED);
         if let Some(table) = &mut self.table
             && table.settle(request, Outcome::Error(error.clone()), now).is_none()
@@ -323,7 +322,9 @@ impl<K: Kind> HttpServer<K> {
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
-                    self.wishes.remove(&handle);
+                    if let Some(table) = &mut self.table {
+                        table.take_wish(handle);
+                    }
                     if let Some(attended) = self.running.remove(&handle) {
                         attended.give_up();
                     }

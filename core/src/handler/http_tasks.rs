@@ -33,7 +33,9 @@ impl<K: Kind> HttpServer<K> {
                 let _created = self.create_task(&request, now);
             }
             None => {
-                self.wishes.insert(handle);
+                if let Some(table) = &mut self.table {
+                    table.wish(handle);
+                }
             }
         }
     }

@@ -1,12 +1,11 @@
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::task::Context;
 
 use crate::Instant;
 use crate::framing::FrameError;
-use crate::peer::{self, CloseReason, Event, Request, RequestHandle, Subject};
+use crate::peer::{self, CloseReason, Event, Request, Subject};
 
 use super::context::{Command, Outlet, Received};
 use super::dispatch::{Dispatch, keep};
@@ -27,8 +26,6 @@ pub struct ServerEndpoint<K: Kind = Shared> {
     pub(super) tasks: Executor<K, Command, Kept>,
     outlet: Outlet,
     pub(super) table: Option<Box<dyn Tasks>>,
-    /// Requests whose handlers want to be tasks, before there is anything to wait for.
-    pub(super) wishes: BTreeSet<RequestHandle>,
 }
 
 /// What is needed of a request while its handler runs.
@@ -47,7 +44,6 @@ impl<K: Kind> ServerEndpoint<K> {
             tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
             table: server.open_tasks(),
-            wishes: BTreeSet::new(),
         }
     }
 
@@ -77,7 +73,9 @@ impl<K: Kind> ServerEndpoint<K> {
             },
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
-                    self.wishes.remove(&handle);
+                    if let Some(table) = &mut self.table {
+                        table.take_wish(handle);
+                    }
                     self.tasks.cancel(handle.key.slot);
                 }
             }
@@ -150,8 +148,8 @@ impl<K: Kind> ServerEndpoint<K> {
             }
             None => outcome,
         };
-        let wished = self.wishes.remove(&handle);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.

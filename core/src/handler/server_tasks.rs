@@ -29,7 +29,9 @@ impl<K: Kind> ServerEndpoint<K> {
         let place = handle.key.slot;
         let running = self.tasks.get(place).filter(|kept| kept.request.handle == handle);
         let Some(request) = running.map(|kept| kept.request.clone()) else {
-            self.wishes.insert(handle);
+            if let Some(table) = &mut self.table {
+                table.wish(handle);
+            }
             return;
         };
         if !self.create_task(&request, now) {

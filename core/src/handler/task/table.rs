@@ -1,4 +1,4 @@
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 
 use crate::jsonrpc::{ErrorObject, Json};
@@ -30,6 +30,8 @@ pub(in crate::handler) struct TaskTable {
     changed: VecDeque<Key>,
     /// Requests whose handlers are to be called again.
     resumed: VecDeque<RequestHandle>,
+    /// Requests whose handlers want to be tasks.
+    wishes: BTreeSet<RequestHandle>,
 }
 
 /// The longest message about a status that is kept, in bytes: one or two lines for people.
@@ -39,6 +41,14 @@ const MESSAGE_LENGTH_MAX: usize = 512;
 const DRAWS_MAX: usize = 4;
 
 impl Tasks for TaskTable {
+    fn wish(&mut self, request: RequestHandle) {
+        self.wishes.insert(request);
+    }
+
+    fn take_wish(&mut self, request: RequestHandle) -> bool {
+        self.wishes.remove(&request)
+    }
+
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]
     fn create(
         &mut self,
@@ -188,6 +198,7 @@ impl TaskTable {
             bytes: 0,
             changed: VecDeque::new(),
             resumed: VecDeque::new(),
+            wishes: BTreeSet::new(),
         }
     }
 

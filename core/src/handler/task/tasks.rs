@@ -25,6 +25,13 @@ pub(in crate::handler) struct Served {
 /// A trait, so that nothing of tasks ends up in the image of a device whose server has none: only
 /// [`Server::tasks`](crate::handler::Server::tasks) names what is behind it.
 pub(in crate::handler) trait Tasks: fmt::Debug + Send + Sync {
+    /// Keeps that the handler of a request wants to be a task, before there is anything to wait
+    /// for.
+    fn wish(&mut self, request: RequestHandle);
+
+    /// Forgets what the handler of a request wanted; whether that was to be a task.
+    fn take_wish(&mut self, request: RequestHandle) -> bool;
+
     /// Makes a task of a request; `None` where there are too many. From here on `tasks/get` finds
     /// it.
     fn create(
