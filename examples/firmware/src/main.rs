@@ -25,6 +25,7 @@ use alloc::rc::Rc;
 use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 use mcp_sansio::Instant;
+use mcp_sansio::handler::{Local, Server, ServerEndpoint};
 use mcp_sansio_embedded::{Next, PolledDriver};
 
 use alarm::Alarms;
@@ -49,13 +50,12 @@ fn main() -> ! {
     let server = service::server(&sensor, &alarms);
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
-        let endpoint = server.endpoint(SEED).expect("what is offered has good names");
+        // After an end, such as a break or too many errors on the line, the next connection begins.
+        let endpoint = endpoint(&server);
         let remote = endpoint.remote();
         let mut driver = PolledDriver::new(endpoint, &mut receiver, &mut sender, &mut line);
         let mut shown = sensor.value();
-        let mut awake = true;
-        // After an end, such as a break or too many errors on the line, the next connection begins.
-        while awake {
+        loop {
             let now = clock::now();
             sensor.advance(now);
             alarms.ring(now);
@@ -66,10 +66,17 @@ fn main() -> ! {
             match driver.poll(now) {
                 Ok(Next::Now) => {}
                 Ok(Next::Wait(until)) => sleep(until, || driver.is_woken()),
-                Ok(Next::Over) | Err(_) => awake = false,
+                Ok(Next::Over) | Err(_) => break,
             }
         }
     }
+}
+
+/// The server's side of a connection.
+// Not inlined, so that the stack that it takes to put it together is free afterwards.
+#[inline(never)]
+fn endpoint(server: &Server<Local>) -> ServerEndpoint<Local> {
+    server.endpoint(SEED).expect("what is offered has good names")
 }
 
 /// Sleeps until the next interrupt, which comes every millisecond at the latest; not at all where

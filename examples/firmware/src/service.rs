@@ -53,6 +53,8 @@ struct Usage {
 }
 
 /// The server, on a `sensor` that somebody lets drift, with `alarms` that somebody rings.
+// Not inlined, so that the stack that it takes to put it together is free afterwards.
+#[inline(never)]
 pub(crate) fn server(sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
     let server = Server::local("thermometer", env!("CARGO_PKG_VERSION"))
         .instructions("A thermometer with a lamp.")
