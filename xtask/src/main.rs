@@ -8,11 +8,13 @@
 )]
 
 mod files;
+mod firmware;
 mod gate_table;
 mod ledger;
 mod no_std;
 mod source;
 mod tidy;
+mod toolchain;
 
 use std::process::ExitCode;
 
@@ -21,6 +23,9 @@ The chores of this project.
 
 cargo run -p xtask -- COMMAND
 
+  firmware-size
+      Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of
+      it; fails beyond the budget. The path of the image is printed last.
   gate-table [--write | --check]
       Prints docs/gate-table.md, who may send what, from the table that the machines consult.
       --write    writes it
@@ -81,6 +86,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
             print!("{HELP}");
             Ok(())
         }
+        ["firmware-size"] => firmware::size(),
         ["gate-table", rest @ ..] => gate_table::run(rest),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),

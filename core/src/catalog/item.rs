@@ -55,7 +55,7 @@ impl fmt::Display for ItemKind {
 }
 
 /// One thing in a list: what it is known by, and what clients are told of it.
-pub(super) trait Item {
+pub(super) trait Item: Clone {
     type Message: Wire;
 
     /// Whether it is a tool that only runs as a task.

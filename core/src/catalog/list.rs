@@ -6,13 +6,16 @@ use core::ops::Bound;
 
 use super::error::CatalogError;
 use super::item::Item;
+use crate::shared::Shared;
 
 /// Entries by a number that grows with each insertion and is never used again, and the numbers by
 /// key: adding, removing, finding and going on are all logarithmic.
+///
+/// Copies share the entries, so that a server and its connections hold them once.
 #[derive(Clone, Debug)]
 pub(super) struct List<T> {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-029]: a deterministic order.
-    entries: BTreeMap<u64, T>,
+    entries: BTreeMap<u64, Shared<T>>,
     numbers: BTreeMap<String, u64>,
     next: u64,
 }
@@ -29,7 +32,7 @@ impl<T: Item> List<T> {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&T> {
-        self.entries.get(self.numbers.get(key)?)
+        self.entries.get(self.numbers.get(key)?).map(|item| &**item)
     }
 
     /// Appends `item`, unless its key is taken.
@@ -45,7 +48,9 @@ impl<T: Item> List<T> {
     pub(super) fn replace(&mut self, item: T) -> Option<T> {
         let known = self.numbers.get(item.key()).and_then(|number| self.entries.get_mut(number));
         match known {
-            Some(known) => Some(core::mem::replace(known, item)),
+            Some(known) => {
+                Some(Shared::unwrap_or_clone(core::mem::replace(known, Shared::new(item))))
+            }
             None => {
                 self.append(item);
                 None
@@ -55,32 +60,32 @@ impl<T: Item> List<T> {
 
     pub(super) fn remove(&mut self, key: &str) -> Option<T> {
         let number = self.numbers.remove(key)?;
-        self.entries.remove(&number)
+        self.entries.remove(&number).map(Shared::unwrap_or_clone)
     }
 
     fn append(&mut self, item: T) {
         self.numbers.insert(item.key().into(), self.next);
-        self.entries.insert(self.next, item);
+        self.entries.insert(self.next, Shared::new(item));
         self.next += 1;
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
-        self.entries.values()
+        self.entries.values().map(|item| &**item)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.values_mut()
+        self.entries.values_mut().map(Shared::make_mut)
     }
 
     /// The entries behind the one numbered `after`, whether or not that is still there.
     pub(super) fn iter_after(&self, after: Option<u64>) -> impl Iterator<Item = (u64, &T)> {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.entries.range((start, Bound::Unbounded)).map(|(number, item)| (*number, item))
+        self.entries.range((start, Bound::Unbounded)).map(|(number, item)| (*number, &**item))
     }
 
     /// Whether an entry was ever numbered `number`, and which one, if it is still there.
     pub(super) fn issued(&self, number: u64) -> Option<Option<&T>> {
-        (number < self.next).then(|| self.entries.get(&number))
+        (number < self.next).then(|| self.entries.get(&number).map(|item| &**item))
     }
 }
 

@@ -31,7 +31,6 @@ mod uri;
 mod validator;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
@@ -429,9 +428,12 @@ fn check_resource_template(template: &ResourceTemplate) -> Result<(), CatalogErr
 }
 
 fn check_prompt(prompt: &Prompt) -> Result<(), CatalogError> {
-    let mut names = BTreeSet::new();
-    match prompt.arguments.iter().flatten().find(|argument| !names.insert(&*argument.name)) {
-        Some(argument) => Err(CatalogError::DuplicateArgument {
+    let arguments = prompt.arguments.as_deref().unwrap_or_default();
+    let mut repeated = arguments.iter().enumerate().filter(|(place, argument)| {
+        arguments[..*place].iter().any(|earlier| earlier.name == argument.name)
+    });
+    match repeated.next() {
+        Some((_, argument)) => Err(CatalogError::DuplicateArgument {
             prompt: prompt.name.clone(),
             argument: argument.name.clone(),
         }),

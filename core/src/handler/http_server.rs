@@ -1,4 +1,5 @@
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
@@ -19,7 +20,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{TaskTable, is_of_tasks};
+use super::task::{Tasks, is_of_tasks};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -37,9 +38,7 @@ pub struct HttpServer<K: Kind = Shared> {
     outlet: Outlet,
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
-    pub(super) table: Option<TaskTable>,
-    /// Requests whose handlers want to be tasks, before they are known to go on.
-    pub(super) wishes: BTreeSet<RequestHandle>,
+    pub(super) table: Option<Box<dyn Tasks>>,
 }
 
 /// What an event asks for.
@@ -76,8 +75,7 @@ impl<K: Kind> HttpServer<K> {
             handlers: Arc::clone(&server.handlers),
             outlet: Arc::new(Mailbox::new()),
             running: BTreeMap::new(),
-            table: server.task_table(),
-            wishes: BTreeSet::new(),
+            table: server.open_tasks(),
         })
     }
 
@@ -206,7 +204,7 @@ impl<K: Kind> HttpServer<K> {
         let request = table.map(|_| request.clone());
         let attended = Attended { ticket: Arc::clone(&running.ticket), request };
         self.running.insert(handle, attended);
-        if self.wishes.remove(&handle) {
+        if self.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
             let _sent = self.outlet.send(Command::RunAsTask(handle));
         }
@@ -219,8 +217,8 @@ impl<K: Kind> HttpServer<K> {
         self.running.remove(&handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);
-        let wished = self.wishes.remove(&handle);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.
@@ -255,7 +253,9 @@ impl<K: Kind> HttpServer<K> {
     /// Answers a request whose handler came to nothing, a panic say, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         self.running.remove(&request);
-        self.wishes.remove(&request);
+        if let Some(table) = &mut self.table {
+            table.take_wish(request);
+        }
         let error = ErrorObject::internal(HANDLER_FAILED);
         if let Some(table) = &mut self.table
             && table.settle(request, Outcome::Error(error.clone()), now).is_none()
@@ -315,7 +315,7 @@ impl<K: Kind> HttpServer<K> {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
         [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 
@@ -339,7 +339,9 @@ impl<K: Kind> HttpServer<K> {
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
-                    self.wishes.remove(&handle);
+                    if let Some(table) = &mut self.table {
+                        table.take_wish(handle);
+                    }
                     if let Some(attended) = self.running.remove(&handle) {
                         attended.give_up();
                     }

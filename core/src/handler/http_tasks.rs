@@ -5,7 +5,7 @@ use crate::peer::{Request, RequestHandle};
 
 use super::http_server::HttpServer;
 use super::kind::Kind;
-use super::task::{Handler, TaskTable};
+use super::task::Handler;
 
 impl<K: Kind> HttpServer<K> {
     /// Answers a request about a task.
@@ -33,7 +33,9 @@ impl<K: Kind> HttpServer<K> {
                 let _created = self.create_task(&request, now);
             }
             None => {
-                self.wishes.insert(handle);
+                if let Some(table) = &mut self.table {
+                    table.wish(handle);
+                }
             }
         }
     }
@@ -57,7 +59,9 @@ impl<K: Kind> HttpServer<K> {
 
     /// Tells clients that listen of tasks whose status has changed.
     pub(super) fn tell_changes(&mut self, now: Instant) {
-        while let Some((status, principal)) = self.table.as_mut().and_then(TaskTable::poll_change) {
+        while let Some((status, principal)) =
+            self.table.as_mut().and_then(|table| table.poll_change())
+        {
             self.machine.task_changed(&status, principal.as_ref(), now);
         }
     }

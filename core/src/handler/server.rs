@@ -18,7 +18,7 @@ use super::kind::{Kind, Local, Shared};
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::sealing::Sealing;
 use super::server_endpoint::ServerEndpoint;
-use super::task::TaskSettings;
+use super::task::Offer;
 
 /// A server: what it is called, what it offers, and the functions that do the work.
 ///
@@ -49,7 +49,7 @@ pub struct Server<K: Kind = Shared> {
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) problem: Option<CatalogError>,
-    pub(super) tasks: Option<TaskSettings>,
+    pub(super) tasks: Option<Offer>,
 }
 
 impl<K: Kind> Clone for Server<K> {

@@ -1,11 +1,11 @@
-use alloc::collections::BTreeSet;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::task::Context;
 
 use crate::Instant;
 use crate::framing::FrameError;
-use crate::peer::{self, CloseReason, Event, Request, RequestHandle, Subject};
+use crate::peer::{self, CloseReason, Event, Request, Subject};
 
 use super::context::{Command, Outlet, Received};
 use super::dispatch::{Dispatch, keep};
@@ -16,7 +16,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{TaskTable, is_of_tasks};
+use super::task::{Tasks, is_of_tasks};
 
 /// The server's side of one connection with its handlers: what an adapter drives.
 #[derive(Debug)]
@@ -25,9 +25,7 @@ pub struct ServerEndpoint<K: Kind = Shared> {
     handlers: Arc<Handlers<K>>,
     pub(super) tasks: Executor<K::Task, Command, Kept>,
     outlet: Outlet,
-    pub(super) table: Option<TaskTable>,
-    /// Requests whose handlers want to be tasks, before there is anything to wait for.
-    pub(super) wishes: BTreeSet<RequestHandle>,
+    pub(super) table: Option<Box<dyn Tasks>>,
 }
 
 /// What is needed of a request while its handler runs.
@@ -45,8 +43,7 @@ impl<K: Kind> ServerEndpoint<K> {
             handlers: Arc::clone(&server.handlers),
             tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
-            table: server.task_table(),
-            wishes: BTreeSet::new(),
+            table: server.open_tasks(),
         }
     }
 
@@ -76,7 +73,9 @@ impl<K: Kind> ServerEndpoint<K> {
             },
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
-                    self.wishes.remove(&handle);
+                    if let Some(table) = &mut self.table {
+                        table.take_wish(handle);
+                    }
                     self.tasks.cancel(handle.key.slot);
                 }
             }
@@ -91,7 +90,7 @@ impl<K: Kind> ServerEndpoint<K> {
         while let Some(event) = self.machine.poll_event() {
             self.dispatch(event, now);
         }
-        while let Some((request, _)) = self.table.as_mut().and_then(TaskTable::poll_resumed) {
+        while let Some((request, _)) = self.table.as_mut().and_then(|table| table.poll_resumed()) {
             self.call(request, now);
         }
         self.tell_changes();
@@ -149,8 +148,8 @@ impl<K: Kind> ServerEndpoint<K> {
             }
             None => outcome,
         };
-        let wished = self.wishes.remove(&handle);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
             None => {}
             // It waits for answers from here on: now there is a use for a task.
@@ -271,7 +270,7 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let table = self.table.as_ref().and_then(TaskTable::poll_timeout);
+        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
         [self.machine.poll_timeout(), table].into_iter().flatten().min()
     }
 

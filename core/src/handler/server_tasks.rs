@@ -6,7 +6,7 @@ use crate::peer::{Request, RequestHandle};
 use super::executor::DETACHED;
 use super::kind::Kind;
 use super::server_endpoint::ServerEndpoint;
-use super::task::{Handler, TaskTable};
+use super::task::Handler;
 
 impl<K: Kind> ServerEndpoint<K> {
     /// Answers a request about a task.
@@ -29,7 +29,9 @@ impl<K: Kind> ServerEndpoint<K> {
         let place = handle.key.slot;
         let running = self.tasks.get(place).filter(|kept| kept.request.handle == handle);
         let Some(request) = running.map(|kept| kept.request.clone()) else {
-            self.wishes.insert(handle);
+            if let Some(table) = &mut self.table {
+                table.wish(handle);
+            }
             return;
         };
         if !self.create_task(&request, now) {
@@ -60,7 +62,7 @@ impl<K: Kind> ServerEndpoint<K> {
 
     /// Tells the client of tasks whose status has changed.
     pub(super) fn tell_changes(&mut self) {
-        while let Some((status, _)) = self.table.as_mut().and_then(TaskTable::poll_change) {
+        while let Some((status, _)) = self.table.as_mut().and_then(|table| table.poll_change()) {
             self.machine.task_changed(&status);
         }
     }

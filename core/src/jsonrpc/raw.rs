@@ -1,5 +1,6 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use bytestring::ByteString;
@@ -8,6 +9,7 @@ use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::members::Members;
+use super::serializer::serialize;
 use super::text::unquote;
 
 /// One JSON value as text, checked but not taken apart.
@@ -47,7 +49,11 @@ impl<'a> RawJson<'a> {
     pub fn from_serialize<T: Serialize + ?Sized>(
         value: &T,
     ) -> Result<RawJson<'static>, serde_json::Error> {
-        serde_json::to_string(value).map(|text| RawJson(Text::Shared(text.into())))
+        // Not with `serde_json`'s own: every message would be compiled for two serializers.
+        let mut text = Vec::new();
+        serialize(&mut text, value)?;
+        let text = String::from_utf8(text).expect("what is serialised as JSON is UTF-8");
+        Ok(RawJson(Text::Shared(text.into())))
     }
 
     /// Text that is known to be one JSON value.

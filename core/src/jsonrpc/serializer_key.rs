@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use serde::ser::{self, Error as _, Impossible, Serialize};
-use serde_json::Error;
+use serde_json::{Error, Number};
 
 use super::super::text::write_string;
 
@@ -64,7 +64,10 @@ impl ser::Serializer for Serializer<'_> {
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), Error> {
-        if value.is_finite() { self.collect_str(&format_args!("{value:?}")) } else { refused() }
+        match Number::from_f64(value) {
+            Some(number) => self.collect_str(&number),
+            None => refused(),
+        }
     }
 
     fn serialize_str(self, value: &str) -> Result<(), Error> {

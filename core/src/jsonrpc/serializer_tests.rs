@@ -60,7 +60,7 @@ fn numbers_with_a_fraction_read_back_as_the_same_number() {
         let back: f64 = serde_json::from_slice(&out).expect("a JSON number");
         assert_eq!(back.to_bits(), number.to_bits());
     }
-    same_as_serde_json([f64::NAN, f64::INFINITY, 0.5, -2.0]);
+    same_as_serde_json([f64::NAN, f64::INFINITY, 0.5, -2.0, 1e300, 1e-300]);
     same_as_serde_json([f32::NAN, 0.1, 16_777_216.0]);
 }
 

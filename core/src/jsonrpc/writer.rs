@@ -90,7 +90,7 @@ pub fn write_request(
     out: &mut Vec<u8>,
     id: &RequestId,
     method: &str,
-    params: Option<&impl WriteJson>,
+    params: Option<&(impl WriteJson + ?Sized)>,
 ) -> Result<(), WriteError> {
     write_line(out, |out| {
         write_head(out, Some(id));
@@ -106,7 +106,7 @@ pub fn write_request(
 pub fn write_notification(
     out: &mut Vec<u8>,
     method: &str,
-    params: Option<&impl WriteJson>,
+    params: Option<&(impl WriteJson + ?Sized)>,
 ) -> Result<(), WriteError> {
     write_line(out, |out| {
         // MCP 2026-07-28 basic/index#notifications [RPC-012]: no `id`.
@@ -123,7 +123,7 @@ pub fn write_notification(
 pub fn write_result(
     out: &mut Vec<u8>,
     id: &RequestId,
-    result: &impl WriteJson,
+    result: &(impl WriteJson + ?Sized),
 ) -> Result<(), WriteError> {
     write_line(out, |out| {
         // MCP 2026-07-28 basic/index#responses [RPC-006]: the `id` of the request.
@@ -171,7 +171,10 @@ pub fn write_id(out: &mut Vec<u8>, id: &RequestId) {
 /// # Errors
 ///
 /// The caller's fault: `rest` is not an object, or cannot be JSON. `out` is as it was before.
-pub fn close_object_with(out: &mut Vec<u8>, rest: &impl WriteJson) -> Result<(), WriteError> {
+pub fn close_object_with(
+    out: &mut Vec<u8>,
+    rest: &(impl WriteJson + ?Sized),
+) -> Result<(), WriteError> {
     // In an empty object the members need no comma: the rest takes its place whole.
     let empty = out.ends_with(b"{");
     if empty {
@@ -211,7 +214,7 @@ fn write_head(out: &mut Vec<u8>, id: Option<&RequestId>) {
 fn write_call(
     out: &mut Vec<u8>,
     method: &str,
-    params: Option<&impl WriteJson>,
+    params: Option<&(impl WriteJson + ?Sized)>,
 ) -> Result<(), WriteError> {
     out.extend_from_slice(b",\"method\":");
     write_string(out, method);
@@ -224,7 +227,7 @@ fn write_call(
     Ok(())
 }
 
-fn write_object(out: &mut Vec<u8>, value: &impl WriteJson) -> Result<(), WriteError> {
+fn write_object(out: &mut Vec<u8>, value: &(impl WriteJson + ?Sized)) -> Result<(), WriteError> {
     let start = out.len();
     value.write_json(out)?;
     if out.get(start) == Some(&b'{') { Ok(()) } else { Err(WriteError::NotAnObject) }

@@ -63,20 +63,35 @@ impl Limits {
         crate::jsonrpc::ParseLimits { depth: self.depth_max, batch: self.batch_length_max }
     }
 
-    /// Bounds for a device with some ten kilobytes to spare.
+    /// Bounds for a device with some ten kilobytes to spare, and one client. Each has its reason:
+    /// see the source.
     pub const SMALL: Self = Self {
+        // A level costs a few dozen bytes of stack where values are decoded; schemas and forms of
+        // clients stay under ten.
         depth_max: 32,
+        // Its answers are held together, of some hundred bytes each.
         batch_length_max: 8,
+        // Clients call a few tools side by side; each costs some hundred bytes and its handler.
         requests_in_flight_max: 4,
+        // A device asks one thing at a time.
         calls_in_flight_max: 4,
+        // Two lists of a dozen tools. What waits is kept in one piece, so it costs up to twice this.
         transmit_bytes_max: 4 * 1024,
+        // As many as there can be calls.
         tombstones_max: 4,
+        // A serial line delays an answer by seconds at most.
         tombstone_duration: Duration::from_secs(10),
+        // Answers of earlier rounds are held until the last one.
         rounds_max: 4,
+        // More than one form at once is more than a person wants to see.
         inputs_per_round_max: 4,
+        // Those of one client, of at most `uri_length_max` each: half a kilobyte.
         subscribed_resources_max: 4,
+        // One for lists, one for resources.
         listen_streams_max: 2,
+        // The device makes up its own URIs, and can make them short.
         uri_length_max: 128,
+        // A report of a hundred bytes, on a line of 115,200 bits: a fifth of what it carries.
         progress_per_second_max: 20,
     };
 }

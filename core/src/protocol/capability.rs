@@ -2,9 +2,8 @@
 
 use core::fmt;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
+use super::TASKS_EXTENSION;
+use super::declared::Declared;
 use super::revision::Revision;
 
 /// One side of a connection.
@@ -230,38 +229,42 @@ impl Capabilities {
     // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-017] [CAP-018]: unknown members
     // are tolerated, absent and false ones are not negotiated.
     pub fn of_client(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
-        let shape: ClientShape = serde_json::from_str(text)?;
+        let declared = Declared::parse(text)?;
         let modes = revision >= Revision::V2025_11_25;
         let tasks = revision == Revision::V2025_11_25;
         let modern = revision >= Revision::V2026_07_28;
         let mut set = Self::NONE;
-        if let Some(roots) = shape.roots {
+        if let Some(roots) = declared.object("roots")? {
             set = set
                 .with(Capability::Roots, true)
-                .with(Capability::RootsListChanged, roots.list_changed() && !modern);
+                .with(Capability::RootsListChanged, roots.flag("listChanged")? && !modern);
         }
-        if let Some(sampling) = shape.sampling {
+        if let Some(sampling) = declared.object("sampling")? {
             set = set
                 .with(Capability::Sampling, true)
-                .with(Capability::SamplingTools, modes && sampling.tools.is_some())
-                .with(Capability::SamplingContext, modes && sampling.context.is_some());
+                .with(Capability::SamplingTools, modes && sampling.has("tools"))
+                .with(Capability::SamplingContext, modes && sampling.has("context"));
         }
-        if let Some(elicitation) = shape.elicitation
+        if let Some(elicitation) = declared.object("elicitation")?
             && revision >= Revision::V2025_06_18
         {
             // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means
             // form mode only.
-            let url = modes && elicitation.url.is_some();
+            let url = modes && elicitation.has("url");
             set = set
                 .with(Capability::Elicitation, true)
-                .with(Capability::ElicitationForm, elicitation.form.is_some() || !url)
+                .with(Capability::ElicitationForm, elicitation.has("form") || !url)
                 .with(Capability::ElicitationUrl, url);
         }
-        if let Some(declared) = shape.tasks.filter(|_| tasks) {
-            set = set.union(declared.capabilities());
+        if let Some(declared) = declared.object("tasks")?
+            && tasks
+        {
+            set = set.union(of_tasks(&declared)?);
         }
-        if let Some(extensions) = shape.extensions.filter(|_| modern) {
-            set = set.with(Capability::TasksExtension, extensions.tasks.is_some());
+        if let Some(extensions) = declared.object("extensions")?
+            && modern
+        {
+            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION));
         }
         Ok(set)
     }
@@ -272,36 +275,40 @@ impl Capabilities {
     ///
     /// The peer's fault: not an object, or a member of the wrong type.
     pub fn of_server(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
-        let shape: ServerShape = serde_json::from_str(text)?;
+        let declared = Declared::parse(text)?;
         let modern = revision >= Revision::V2026_07_28;
         let mut set = Self::NONE
-            .with(Capability::Logging, shape.logging.is_some())
+            .with(Capability::Logging, declared.has("logging"))
             // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
             .with(
                 Capability::Completions,
-                shape.completions.is_some() && revision >= Revision::V2025_03_26,
+                declared.has("completions") && revision >= Revision::V2025_03_26,
             );
-        if let Some(tools) = shape.tools {
+        if let Some(tools) = declared.object("tools")? {
             set = set
                 .with(Capability::Tools, true)
-                .with(Capability::ToolsListChanged, tools.list_changed());
+                .with(Capability::ToolsListChanged, tools.flag("listChanged")?);
         }
-        if let Some(prompts) = shape.prompts {
+        if let Some(prompts) = declared.object("prompts")? {
             set = set
                 .with(Capability::Prompts, true)
-                .with(Capability::PromptsListChanged, prompts.list_changed());
+                .with(Capability::PromptsListChanged, prompts.flag("listChanged")?);
         }
-        if let Some(resources) = shape.resources {
+        if let Some(resources) = declared.object("resources")? {
             set = set
                 .with(Capability::Resources, true)
-                .with(Capability::ResourcesListChanged, resources.list_changed())
-                .with(Capability::ResourcesSubscribe, resources.subscribe == Some(true));
+                .with(Capability::ResourcesListChanged, resources.flag("listChanged")?)
+                .with(Capability::ResourcesSubscribe, resources.flag("subscribe")?);
         }
-        if let Some(declared) = shape.tasks.filter(|_| revision == Revision::V2025_11_25) {
-            set = set.union(declared.capabilities());
+        if let Some(declared) = declared.object("tasks")?
+            && revision == Revision::V2025_11_25
+        {
+            set = set.union(of_tasks(&declared)?);
         }
-        if let Some(extensions) = shape.extensions.filter(|_| modern) {
-            set = set.with(Capability::TasksExtension, extensions.tasks.is_some());
+        if let Some(extensions) = declared.object("extensions")?
+            && modern
+        {
+            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION));
         }
         Ok(set)
     }
@@ -319,101 +326,23 @@ impl FromIterator<Capability> for Capabilities {
     }
 }
 
-#[derive(Deserialize)]
-struct ClientShape {
-    roots: Option<ListShape>,
-    sampling: Option<SamplingShape>,
-    elicitation: Option<ElicitationShape>,
-    tasks: Option<TasksShape>,
-    extensions: Option<ExtensionsShape>,
-}
-
-#[derive(Deserialize)]
-struct ServerShape {
-    tools: Option<ListShape>,
-    resources: Option<ListShape>,
-    prompts: Option<ListShape>,
-    logging: Option<IgnoredAny>,
-    completions: Option<IgnoredAny>,
-    tasks: Option<TasksShape>,
-    extensions: Option<ExtensionsShape>,
-}
-
-#[derive(Deserialize)]
-struct ListShape {
-    #[serde(rename = "listChanged")]
-    list_changed: Option<bool>,
-    subscribe: Option<bool>,
-}
-
-impl ListShape {
-    fn list_changed(&self) -> bool {
-        self.list_changed == Some(true)
-    }
-}
-
-#[derive(Deserialize)]
-struct SamplingShape {
-    tools: Option<IgnoredAny>,
-    context: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct ElicitationShape {
-    form: Option<IgnoredAny>,
-    url: Option<IgnoredAny>,
-}
-
 // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
-#[derive(Deserialize)]
-struct TasksShape {
-    list: Option<IgnoredAny>,
-    cancel: Option<IgnoredAny>,
-    requests: Option<TaskRequestsShape>,
-}
-
-impl TasksShape {
-    fn capabilities(&self) -> Capabilities {
-        let requests = self.requests.as_ref();
-        let has = |part: fn(&TaskRequestsShape) -> bool| requests.is_some_and(part);
-        Capabilities::NONE
-            .with(Capability::Tasks, true)
-            .with(Capability::TasksList, self.list.is_some())
-            .with(Capability::TasksCancel, self.cancel.is_some())
-            .with(
-                Capability::TasksToolsCall,
-                has(|r| r.tools.as_ref().is_some_and(|t| t.call.is_some())),
-            )
-            .with(
-                Capability::TasksSampling,
-                has(|r| r.sampling.as_ref().is_some_and(|s| s.create_message.is_some())),
-            )
-            .with(
-                Capability::TasksElicitation,
-                has(|r| r.elicitation.as_ref().is_some_and(|e| e.create.is_some())),
-            )
+fn of_tasks(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> {
+    let mut set = Capabilities::NONE
+        .with(Capability::Tasks, true)
+        .with(Capability::TasksList, declared.has("list"))
+        .with(Capability::TasksCancel, declared.has("cancel"));
+    if let Some(requests) = declared.object("requests")? {
+        for (group, method, capability) in [
+            ("tools", "call", Capability::TasksToolsCall),
+            ("sampling", "createMessage", Capability::TasksSampling),
+            ("elicitation", "create", Capability::TasksElicitation),
+        ] {
+            let methods = requests.object(group)?;
+            set = set.with(capability, methods.is_some_and(|methods| methods.has(method)));
+        }
     }
-}
-
-#[derive(Deserialize)]
-struct TaskRequestsShape {
-    tools: Option<TaskMethodsShape>,
-    sampling: Option<TaskMethodsShape>,
-    elicitation: Option<TaskMethodsShape>,
-}
-
-#[derive(Deserialize)]
-struct TaskMethodsShape {
-    call: Option<IgnoredAny>,
-    #[serde(rename = "createMessage")]
-    create_message: Option<IgnoredAny>,
-    create: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct ExtensionsShape {
-    #[serde(rename = "io.modelcontextprotocol/tasks")]
-    tasks: Option<IgnoredAny>,
+    Ok(set)
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ pub mod capabilities;
 pub mod capability;
 pub mod completion;
 pub mod content;
+mod declared;
 pub mod discover;
 pub mod elicitation;
 pub mod elicitation_schema;

@@ -113,6 +113,9 @@ fn an_issuer_is_at_no_address_that_is_not_open_to_all() {
         let mut world = World::new(secret());
         world.get(PRM, issuers(&[name]));
         assert_eq!(failure(&mut world), reason, "{name}");
+        let mut world = World::new(secret());
+        world.get(PRM, issuers(&[name, AS]));
+        assert!(world.run().contains("authorized by"), "{name}");
     }
     for name in ["http://127.0.0.1:8080", "https://10.0.0.1", "https://[fd00::1]"] {
         let mut world = World::new(secret());
@@ -211,7 +214,8 @@ fn pkce_is_announced_in_one_way_only() {
 
 #[test]
 fn an_issuer_that_sends_users_to_another_one_gets_nothing_of_it() {
-    // The mix-up: the user signs in at the honest server, whose code the attacker wants.
+    // The mix-up: the user signs in at the honest server, whose code the attacker wants. That it says
+    // who it is, unasked, is what gives the attacker away (RFC 9207, section 4).
     // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-059].
     let mut world = World::new(code());
     world.get(PRM, issuers(&[EVIL]));

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use mcp_sansio::auth::client::{ApplicationType, ClientMetadata, ClientOptions, DpopKey};
-use mcp_sansio::http::ExchangeFailure;
+use mcp_sansio::Revision;
+use mcp_sansio::auth::client::{
+    ApplicationType, ClientMetadata, ClientOptions, DpopKey, IdentityProvider,
+};
+use mcp_sansio::http::{ExchangeFailure, Location};
 
 use crate::answers::{Answer, Reply, challenge, error, issuer, mcp_answer, ok, status};
 use crate::sent::Sent;
@@ -124,8 +127,18 @@ fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
 }
 
 fn options(random: &mut Random) -> ClientOptions {
-    let mut options =
-        if random.once_in(6) { ClientOptions::client_credentials() } else { code_bare() };
+    let mut options = match random.below(9) {
+        0 => ClientOptions::client_credentials(),
+        1 => ClientOptions::assertion(),
+        2 => ClientOptions::enterprise(IdentityProvider {
+            issuer: "https://idp.example".into(),
+            token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
+            client_id: "app-of-the-enterprise".into(),
+            secret: password("password-at-the-provider"),
+        })
+        .expect("a provider"),
+        _ => code_bare(),
+    };
     if random.once_in(2) {
         let app = client("app", Some(AS), password("password-of-the-app"));
         options = options.registered(app).expect("a client");
@@ -163,7 +176,10 @@ fn step(world: &mut World, random: &mut Random) -> String {
         6 if random.once_in(3) => world.auth.authorize(world.now),
         7 if world.calls() > 0 => world.cancel(),
         8 if random.once_in(6) => world.auth.close(),
-        9 => world.reconnect(),
+        9 => match random.below(2) {
+            0 => world.reconnect(),
+            _ => world.reconnect_at(Revision::V2025_11_25),
+        },
         _ if world.http.session().is_some() => world.call(random.pick(&["a", "b"])),
         _ => {}
     }
@@ -176,6 +192,7 @@ fn whatever_happens_nothing_leaks_and_everything_ends() {
     for seed in 1..=SEEDS {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let mut world = World::new(options(&mut random));
+        world.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
         let (mut servers, mut number) = (random.clone(), 0);
         world.network = Box::new(move |request| Some(answer(request, &mut servers, &mut number)));
         // Secrets are looked for in all that is sent and shown.

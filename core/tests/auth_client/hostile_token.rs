@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::auth::client::{
-    ApplicationType, AuthorizationFailure, ClientMetadata, ClientOptions, DpopKey,
+    ApplicationType, AuthorizationFailure, ClientMetadata, ClientOptions, ClientSecret, DpopKey,
 };
 use mcp_sansio::auth::{AnswerFault, RegistrationFault, TokenFault};
 use mcp_sansio::http::ExchangeFailure;
@@ -190,6 +190,29 @@ fn a_token_that_is_not_bound_is_taken_unless_only_bound_ones_are() {
     assert!(world.run().contains("server/discover [DPoP t2]\n"));
     // A bound token is never shown without its proof.
     assert!(!world.sent.iter().any(|it| it.field("authorization") == Some("Bearer t2")));
+}
+
+#[test]
+fn what_a_client_authenticates_with_is_not_shown_while_it_waits() {
+    // Rule: [AUTHC-046].
+    let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
+    let app = client("app", Some(AS), key);
+    let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
+    let proof = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+    let options = code_bare().registered(app).and_then(|it| it.dpop(&proof));
+    let mut world = World::new(options.expect("a client"));
+    world.signs = false;
+    world.run();
+    let action = world.action.expect("a signature");
+    world.auth.handle_signature(action, Ok(b"signature"), world.now);
+    // The proof is to be signed now.
+    assert!(world.run().contains("sign a proof"));
+    let shown = format!("{:?}", world.auth);
+    assert!(!shown.contains("c2lnbmF0dXJl"), "{shown}");
+    let action = world.action.expect("a signature");
+    world.auth.handle_signature(action, Ok(b"signature"), world.now);
+    world.run();
+    assert!(world.last_to(TOKEN).body.contains("c2lnbmF0dXJl"));
 }
 
 // ------------------------------------------------------------------ registration

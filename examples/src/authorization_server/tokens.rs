@@ -92,7 +92,8 @@ impl TokenOffice<'_> {
         Ok(response)
     }
 
-    /// For what an issuer says that is trusted (RFC 7523, section 3).
+    /// For what an issuer says that is trusted (RFC 7523, section 3). It counts until it ends, however
+    /// often it is shown.
     fn for_assertion(
         &mut self,
         form: &Parameters,

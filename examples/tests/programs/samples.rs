@@ -14,6 +14,8 @@ fn the_tour_comes_to_its_end() {
         "POST tools/call → 200, cut off\n    GET with Last-Event-ID 2-2 → 200\n",
         "1 of 5, 2 of 5, 3 of 5, 4 of 5, 5 of 5\n  Arrived after 5 steps\n",
         "Tea is ready\n",
+        "the user agrees to more: a token for mcp:basic mcp:write   Booked for 4.\n",
+        "nobody is asked   Sunny in Oslo\n    POST /token → 200\n    POST tools/call → 200\n",
     ] {
         assert!(outcome.stdout.contains(words), "{outcome:?}");
     }
@@ -21,6 +23,9 @@ fn the_tour_comes_to_its_end() {
     assert!(outcome.stdout.contains(r#"--> {"jsonrpc":"2.0""#), "{outcome:?}");
     assert!(outcome.stdout.contains("] GET http://"), "{outcome:?}");
     assert!(outcome.stdout.contains("      last-event-id: "), "{outcome:?}");
+    for secret in ["Bearer ey", "\"access_token\"", "code_verifier"] {
+        assert!(!outcome.stdout.contains(secret), "{secret}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -36,8 +36,12 @@ impl Drop for Store {
 /// Looks into a server; whenever it wants the user to sign in, `browse` is given the URL. What it
 /// came to, and how often that was.
 fn inspect(words: &[&str], browse: impl Fn(&str)) -> (Outcome, usize) {
-    let mut child = Command::new(example("mcp-inspect"))
-        .args(words)
+    watch(Command::new(example("mcp-inspect")).args(words), browse)
+}
+
+/// The same with any program that says where to sign in.
+fn watch(command: &mut Command, browse: impl Fn(&str)) -> (Outcome, usize) {
+    let mut child = command
         // Nobody's desktop is to open anything.
         .env("PATH", "")
         .stdin(Stdio::null())
@@ -104,6 +108,20 @@ fn a_user_signs_in_steps_up_and_is_remembered() {
     assert_eq!(call(&["call", "test_touch_watched_resource"], forbid).1, 0);
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         assert_eq!(call(&[&echo[..], &["--revision", revision]].concat(), forbid).1, 0);
+    }
+}
+
+#[test]
+fn the_sample_client_signs_in() {
+    let site = Site::start("everything-server", &["--auth"]);
+    let store = Store::new("sample");
+    std::fs::create_dir(&store.0).unwrap();
+    for expected in [1, 0] {
+        let mut client = Command::new(example("sign-in-client"));
+        let client = client.arg(site.url("/mcp")).current_dir(&store.0);
+        let (outcome, visits) = watch(client, |url| drop(follow(url)));
+        assert_eq!((outcome.code, visits), (Some(0), expected), "{outcome:?}");
+        assert!(outcome.stdout.starts_with("test_simple_text\n"), "{outcome:?}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a request is about, checked before a handler sees it.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Catalog;
 use super::item::ItemKind;
@@ -127,7 +127,7 @@ impl Catalog {
 
 fn check_prompt_arguments(prompt: &Prompt, filled: Option<&RawJson<'_>>) -> Checked {
     let known = prompt.arguments.iter().flatten();
-    let mut missing: BTreeSet<&str> = known
+    let mut missing: Vec<&str> = known
         .filter(|argument| argument.required == Some(true))
         .map(|argument| argument.name.as_str())
         .collect();
@@ -137,7 +137,7 @@ fn check_prompt_arguments(prompt: &Prompt, filled: Option<&RawJson<'_>>) -> Chec
         if !is_string(&member.value) {
             return Err(wrong(format!("the argument `{}` must be a string", shown(&name))));
         }
-        missing.remove(&*name);
+        missing.retain(|required| *required != name);
     }
     match missing.first() {
         Some(name) => Err(wrong(format!("missing required argument: {}", shown(name)))),

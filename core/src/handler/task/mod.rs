@@ -9,8 +9,10 @@ mod offer;
 mod requests;
 mod settings;
 mod table;
+mod tasks;
 mod timestamp;
 
+pub(super) use offer::Offer;
 pub(super) use requests::is_of_tasks;
 pub use settings::TaskSettings;
-pub(super) use table::{Handler, TaskTable};
+pub(super) use tasks::{Handler, Tasks};

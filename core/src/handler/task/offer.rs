@@ -1,10 +1,14 @@
+use alloc::boxed::Box;
+
 use crate::handler::kind::Kind;
 use crate::handler::server::Server;
 use crate::jsonrpc::RawJson;
+use crate::peer::Limits;
 use crate::protocol::TASKS_EXTENSION;
 
 use super::settings::TaskSettings;
 use super::table::TaskTable;
+use super::tasks::Tasks;
 
 impl<K: Kind> Server<K> {
     /// Lets calls of tools go on as tasks, for clients of 2026-07-28 that know them: declares the
@@ -37,13 +41,24 @@ impl<K: Kind> Server<K> {
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
         let extensions = self.capabilities.extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
-        self.tasks = Some(settings);
+        self.tasks = Some(Offer { settings, open: open_table });
         self
     }
 
-    /// A table for the tasks of a connection or of all of HTTP, if the server has tasks.
-    pub(in crate::handler) fn task_table(&self) -> Option<TaskTable> {
-        let settings = self.tasks.clone()?;
-        Some(TaskTable::new(settings, self.options.limits.clone()))
+    /// The tasks of a connection or of all of HTTP, if the server has tasks.
+    pub(in crate::handler) fn open_tasks(&self) -> Option<Box<dyn Tasks>> {
+        let offer = self.tasks.as_ref()?;
+        Some((offer.open)(offer.settings.clone(), self.options.limits.clone()))
     }
+}
+
+/// That a server has tasks.
+#[derive(Clone, Debug)]
+pub(in crate::handler) struct Offer {
+    settings: TaskSettings,
+    open: fn(TaskSettings, Limits) -> Box<dyn Tasks>,
+}
+
+fn open_table(settings: TaskSettings, limits: Limits) -> Box<dyn Tasks> {
+    Box::new(TaskTable::new(settings, limits))
 }

@@ -1,19 +1,11 @@
-use crate::handler::reply::{Body, Outcome};
 use crate::jsonrpc::{ErrorObject, Json, RawJson};
 use crate::peer::{MethodName, Request};
 use crate::protocol::{CancelTaskResult, GetTaskResult, Method, Wire};
 use crate::{Era, Instant, Principal};
 
 use super::entry::{Answered, State};
-use super::table::{Handler, TaskTable};
-
-/// What becomes of a request about a task.
-#[derive(Debug)]
-pub(in crate::handler) struct Served {
-    pub(in crate::handler) outcome: Outcome,
-    /// A handler that nobody waits for any more.
-    pub(in crate::handler) dropped: Option<Handler>,
-}
+use super::table::TaskTable;
+use super::tasks::Handler;
 
 /// Whether a request is about tasks of the extension.
 // MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]: there are no others.
@@ -28,23 +20,8 @@ pub(in crate::handler) fn is_of_tasks(request: &Request<'_>) -> bool {
 }
 
 impl TaskTable {
-    /// Answers a request about a task, at once.
-    pub(in crate::handler) fn serve(
-        &mut self,
-        request: &Request<'_>,
-        principal: Option<&Principal>,
-        now: Instant,
-    ) -> Served {
-        let mut dropped = None;
-        let answer = self.answer(request, principal, now, &mut dropped);
-        let outcome = match answer {
-            Ok(result) => Outcome::Result(Body::Other(result)),
-            Err(error) => Outcome::Error(error),
-        };
-        Served { outcome, dropped }
-    }
-
-    fn answer(
+    /// What is answered to a request about a task.
+    pub(super) fn answer(
         &mut self,
         request: &Request<'_>,
         principal: Option<&Principal>,

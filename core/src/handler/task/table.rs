@@ -1,4 +1,4 @@
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 
 use crate::jsonrpc::{ErrorObject, Json};
@@ -11,7 +11,8 @@ use crate::{Instant, Principal};
 
 use super::entry::{Entry, State};
 use super::settings::TaskSettings;
-use crate::handler::reply::Outcome;
+use super::tasks::{Handler, Served, Tasks};
+use crate::handler::reply::{Body, Outcome};
 
 /// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
 ///
@@ -29,6 +30,8 @@ pub(in crate::handler) struct TaskTable {
     changed: VecDeque<Key>,
     /// Requests whose handlers are to be called again.
     resumed: VecDeque<RequestHandle>,
+    /// Requests whose handlers want to be tasks.
+    wishes: BTreeSet<RequestHandle>,
 }
 
 /// The longest message about a status that is kept, in bytes: one or two lines for people.
@@ -37,32 +40,17 @@ const MESSAGE_LENGTH_MAX: usize = 512;
 /// How often a name is drawn that is in use, before the entropy is taken for none.
 const DRAWS_MAX: usize = 4;
 
-/// The handler of a task, by its request and by its place among all tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::handler) struct Handler {
-    pub(in crate::handler) request: RequestHandle,
-    pub(in crate::handler) place: u32,
-}
-
-impl TaskTable {
-    pub(in crate::handler) fn new(settings: TaskSettings, limits: Limits) -> Self {
-        Self {
-            settings,
-            limits,
-            entries: Slab::new(),
-            names: BTreeMap::new(),
-            requests: BTreeMap::new(),
-            deadlines: Deadlines::default(),
-            bytes: 0,
-            changed: VecDeque::new(),
-            resumed: VecDeque::new(),
-        }
+impl Tasks for TaskTable {
+    fn wish(&mut self, request: RequestHandle) {
+        self.wishes.insert(request);
     }
 
-    /// Makes a task of a request; `None` where there are too many. From here on `tasks/get` finds
-    /// it.
+    fn take_wish(&mut self, request: RequestHandle) -> bool {
+        self.wishes.remove(&request)
+    }
+
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]
-    pub(in crate::handler) fn create(
+    fn create(
         &mut self,
         request: Request<'static>,
         principal: Option<Principal>,
@@ -90,9 +78,7 @@ impl TaskTable {
         Some(result)
     }
 
-    /// Takes what the handler of a request came to; gives it back where the request is not a task,
-    /// so that it is answered with it.
-    pub(in crate::handler) fn settle(
+    fn settle(
         &mut self,
         request: RequestHandle,
         outcome: Outcome,
@@ -122,6 +108,100 @@ impl TaskTable {
         };
         self.change(key, state, now);
         None
+    }
+
+    fn describe(&mut self, request: RequestHandle, message: Option<&str>, now: Instant) -> bool {
+        let Some(&key) = self.requests.get(&request) else { return false };
+        let time = self.settings.time(now);
+        if let Some(message) = message
+            && let Some(entry) = self.entries.get_mut(key)
+            && !entry.is_over()
+        {
+            let held = self.bytes - entry.bytes();
+            entry.task.status_message = Some(shortened(message).into());
+            entry.task.last_updated_at = time;
+            self.bytes = held + entry.bytes();
+            self.note(key);
+        }
+        true
+    }
+
+    fn place_of(&self, request: RequestHandle) -> Option<u32> {
+        self.requests.get(&request).map(|key| key.slot)
+    }
+
+    #[cfg(feature = "http")]
+    fn is_working(&self, request: RequestHandle) -> bool {
+        let key = self.requests.get(&request);
+        key.and_then(|key| self.entries.get(*key)).is_some_and(|entry| !entry.is_over())
+    }
+
+    fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)> {
+        while let Some(handle) = self.resumed.pop_front() {
+            let key = self.requests.get(&handle);
+            let Some(entry) = key.and_then(|key| self.entries.get(*key)) else { continue };
+            if matches!(entry.state, State::Working) {
+                return Some((entry.request.clone(), entry.principal.clone()));
+            }
+        }
+        None
+    }
+
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
+    fn poll_change(&mut self) -> Option<(TaskStatusParams, Option<Principal>)> {
+        while let Some(key) = self.changed.pop_front() {
+            if let Some(entry) = self.entries.get(key) {
+                return Some((entry.detailed().into(), entry.principal.clone()));
+            }
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| deadline)
+    }
+
+    fn expire(&mut self, now: Instant) -> Option<Handler> {
+        let (_, place) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+        self.deadlines.clear(place);
+        let key = self.entries.key_at(place)?;
+        let entry = self.entries.remove(key)?;
+        self.bytes -= entry.bytes();
+        self.names.remove(&entry.task.task_id);
+        let request = entry.request.handle;
+        self.requests.remove(&request);
+        Some(Handler { request, place })
+    }
+
+    fn serve(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> Served {
+        let mut dropped = None;
+        let outcome = match self.answer(request, principal, now, &mut dropped) {
+            Ok(result) => Outcome::Result(Body::Other(result)),
+            Err(error) => Outcome::Error(error),
+        };
+        Served { outcome, dropped }
+    }
+}
+
+impl TaskTable {
+    pub(in crate::handler) fn new(settings: TaskSettings, limits: Limits) -> Self {
+        Self {
+            settings,
+            limits,
+            entries: Slab::new(),
+            names: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            deadlines: Deadlines::default(),
+            bytes: 0,
+            changed: VecDeque::new(),
+            resumed: VecDeque::new(),
+            wishes: BTreeSet::new(),
+        }
     }
 
     fn ask(
@@ -173,69 +253,8 @@ impl TaskTable {
         self.note(key);
     }
 
-    /// Keeps what a handler says of how far it is; whether the request is a task's.
-    pub(in crate::handler) fn describe(
-        &mut self,
-        request: RequestHandle,
-        message: Option<&str>,
-        now: Instant,
-    ) -> bool {
-        let Some(&key) = self.requests.get(&request) else { return false };
-        let time = self.settings.time(now);
-        if let Some(message) = message
-            && let Some(entry) = self.entries.get_mut(key)
-            && !entry.is_over()
-        {
-            let held = self.bytes - entry.bytes();
-            entry.task.status_message = Some(shortened(message).into());
-            entry.task.last_updated_at = time;
-            self.bytes = held + entry.bytes();
-            self.note(key);
-        }
-        true
-    }
-
-    /// The place of the task that a request has become.
-    pub(in crate::handler) fn place_of(&self, request: RequestHandle) -> Option<u32> {
-        self.requests.get(&request).map(|key| key.slot)
-    }
-
-    /// Whether a request has become a task that is not over.
-    #[cfg(feature = "http")]
-    pub(in crate::handler) fn is_working(&self, request: RequestHandle) -> bool {
-        let key = self.requests.get(&request);
-        key.and_then(|key| self.entries.get(*key)).is_some_and(|entry| !entry.is_over())
-    }
-
-    /// A request whose handler is to be called again, and whose it is.
-    pub(in crate::handler) fn poll_resumed(
-        &mut self,
-    ) -> Option<(Request<'static>, Option<Principal>)> {
-        while let Some(handle) = self.resumed.pop_front() {
-            let key = self.requests.get(&handle);
-            let Some(entry) = key.and_then(|key| self.entries.get(*key)) else { continue };
-            if matches!(entry.state, State::Working) {
-                return Some((entry.request.clone(), entry.principal.clone()));
-            }
-        }
-        None
-    }
-
     pub(super) fn resume(&mut self, request: RequestHandle) {
         self.resumed.push_back(request);
-    }
-
-    /// The status of a task that has changed, and whom it concerns.
-    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
-    pub(in crate::handler) fn poll_change(
-        &mut self,
-    ) -> Option<(TaskStatusParams, Option<Principal>)> {
-        while let Some(key) = self.changed.pop_front() {
-            if let Some(entry) = self.entries.get(key) {
-                return Some((entry.detailed().into(), entry.principal.clone()));
-            }
-        }
-        None
     }
 
     /// The task called `name`, for whoever it belongs to.
@@ -266,24 +285,6 @@ impl TaskTable {
         if !self.changed.contains(&key) {
             self.changed.push_back(key);
         }
-    }
-
-    /// When the next task is given up.
-    pub(in crate::handler) fn poll_timeout(&self) -> Option<Instant> {
-        self.deadlines.first().map(|(deadline, _)| deadline)
-    }
-
-    /// Gives up one task whose time is over; its handler, if it is at work, is to be dropped.
-    pub(in crate::handler) fn expire(&mut self, now: Instant) -> Option<Handler> {
-        let (_, place) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
-        self.deadlines.clear(place);
-        let key = self.entries.key_at(place)?;
-        let entry = self.entries.remove(key)?;
-        self.bytes -= entry.bytes();
-        self.names.remove(&entry.task.task_id);
-        let request = entry.request.handle;
-        self.requests.remove(&request);
-        Some(Handler { request, place })
     }
 }
 

@@ -189,14 +189,15 @@ impl Server {
         self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)
     }
 
-    /// Writes the answer to a request that has left the table.
+    /// Writes the answer to a request that has left the table. It is compiled once, not for each
+    /// kind of result: that is a tenth of a device's image.
     pub(super) fn finish_answer(
         &mut self,
         id: &RequestId,
         method: Option<Method>,
         revision: Revision,
         reply: ReplyTo,
-        result: &impl WriteJson,
+        result: &dyn WriteJson,
     ) -> Result<(), WriteError> {
         let additions = (revision.era() == Era::Modern).then(|| Additions {
             identity: &self.profile.identity_meta,
@@ -239,7 +240,7 @@ impl Server {
     }
 
     /// Answers a request that never was in the table.
-    pub(super) fn answer_by_machine(&mut self, incoming: &Incoming<'_>, result: &impl WriteJson) {
+    pub(super) fn answer_by_machine(&mut self, incoming: &Incoming<'_>, result: &dyn WriteJson) {
         let method = match &incoming.method {
             crate::peer::MethodName::Known(method) => Some(*method),
             crate::peer::MethodName::Other(_) => None,

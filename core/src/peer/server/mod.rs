@@ -395,7 +395,7 @@ impl Server {
         &mut self,
         method: Method,
         channel: Channel,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
         let Some(session) = &self.session else { return Ok(()) };
         let open =
@@ -410,7 +410,7 @@ impl Server {
         &mut self,
         method: Method,
         channel: Channel,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
         self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))

@@ -74,7 +74,7 @@ impl Server {
     fn notify_listeners(
         &mut self,
         method: Method,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
         wanted: impl Fn(&SubscriptionFilter) -> bool,
     ) {
         if self.connection.closed.is_some() {
@@ -262,12 +262,12 @@ impl Server {
 }
 
 /// Parameters of a notification on a listen stream: `_meta` names the stream.
-struct OnStream<'a, P> {
+struct OnStream<'a> {
     id: &'a RequestId,
-    params: &'a P,
+    params: &'a dyn WriteJson,
 }
 
-impl<P: WriteJson> WriteJson for OnStream<'_, P> {
+impl WriteJson for OnStream<'_> {
     fn write_json(&self, out: &mut Vec<u8>) -> Result<(), crate::jsonrpc::WriteError> {
         write_subscription_meta(out, self.id);
         crate::jsonrpc::close_object_with(out, self.params)

@@ -54,13 +54,13 @@ pub(super) async fn play(stage: &Stage, server: &Server) -> Outcome {
 
     visit.trace.clear();
     let result = visit.client.call_tool("book", &json!({ "guests": 4 })).await?;
-    stage.say(&format!("{}   but first the user agrees to more: {}", text(&result), events.take()));
+    stage.say(&format!("the user agrees to more: {}   {}", events.take(), text(&result)));
     stage.list(visit.trace.exchanges());
 
     tokio::time::sleep(ACCESS).await;
     visit.trace.clear();
     let result = visit.client.call_tool("forecast", &json!({ "location": "Oslo" })).await?;
-    stage.say(&format!("{}   the token was over, and nobody was asked", text(&result)));
+    stage.say(&format!("the token is over, and nobody is asked   {}", text(&result)));
     stage.list(visit.trace.exchanges());
     visit.leave().await;
     site.close().await?;

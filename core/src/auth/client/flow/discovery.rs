@@ -88,18 +88,23 @@ impl Client {
     /// Goes on with the next authorization server that the server names.
     // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
     pub(super) fn next_issuer(&mut self, flow: &mut Flow) -> Stepped {
-        let Some(issuer) = flow.found.issuers.next() else {
-            let unfit = flow.found.unfit.take();
-            return Err(unfit.unwrap_or_else(|| self.no_base_metadata()));
-        };
-        let urls = MetadataUrls::of_issuer(self.options.revision, &issuer)?;
-        if let Some(url) = urls.clone().next()
-            && let Err(failure) = self.check_place(&url)
-        {
-            flow.found.unfit.get_or_insert(failure);
-            return self.next_issuer(flow);
+        while let Some(issuer) = flow.found.issuers.next() {
+            match self.places_of(&issuer) {
+                Ok(urls) => return self.ask_for_issuer(flow, issuer, urls),
+                Err(failure) => drop(flow.found.unfit.get_or_insert(failure)),
+            }
         }
-        self.ask_for_issuer(flow, issuer, urls)
+        let unfit = flow.found.unfit.take();
+        Err(unfit.unwrap_or_else(|| self.no_base_metadata()))
+    }
+
+    /// Where the metadata of an issuer may be, if it may be asked for there.
+    fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
+        let urls = MetadataUrls::of_issuer(self.options.revision, issuer)?;
+        if let Some(url) = urls.clone().next() {
+            self.check_place(&url)?;
+        }
+        Ok(urls)
     }
 
     fn ask_for_issuer(

@@ -1,0 +1,54 @@
+use embassy_time::Timer;
+use mcp_sansio::Instant;
+
+use crate::Clock;
+
+/// The clock of Embassy, counted from its start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EmbassyClock;
+
+impl Clock for EmbassyClock {
+    fn now(&self) -> Instant {
+        // Whole microseconds: 64 bits of nanoseconds are enough for 584 years.
+        Instant::from_nanos(embassy_time::Instant::now().as_micros().saturating_mul(1000))
+    }
+
+    async fn wait_until(&self, deadline: Instant) {
+        // Up to the next microsecond, so that the deadline has come when the timer has.
+        let micros = deadline.as_nanos().div_ceil(1000);
+        // A deadline beyond what the driver's ticks can count never comes.
+        let at = embassy_time::Instant::try_from_micros(micros);
+        Timer::at(at.unwrap_or(embassy_time::Instant::MAX)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::future::Future;
+    use core::pin::pin;
+    use core::task::{Context, Waker};
+
+    // Brings what the timers lock with.
+    use critical_section as _;
+    use embassy_time::{Duration, MockDriver};
+
+    use super::*;
+
+    #[test]
+    fn a_deadline_has_come_when_the_wait_for_it_ends() {
+        let driver = MockDriver::get();
+        driver.reset();
+        let (clock, mut cx) = (EmbassyClock, Context::from_waker(Waker::noop()));
+        assert_eq!(clock.now(), Instant::ZERO);
+        let deadline = Instant::from_nanos(1_999_001);
+        let mut wait = pin!(clock.wait_until(deadline));
+        assert!(wait.as_mut().poll(&mut cx).is_pending());
+        driver.advance(Duration::from_micros(1999));
+        assert!(clock.now() < deadline);
+        assert!(wait.as_mut().poll(&mut cx).is_pending());
+        driver.advance(Duration::from_micros(1));
+        assert!(clock.now() >= deadline);
+        assert!(wait.as_mut().poll(&mut cx).is_ready());
+        assert!(pin!(clock.wait_until(Instant::from_nanos(u64::MAX))).poll(&mut cx).is_pending());
+    }
+}

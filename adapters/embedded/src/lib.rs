@@ -1,0 +1,87 @@
+//! Drives an [`Endpoint`](mcp_sansio::handler::Endpoint) on a microcontroller, over the byte
+//! streams of `embedded-io`: a UART, USB serial, a socket.
+//!
+//! * With an executor: [`Driver`], over the halves of `embedded-io-async`, with a [`Clock`].
+//! * In a bare loop: [`PolledDriver`], over `embedded-io`, fed with the time.
+//!
+//! Both frame in memory of the caller's, whose length is the limit of a line: a longer one is
+//! reported to the endpoint and skipped, and the stream goes on. Neither allocates to move bytes;
+//! the protocol in `mcp-sansio` does, within its
+//! [`Limits`](mcp_sansio::peer::Limits), and [`Limits::SMALL`](mcp_sansio::peer::Limits::SMALL) is
+//! for devices.
+//!
+//! It needs a processor with compare-and-swap, as handlers do.
+//!
+//! ```
+//! use mcp_sansio::Instant;
+//! use mcp_sansio::handler::{Call, NoArguments, Server};
+//! use mcp_sansio::jsonrpc::RawJson;
+//! use mcp_sansio::peer::Limits;
+//! use mcp_sansio::protocol::Tool;
+//! use mcp_sansio_embedded::{Next, PolledDriver};
+//! # #[derive(Default)]
+//! # struct Uart { input: std::collections::VecDeque<u8>, output: Vec<u8> }
+//! # impl embedded_io::ErrorType for Uart { type Error = core::convert::Infallible; }
+//! # impl embedded_io::Read for Uart {
+//! #     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Self::Error> {
+//! #         Ok(self.input.read(buffer).unwrap())
+//! #     }
+//! # }
+//! # impl embedded_io::ReadReady for Uart {
+//! #     fn read_ready(&mut self) -> Result<bool, Self::Error> { Ok(true) }
+//! # }
+//! # impl embedded_io::Write for Uart {
+//! #     fn write(&mut self, bytes: &[u8]) -> Result<usize, Self::Error> {
+//! #         self.output.extend_from_slice(bytes);
+//! #         Ok(bytes.len())
+//! #     }
+//! #     fn flush(&mut self) -> Result<(), Self::Error> { Ok(()) }
+//! # }
+//! # use std::io::Read as _;
+//! # let mut receiver = Uart::default();
+//! # receiver.input.extend(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+//! # receiver.input.extend(b"\n");
+//! # let mut sender = Uart::default();
+//! # let now = || Instant::ZERO;
+//! # let sleep_until = |_: Option<Instant>| {};
+//!
+//! let server = Server::new("thermometer", "1.0.0").limits(Limits::SMALL).tool_with(
+//!     Tool::new("read", RawJson::parse(r#"{"type":"object"}"#)?).description("Reads it"),
+//!     |_: Call<NoArguments>| "21.5 °C",
+//! );
+//! let mut line = [0; 1024];
+//! let mut driver = PolledDriver::new(server.endpoint(42)?, &mut receiver, &mut sender, &mut line);
+//! loop {
+//!     match driver.poll(now())? {
+//!         Next::Now => {}
+//!         Next::Wait(until) => sleep_until(until),
+//!         Next::Over => break,
+//!     }
+//! }
+//! # drop(driver);
+//! # assert!(String::from_utf8(sender.output)?.starts_with(r#"{"jsonrpc":"2.0","id":1,"#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
+
+extern crate alloc;
+
+mod clock;
+mod course;
+mod driver;
+#[cfg(feature = "embassy-time")]
+mod embassy_clock;
+mod error;
+mod polled;
+mod settings;
+
+pub use clock::Clock;
+pub use driver::Driver;
+#[cfg(feature = "embassy-time")]
+pub use embassy_clock::EmbassyClock;
+pub use error::DriveError;
+pub use polled::{Next, PolledDriver};
+pub use settings::Settings;

@@ -1,0 +1,188 @@
+//! Both drivers on streams and a clock that the tests hold in their hands.
+
+mod echo;
+mod ends;
+mod moves;
+mod peers;
+mod scripted;
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake};
+
+use embedded_io::ErrorKind;
+use mcp_sansio::Instant;
+use mcp_sansio::framing::FrameError;
+use mcp_sansio::handler::Endpoint;
+use mcp_sansio_embedded::{Clock, DriveError, Driver, Next, PolledDriver, Settings};
+
+use echo::Echo;
+use scripted::{Manual, Scripted};
+
+type Outcome = Result<(), DriveError<ErrorKind, ErrorKind>>;
+
+/// An endpoint that the test can look at while it is driven.
+#[derive(Debug, Default)]
+struct Held<E>(Rc<RefCell<E>>);
+
+impl<E> Clone for Held<E> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<E: Endpoint> Endpoint for Held<E> {
+    fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
+        self.0.borrow_mut().handle_frame(frame, now);
+    }
+
+    fn handle_eof(&mut self, now: Instant) {
+        self.0.borrow_mut().handle_eof(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.0.borrow_mut().handle_timeout(now);
+    }
+
+    fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.0.borrow_mut().poll_handlers(cx, now);
+    }
+
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
+        self.0.borrow_mut().transmit(write);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.borrow().poll_timeout()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.0.borrow().is_congested()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.0.borrow().is_drained()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.borrow().is_closed()
+    }
+}
+
+/// One of the two drivers.
+enum Either {
+    Executor(Pin<Box<dyn Future<Output = Outcome>>>),
+    Loop(Box<PolledDriver<'static, Held<Echo>, Scripted, Scripted>>),
+}
+
+/// A driver with everything that a test wants to look at.
+struct Bench {
+    driver: Either,
+    /// How long the bare loop would sleep.
+    next: Option<Next>,
+    endpoint: Held<Echo>,
+    stream: Scripted,
+    clock: Manual,
+    wakes: Arc<Wakes>,
+}
+
+/// Counts how often the task was woken.
+#[derive(Debug, Default)]
+struct Wakes(AtomicUsize);
+
+impl Wakes {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The length of a line, and of the output buffer.
+const LINE: usize = 64;
+const OUTPUT: usize = 16;
+
+/// Runs a test for both drivers: `script` makes the stream, `test` judges.
+fn both(endpoint: impl Fn() -> Echo, script: impl Fn() -> Scripted, test: impl Fn(Bench)) {
+    with_settings(Settings::default(), endpoint, script, test);
+}
+
+fn with_settings(
+    settings: Settings,
+    endpoint: impl Fn() -> Echo,
+    script: impl Fn() -> Scripted,
+    test: impl Fn(Bench),
+) {
+    for polled in [false, true] {
+        let (stream, clock) = (script(), Manual::default());
+        let endpoint = Held(Rc::new(RefCell::new(endpoint())));
+        let (reader, writer, line) = (stream.clone(), stream.clone(), vec![0; LINE].leak());
+        let driver = if polled {
+            let driver = PolledDriver::new(endpoint.clone(), reader, writer, line);
+            Either::Loop(Box::new(driver.settings(settings.clone())))
+        } else {
+            let output = vec![0; OUTPUT].leak();
+            let clock = clock.clone();
+            let driver = Driver::new(endpoint.clone(), reader, writer, clock, line, output);
+            Either::Executor(Box::pin(driver.settings(settings.clone()).run()))
+        };
+        test(Bench { driver, next: None, endpoint, stream, clock, wakes: Arc::default() });
+    }
+}
+
+impl Bench {
+    fn is_loop(&self) -> bool {
+        matches!(self.driver, Either::Loop(_))
+    }
+
+    /// Polls once, or as long as a loop wants to go on at once.
+    fn poll(&mut self) -> Poll<Outcome> {
+        match &mut self.driver {
+            Either::Executor(future) => {
+                let waker = Arc::clone(&self.wakes).into();
+                future.as_mut().poll(&mut Context::from_waker(&waker))
+            }
+            Either::Loop(driver) => {
+                for _ in 0..100 {
+                    let next = match driver.poll(self.clock.now()) {
+                        Ok(next) => next,
+                        Err(error) => return Poll::Ready(Err(error)),
+                    };
+                    self.next = Some(next);
+                    match next {
+                        Next::Now => {}
+                        Next::Wait(_) => return Poll::Pending,
+                        Next::Over => return Poll::Ready(Ok(())),
+                    }
+                }
+                panic!("a loop that never sleeps");
+            }
+        }
+    }
+
+    /// Polls until the connection is over, at most `times`.
+    fn run(&mut self, times: usize) -> Outcome {
+        for _ in 0..times {
+            if let Poll::Ready(outcome) = self.poll() {
+                return outcome;
+            }
+        }
+        panic!("not over after {times} polls");
+    }
+
+    fn echo(&self) -> Ref<'_, Echo> {
+        self.endpoint.0.borrow()
+    }
+
+    fn echo_mut(&self) -> RefMut<'_, Echo> {
+        self.endpoint.0.borrow_mut()
+    }
+}

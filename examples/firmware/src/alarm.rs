@@ -1,0 +1,42 @@
+//! Handlers that wait for a time. The main loop wakes them.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+
+use crate::clock;
+
+/// Who waits, and for when. Clones are the same alarms.
+#[derive(Clone, Default)]
+pub(crate) struct Alarms(Rc<RefCell<Vec<(Instant, Waker)>>>);
+
+impl Alarms {
+    /// Waits for `duration`.
+    pub(crate) async fn sleep(&self, duration: Duration) {
+        let end = clock::now() + duration;
+        poll_fn(|cx| {
+            if end <= clock::now() {
+                return Poll::Ready(());
+            }
+            self.0.borrow_mut().push((end, cx.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Wakes those whose time has come.
+    pub(crate) fn ring(&self, now: Instant) {
+        self.0.borrow_mut().retain(|(end, waker)| {
+            let waits = *end > now;
+            if !waits {
+                waker.wake_by_ref();
+            }
+            waits
+        });
+    }
+}

@@ -1,0 +1,38 @@
+//! The time since the start, counted by `SysTick`.
+
+use core::cell::Cell;
+
+use cortex_m::peripheral::SYST;
+use cortex_m::peripheral::syst::SystClkSource;
+use cortex_m_rt::exception;
+use critical_section::Mutex;
+use mcp_sansio::Instant;
+
+/// How fast the processor runs: the PLL's 200 MHz by 16, as QEMU has it after a reset. A real board
+/// has to start its PLL first.
+pub(crate) const HERTZ: u32 = 12_500_000;
+
+/// 64 bits: 32 would go round after seven weeks.
+static MILLIS: Mutex<Cell<u64>> = Mutex::new(Cell::new(0));
+
+/// Starts to count, with an interrupt every millisecond.
+pub(crate) fn start(mut timer: SYST) {
+    timer.set_clock_source(SystClkSource::Core);
+    timer.set_reload(HERTZ / 1000 - 1);
+    timer.clear_current();
+    timer.enable_counter();
+    timer.enable_interrupt();
+}
+
+/// The time it is.
+pub(crate) fn now() -> Instant {
+    Instant::from_millis(critical_section::with(|cs| MILLIS.borrow(cs).get()))
+}
+
+#[exception]
+fn SysTick() {
+    critical_section::with(|cs| {
+        let millis = MILLIS.borrow(cs);
+        millis.set(millis.get() + 1);
+    });
+}

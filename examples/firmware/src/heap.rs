@@ -1,0 +1,51 @@
+//! The heap, and the most of it that was ever in use.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use embedded_alloc::LlffHeap;
+
+/// The size of the heap, in bytes.
+///
+/// The server needs half of it at rest, and a little more whatever its peer does.
+pub(crate) const SIZE: usize = 16 * 1024;
+
+static mut MEMORY: [MaybeUninit<u8>; SIZE] = [MaybeUninit::uninit(); SIZE];
+
+#[global_allocator]
+static HEAP: Measured = Measured { heap: LlffHeap::empty(), peak: AtomicUsize::new(0) };
+
+/// An allocator that remembers its peak.
+struct Measured {
+    heap: LlffHeap,
+    peak: AtomicUsize,
+}
+
+// SAFETY: all is left to the allocator inside.
+unsafe impl GlobalAlloc for Measured {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are passed on.
+        let memory = unsafe { self.heap.alloc(layout) };
+        self.peak.fetch_max(self.heap.used(), Ordering::Relaxed);
+        memory
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { self.heap.dealloc(memory, layout) }
+    }
+}
+
+/// Gives the heap its memory. Before anything else, and once.
+pub(crate) fn start() {
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    assert_eq!(STARTED.swap(1, Ordering::Relaxed), 0, "the heap is started once");
+    // SAFETY: the memory is used for nothing else, and this is the only time.
+    unsafe { HEAP.heap.init((&raw mut MEMORY).addr(), SIZE) }
+}
+
+/// The most bytes that were ever in use.
+pub(crate) fn peak() -> usize {
+    HEAP.peak.load(Ordering::Relaxed)
+}

@@ -1,0 +1,170 @@
+//! What the device offers.
+
+use alloc::format;
+use alloc::rc::Rc;
+use alloc::string::String;
+use core::time::Duration;
+
+use mcp_sansio::handler::{Call, Error, Local, NoArguments, Read, Server, Structured};
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::peer::Limits;
+use mcp_sansio::protocol::{Prompt, PromptArgument, Resource, TextResourceContents, Tool};
+use serde::{Deserialize, Serialize};
+
+use crate::alarm::Alarms;
+use crate::sensor::{Sensor, millicelsius};
+use crate::{heap, lamp, stack};
+
+/// The resource that changes by itself.
+pub(crate) const TEMPERATURE: &str = "sensor://temperature";
+
+#[derive(Deserialize)]
+struct Switch {
+    on: bool,
+}
+
+#[derive(Deserialize)]
+struct Samples {
+    samples: u16,
+}
+
+#[derive(Deserialize)]
+struct Wish {
+    room: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Reading {
+    adc: u16,
+    millicelsius: u32,
+}
+
+#[derive(Serialize)]
+struct Memory {
+    heap: Usage,
+    stack: Usage,
+}
+
+/// Bytes.
+#[derive(Serialize)]
+struct Usage {
+    size: usize,
+    peak: usize,
+}
+
+/// The server, on a `sensor` that somebody lets drift, with `alarms` that somebody rings.
+// Not inlined, so that the stack that it takes to put it together is free afterwards.
+#[inline(never)]
+pub(crate) fn server(sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
+    let server = Server::local("thermometer", env!("CARGO_PKG_VERSION"))
+        .instructions("A thermometer with a lamp.")
+        .limits(Limits::SMALL)
+        .subscriptions();
+    let server = tools(server, sensor, alarms);
+    let server = resources(server, sensor);
+    server.prompt(
+        Prompt::new("report")
+            .description("Asks for a report about the temperature")
+            .arguments([PromptArgument::new("room").description("Where the device is")]),
+        |call: Call<Wish>| {
+            let room = call.arguments.room.as_deref().unwrap_or("the room");
+            format!("Read the sensor of the device and say whether {room} is too warm or too cold.")
+        },
+    )
+}
+
+fn tools(server: Server<Local>, sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
+    let read = {
+        let sensor = Rc::clone(sensor);
+        move |_: Call<NoArguments>| {
+            let adc = sensor.value();
+            Structured(Reading { adc, millicelsius: millicelsius(adc) })
+        }
+    };
+    let average = {
+        let (sensor, alarms) = (Rc::clone(sensor), alarms.clone());
+        move |call: Call<Samples>| {
+            let (sensor, alarms) = (Rc::clone(&sensor), alarms.clone());
+            async move { average(&call, &sensor, &alarms).await }
+        }
+    };
+    server
+        .tool_with(Tool::new("read_sensor", schema(r#"{"type":"object"}"#)).description("Measures once"), read)
+        .tool_with(
+            Tool::new(
+                "switch_lamp",
+                schema(
+                    r#"{"type":"object","properties":{"on":{"type":"boolean"}},"required":["on"]}"#,
+                ),
+            )
+                .description("Switches the lamp, and says whether it is on"),
+            |call: Call<Switch>| {
+                lamp::switch(call.arguments.on);
+                if lamp::is_on() { "The lamp is on." } else { "The lamp is off." }
+            },
+        )
+        .tool_with(
+            Tool::new(
+                "average",
+                schema(
+                    r#"{"type":"object","properties":{"samples":{"type":"integer","minimum":1,"maximum":100}},"required":["samples"]}"#,
+                ),
+            )
+            .description("Measures ten times a second and says the mean"),
+            average,
+        )
+}
+
+async fn average(call: &Call<Samples>, sensor: &Sensor, alarms: &Alarms) -> Result<String, Error> {
+    let samples = call.arguments.samples;
+    if !(1..=100).contains(&samples) {
+        return Err(Error::failed("`samples` is a number from 1 to 100"));
+    }
+    let mut sum = 0;
+    for taken in 1..=samples {
+        alarms.sleep(Duration::from_millis(100)).await;
+        sum += millicelsius(sensor.value());
+        call.progress(taken.into(), Some(samples.into()), "");
+    }
+    Ok(celsius(sum / u32::from(samples)))
+}
+
+fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
+    let sensor = Rc::clone(sensor);
+    server
+        .resource(
+            Resource::new(TEMPERATURE, "temperature").description("The temperature now"),
+            move |call: Call<Read>| {
+                let text = celsius(millicelsius(sensor.value()));
+                TextResourceContents::new(call.arguments.uri.as_str(), text)
+            },
+        )
+        .resource(
+            Resource::new("device://memory", "memory")
+                .description(
+                    "Bytes of the heap and of the stack, and the most that were ever in use",
+                )
+                .mime_type("application/json"),
+            |call: Call<Read>| -> Result<TextResourceContents, Error> {
+                let memory = Memory {
+                    heap: Usage { size: heap::SIZE, peak: heap::peak() },
+                    stack: Usage { size: stack::size(), peak: stack::peak() },
+                };
+                let text = Json::from_serialize(&memory)?;
+                let contents =
+                    TextResourceContents::new(call.arguments.uri.as_str(), text.as_str());
+                Ok(contents.mime_type("application/json"))
+            },
+        )
+}
+
+/// In words, with one decimal place.
+fn celsius(millis: u32) -> String {
+    let tenths = (millis + 50) / 100;
+    format!("{}.{} °C", tenths / 10, tenths % 10)
+}
+
+/// The schema of a tool's arguments.
+fn schema(text: &'static str) -> RawJson<'static> {
+    RawJson::parse(text).expect("the schemas of this file are JSON")
+}

@@ -1,0 +1,253 @@
+//! UART 0: received by interrupt into a ring, sent byte by byte.
+
+use core::cell::RefCell;
+use core::fmt;
+
+use cortex_m::interrupt::InterruptNumber;
+use cortex_m::peripheral::NVIC;
+use critical_section::Mutex;
+use embedded_io::{ErrorKind, ErrorType, Read, ReadReady, Write};
+use heapless::Deque;
+
+use crate::clock;
+use crate::register::Register;
+
+/// A PL011 as the LM3S6965 has them.
+struct Port {
+    data: Register,
+    flags: Register,
+    whole_divisor: Register,
+    fraction_divisor: Register,
+    line: Register,
+    control: Register,
+    mask: Register,
+    clear: Register,
+}
+
+impl Port {
+    /// The port whose registers start at `base`.
+    ///
+    /// # Safety
+    ///
+    /// They do.
+    const unsafe fn at(base: usize) -> Self {
+        // SAFETY: the offsets are those of the PL011.
+        unsafe {
+            Self {
+                data: Register::at(base),
+                flags: Register::at(base + 0x18),
+                whole_divisor: Register::at(base + 0x24),
+                fraction_divisor: Register::at(base + 0x28),
+                line: Register::at(base + 0x2c),
+                control: Register::at(base + 0x30),
+                mask: Register::at(base + 0x38),
+                clear: Register::at(base + 0x44),
+            }
+        }
+    }
+
+    /// 115,200 bits a second, 8 data bits, no parity.
+    ///
+    /// Without the port's queues: to turn them on empties them, and a host that starts QEMU has sent
+    /// its first message by then. So the interrupt must never wait for longer than a byte takes, 87
+    /// microseconds.
+    fn start(&self) {
+        const BAUD: u32 = 115_200;
+        // In 64ths, rounded.
+        const DIVISOR: u32 = (clock::HERTZ * 8 / BAUD).div_ceil(2);
+        const EIGHT_BITS: u32 = 0b11 << 5;
+        const ON_BOTH_WAYS: u32 = 0b11 << 8 | 1;
+        self.control.write(0);
+        self.whole_divisor.write(DIVISOR / 64);
+        self.fraction_divisor.write(DIVISOR % 64);
+        self.line.write(EIGHT_BITS);
+        self.control.write(ON_BOTH_WAYS);
+    }
+
+    fn has_received(&self) -> bool {
+        self.flags.read() & 1 << 4 == 0
+    }
+
+    fn send(&self, byte: u8) {
+        const TRANSMIT_FULL: u32 = 1 << 5;
+        while self.flags.read() & TRANSMIT_FULL != 0 {}
+        self.data.write(byte.into());
+    }
+}
+
+// SAFETY: UART 0 of the LM3S6965.
+const SERVER: Port = unsafe { Port::at(0x4000_c000) };
+// SAFETY: UART 1.
+const REPORT: Port = unsafe { Port::at(0x4000_d000) };
+
+/// The interrupt of UART 0.
+#[derive(Clone, Copy)]
+struct Interrupt;
+
+// SAFETY: it always has the same number, that of the LM3S6965.
+unsafe impl InterruptNumber for Interrupt {
+    fn number(self) -> u16 {
+        NUMBER
+    }
+}
+
+const NUMBER: u16 = 5;
+
+/// Something was received.
+const RECEIVED: u32 = 1 << 4;
+
+/// The most that is taken out of the ring with interrupts off.
+const AT_ONCE: usize = 16;
+
+/// Received and not read. 256: what comes in 22 ms at 115,200 bits a second.
+static RING: Mutex<RefCell<Ring>> =
+    Mutex::new(RefCell::new(Ring { bytes: Deque::new(), lost: None, ended: false }));
+
+struct Ring {
+    bytes: Deque<u8, 256>,
+    lost: Option<Lost>,
+    /// There was a break: what follows the bytes is another connection.
+    ended: bool,
+}
+
+/// Bytes were lost or garbled on the line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lost;
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes were lost on the line")
+    }
+}
+
+impl core::error::Error for Lost {}
+
+impl embedded_io::Error for Lost {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidData
+    }
+}
+
+/// Starts both ports.
+pub(crate) fn start() -> (Receiver, Sender) {
+    REPORT.start();
+    SERVER.start();
+    SERVER.mask.write(RECEIVED);
+    // SAFETY: its handler is in place, and no critical section relies on it being off.
+    unsafe { NVIC::unmask(Interrupt) };
+    (Receiver(()), Sender(()))
+}
+
+/// Whether the interrupt with this number is that of UART 0; it is then served.
+pub(crate) fn serve(interrupt: i16) -> bool {
+    if interrupt != NUMBER.cast_signed() {
+        return false;
+    }
+    critical_section::with(|cs| RING.borrow_ref_mut(cs).receive());
+    true
+}
+
+impl Ring {
+    /// Takes what the port has, as far as there is room and up to a break. What is left stays in
+    /// the port, with interrupts off, until something is read here.
+    fn receive(&mut self) {
+        const FAULTS: u32 = 0b1111 << 8;
+        const BREAK: u32 = 1 << 10;
+        SERVER.clear.write(RECEIVED);
+        while SERVER.has_received() {
+            if self.bytes.is_full() || self.ended {
+                SERVER.mask.write(0);
+                return;
+            }
+            let received = SERVER.data.read();
+            if received & BREAK != 0 {
+                self.ended = true;
+                continue;
+            }
+            if received & FAULTS != 0 {
+                self.lost = Some(Lost);
+            }
+            // There is room.
+            let _ = self.bytes.push_back(received as u8);
+        }
+        SERVER.mask.write(RECEIVED);
+    }
+}
+
+/// The receiving half.
+pub(crate) struct Receiver(());
+
+/// The sending half. It waits where the port is busy; nothing is lost meanwhile, as receiving goes
+/// on by interrupt.
+pub(crate) struct Sender(());
+
+impl ErrorType for Receiver {
+    type Error = Lost;
+}
+
+impl ErrorType for Sender {
+    type Error = core::convert::Infallible;
+}
+
+impl ReadReady for Receiver {
+    fn read_ready(&mut self) -> Result<bool, Lost> {
+        Ok(has_received())
+    }
+}
+
+/// Whether there is something to read.
+pub(crate) fn has_received() -> bool {
+    critical_section::with(|cs| {
+        let ring = RING.borrow_ref(cs);
+        !ring.bytes.is_empty() || ring.lost.is_some() || ring.ended
+    })
+}
+
+impl Read for Receiver {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Lost> {
+        loop {
+            let read = critical_section::with(|cs| {
+                let ring = &mut *RING.borrow_ref_mut(cs);
+                if let Some(lost) = ring.lost.take() {
+                    return Err(lost);
+                }
+                let mut length = 0;
+                while length < buffer.len().min(AT_ONCE)
+                    && let Some(byte) = ring.bytes.pop_front()
+                {
+                    buffer[length] = byte;
+                    length += 1;
+                }
+                let ended = length == 0 && core::mem::take(&mut ring.ended);
+                ring.receive();
+                Ok((length > 0 || ended || buffer.is_empty()).then_some(length))
+            })?;
+            // A line has no end but a break, on which the next connection begins.
+            if let Some(length) = read {
+                return Ok(length);
+            }
+            cortex_m::asm::wfi();
+        }
+    }
+}
+
+impl Write for Sender {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Self::Error> {
+        bytes.iter().for_each(|byte| SERVER.send(*byte));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// UART 1, for the last words of the device: beside the server's stream, whatever state that is in.
+pub(crate) struct Report;
+
+impl fmt::Write for Report {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().for_each(|byte| REPORT.send(byte));
+        Ok(())
+    }
+}

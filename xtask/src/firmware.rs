@@ -1,0 +1,121 @@
+//! What the example for microcontrollers takes.
+
+use std::collections::BTreeMap;
+
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
+
+use crate::toolchain::{self, Toolchain};
+use crate::{Failure, files};
+
+const TARGET: &str = "thumbv7m-none-eabi";
+const NAME: &str = "mcp-sansio-firmware";
+
+/// Code, constants, and what variables start with, in bytes. The chip has 256 KiB.
+const FLASH_MAX: u64 = 224 * 1024;
+/// Variables and the heap, in bytes. The chip has 64 KiB, the rest of which is the stack's.
+const RAM_MAX: u64 = 24 * 1024;
+
+/// How many of the biggest things are shown.
+const SHOWN: usize = 20;
+
+/// What an image takes, in bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Size {
+    flash: u64,
+    ram: u64,
+    /// Functions and constants, by name.
+    symbols: BTreeMap<String, u64>,
+}
+
+pub(crate) fn size() -> Result<(), Failure> {
+    let toolchain = Toolchain::of(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
+    println!("{TARGET}: with {toolchain}");
+    let folder = files::root().join("examples/firmware");
+    let built = folder.join("target");
+    let mut command = toolchain.cargo();
+    // The distribution has the linker under another name.
+    if matches!(toolchain, Toolchain::Distribution) {
+        command.env("CARGO_TARGET_THUMBV7M_NONE_EABI_LINKER", "ld.lld");
+    }
+    command.current_dir(&folder).args(["build", "--quiet", "--release", "--target", TARGET]);
+    command.arg("--target-dir").arg(&built);
+    if !command.status()?.success() {
+        return Err(Failure::Failed("the firmware does not build".into()));
+    }
+    let image = built.join(TARGET).join("release").join(NAME);
+    let size = Size::of(&std::fs::read(&image)?)
+        .map_err(|error| Failure::Unable(format!("{}: {error}", image.display())))?;
+    size.print();
+    println!("image: {}", image.display());
+    size.check()
+}
+
+impl Size {
+    fn of(image: &[u8]) -> Result<Self, object::Error> {
+        let file = object::File::parse(image)?;
+        let mut size = Self::default();
+        for section in file.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            if !sh_flags.contains(object::elf::SHF_ALLOC) {
+                continue;
+            }
+            let is_kept = section.file_range().is_some();
+            if is_kept {
+                size.flash += section.size();
+            }
+            if sh_flags.contains(object::elf::SHF_WRITE) {
+                size.ram += section.size();
+            }
+        }
+        for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
+            let name = rustc_demangle::demangle(symbol.name().unwrap_or("?"));
+            *size.symbols.entry(format!("{name:#}")).or_default() += symbol.size();
+        }
+        Ok(size)
+    }
+
+    fn print(&self) {
+        println!("the biggest symbols:");
+        let mut symbols: Vec<_> = self.symbols.iter().collect();
+        symbols.sort_by_key(|(_, size)| std::cmp::Reverse(**size));
+        for (name, size) in symbols.into_iter().take(SHOWN) {
+            let name: String = name.chars().take(100).collect();
+            println!("{size:>8}  {name}");
+        }
+        println!("flash: {:>7} of {FLASH_MAX} bytes", self.flash);
+        println!("RAM:   {:>7} of {RAM_MAX} bytes", self.ram);
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let mut beyond = Vec::new();
+        if self.flash > FLASH_MAX {
+            beyond.push(format!("{} bytes too much flash", self.flash - FLASH_MAX));
+        }
+        if self.ram > RAM_MAX {
+            beyond.push(format!("{} bytes too much RAM", self.ram - RAM_MAX));
+        }
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Failed(format!("the firmware takes {}", beyond.join(" and "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_beyond_the_budget_fails() {
+        let size = |flash, ram| Size { flash, ram, symbols: BTreeMap::new() };
+        assert!(size(FLASH_MAX, RAM_MAX).check().is_ok());
+        let failure = size(FLASH_MAX + 1, RAM_MAX + 2).check();
+        let Err(Failure::Failed(text)) = failure else { panic!("{failure:?}") };
+        assert_eq!(text, "the firmware takes 1 bytes too much flash and 2 bytes too much RAM");
+    }
+
+    #[test]
+    fn what_is_no_image_has_no_size() {
+        assert!(Size::of(b"text").is_err());
+    }
+}
