@@ -128,13 +128,21 @@ test('two connections at once have nothing to do with one another', { skip: miss
   await clients[1].close();
 });
 
-test('a trap closes the connection', { skip: missing }, async () => {
-  const trap = () => { throw new WebAssembly.RuntimeError('unreachable'); };
-  const client = await connect('auto', { ...instantiate(), handle_timeout: trap });
-  const closed = new Promise((resolve) => (client.onclose = resolve));
-  await assert.rejects(client.callTool({ name: 'countdown', arguments: { steps: 1 } }));
-  await closed;
-});
+for (const call of ['receive', 'handle_timeout']) {
+  test(`a trap in ${call} closes the connection`, { skip: missing }, async () => {
+    let traps = false;
+    const exports = instantiate();
+    const trap = (...given) => {
+      if (traps) throw new WebAssembly.RuntimeError('unreachable');
+      return exports[call](...given);
+    };
+    const client = await connect('auto', { ...exports, [call]: trap });
+    const closed = new Promise((resolve) => (client.onclose = resolve));
+    traps = true;
+    await assert.rejects(client.callTool({ name: 'countdown', arguments: { steps: 1 } }));
+    await closed;
+  });
+}
 
 // --- By hand ---------------------------------------------------------------------------------------
 
@@ -168,7 +176,10 @@ class Peer {
   }
 
   say(message, now) {
-    assert.ok(this.give(Buffer.from(JSON.stringify(message) + '\n'), now));
+    const bytes = Buffer.from(JSON.stringify(message) + '\n');
+    for (let start = 0; start < bytes.length; start += 65536) {
+      assert.ok(this.give(bytes.subarray(start, start + 65536), now));
+    }
     return this.take();
   }
 
@@ -274,9 +285,23 @@ test('calls beyond what can wait at once are refused', () => {
   for (let id = 1; id <= 1000; id++) {
     refused += peer.call(id, 'countdown', { steps: 1 }).filter((message) => message.error).length;
   }
-  assert.equal(refused, 744);
+  assert.equal(refused, 936);
   peer.exports.handle_timeout(peer.handle, 50);
-  assert.equal(peer.take().length, 256);
+  assert.equal(peer.take().length, 64);
+});
+
+test('the longest calls that wait at once take no more memory than there is a bound for', (t) => {
+  const peer = new Peer().open();
+  const padding = 'x'.repeat(262_000);
+  for (let id = 1; id <= 1000; id++) peer.call(id, 'countdown', { steps: 1000, padding });
+  t.diagnostic(`memory: ${peer.bytes} bytes`);
+  assert.ok(peer.bytes <= 24 * 1024 * 1024);
+  const { bytes } = peer;
+  for (let id = 1; id <= 64; id++) {
+    peer.say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+  }
+  assert.equal(peer.call(1, 'countdown', { steps: 1000, padding }).length, 0);
+  assert.equal(peer.bytes, bytes);
 });
 
 test('calls that are cancelled leave nothing behind', () => {

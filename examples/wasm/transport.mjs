@@ -13,14 +13,14 @@ export class WasmTransport {
 
   async send(message) {
     const bytes = new TextEncoder().encode(JSON.stringify(message) + '\n');
-    for (let start = 0; start < bytes.length; start += 65536) {
-      const part = bytes.subarray(start, start + 65536);
-      const pointer = this.#server.input_buffer(this.#handle, part.length);
-      if (!pointer) throw new Error('the connection is over');
-      // The memory is looked up each time: its buffer is another one once it has grown.
-      new Uint8Array(this.#server.memory.buffer, pointer, part.length).set(part);
-      this.#server.receive(this.#handle, part.length, performance.now());
-      this.#take();
+    try {
+      for (let start = 0; start < bytes.length; start += 65536) {
+        this.#give(bytes.subarray(start, start + 65536));
+        this.#take();
+      }
+    } catch (trap) {
+      this.close();
+      throw trap;
     }
   }
 
@@ -30,6 +30,14 @@ export class WasmTransport {
     this.#server.close(this.#handle);
     this.#handle = 0;
     this.onclose?.();
+  }
+
+  #give(bytes) {
+    const pointer = this.#server.input_buffer(this.#handle, bytes.length);
+    if (!pointer) throw new Error('the connection is over');
+    // The memory is looked up each time: its buffer is another one once it has grown.
+    new Uint8Array(this.#server.memory.buffer, pointer, bytes.length).set(bytes);
+    this.#server.receive(this.#handle, bytes.length, performance.now());
   }
 
   // Takes what waits to be sent, then waits for the time that the server wants to be called at.

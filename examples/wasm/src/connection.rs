@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::service;
 
 /// The longest line that is taken, in bytes.
-const LINE_LENGTH_MAX: usize = 1 << 20;
+const LINE_LENGTH_MAX: usize = 256 * 1024;
 
 /// The most bytes that are taken at once.
 const INPUT_LENGTH_MAX: usize = 64 * 1024;
