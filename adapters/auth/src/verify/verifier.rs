@@ -86,7 +86,8 @@ impl JwtVerifier {
         Ok(Self::of(issuer, audience.into(), source, Fetch::new(fetch)))
     }
 
-    /// The same, with keys that are at `jwks`: for an issuer without metadata.
+    /// The same, with keys that are at `jwks`: for an issuer without metadata. A place that is neither
+    /// `https` nor on a loopback address is never asked, and no token is taken then.
     pub fn with_keys_at<F, R, E>(
         issuer: impl Into<String>,
         audience: impl Into<String>,
