@@ -22,7 +22,8 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// Checks access tokens of one issuer that are JSON Web Tokens: signature, algorithm, type, issuer,
 /// audience and time. Tokens are taken as RFC 9068 has them, and from issuers that know its claims
-/// but not its `typ`.
+/// but not its `typ`. One without `exp` would be good for ever, and is refused as one without `iss`,
+/// `sub` or `aud` is.
 ///
 /// The principal of a token is `issuer|subject`. Its scopes are those of `scope` and `scp`.
 ///
