@@ -179,6 +179,7 @@ impl<K: Kind> HttpServer<K> {
         if !protection.is_some_and(|it| grant.is_for(&it.resource)) {
             return self.handle_request(head, body, None, now);
         }
+        let before = self.machine.waiting_events().count();
         let (exchange, mut event) = self.machine.handle_request_if(
             head,
             body,
@@ -186,9 +187,19 @@ impl<K: Kind> HttpServer<K> {
             &|frame| grant.check(frame),
             now,
         );
-        if let Some(Event::Request(request)) = &mut event {
-            request.attachment = Attachment::new(grant.clone());
-        }
+        let attachment = Attachment::new(grant.clone());
+        let attach = |event: &mut Event<'_>| {
+            // One that goes on has that of whoever sent it.
+            if let Event::Request(request) = event
+                && request.attachment.is_empty()
+            {
+                request.attachment = attachment.clone();
+            }
+        };
+        event.iter_mut().for_each(attach);
+        // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: what else is
+        // in the body waits.
+        self.machine.waiting_events().skip(before).for_each(attach);
         (exchange, self.take_up(exchange, event, now))
     }
 

@@ -236,8 +236,13 @@ impl Gatehouse {
 
     /// Opens a legacy session, and returns its id.
     pub(crate) fn open(&mut self, token: &str) -> String {
+        self.open_at("2025-11-25", token)
+    }
+
+    /// The same at this revision.
+    pub(crate) fn open_at(&mut self, revision: &str, token: &str) -> String {
         let bearer = format!("Bearer {token}");
-        let params = json!({ "protocolVersion": "2025-11-25",
+        let params = json!({ "protocolVersion": revision,
             "capabilities": { "elicitation": {} }, "clientInfo": { "name": "c", "version": "1" } });
         let opened = self.send(
             "POST",

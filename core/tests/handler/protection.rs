@@ -203,6 +203,21 @@ fn a_session_belongs_to_the_principal_of_the_token() {
 }
 
 #[test]
+fn every_request_of_a_batch_has_the_scopes_of_the_token() {
+    // Rule: [BATCH-007].
+    let mut house = gatehouse();
+    let session = house.open_at("2025-03-26", "ann/use+write+mail");
+    let calls = [4, 5, 6].map(|id| legacy_call(id, if id == 6 { "who" } else { "look" }));
+    let answer = house.post("ann/use+write+mail", &session, &format!("[{}]", calls.join(",")));
+    assert_eq!(answer.text.matches("written").count(), 2, "{answer:?}");
+    assert!(answer.text.contains("ann: use write mail"), "{answer:?}");
+    // What comes later with another token has no part in it.
+    let answer = house.post("ann/use", &session, &format!("[{}]", calls.join(",")));
+    assert_eq!(answer.text.matches("written").count(), 0, "{answer:?}");
+    assert!(answer.text.contains("ann: use\""), "{answer:?}");
+}
+
+#[test]
 fn a_later_round_has_the_scopes_of_its_request() {
     let mut house = gatehouse();
     for (scopes, expected) in [("use+write", "use write"), ("use", "-32600")] {
