@@ -40,6 +40,9 @@ pub struct HttpServer<K: Kind = Shared> {
     pub(super) table: Option<TaskTable>,
     /// Requests whose handlers want to be tasks, before they are known to go on.
     pub(super) wishes: BTreeSet<RequestHandle>,
+    /// The checks of tokens that are under way: each has a share.
+    #[cfg(feature = "auth")]
+    pub(super) checks: Arc<()>,
 }
 
 /// What an event asks for.
@@ -78,6 +81,8 @@ impl<K: Kind> HttpServer<K> {
             running: BTreeMap::new(),
             table: server.task_table(),
             wishes: BTreeSet::new(),
+            #[cfg(feature = "auth")]
+            checks: Arc::new(()),
         })
     }
 

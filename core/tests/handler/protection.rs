@@ -326,6 +326,26 @@ fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
 }
 
 #[test]
+fn only_so_many_tokens_are_under_check_at_once() {
+    let endless = async |_: TokenCheck| std::future::pending().await;
+    let server = server().protect(resource().checks_max(2), endless, || 0);
+    let http = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut head = RequestHead::new("POST", "/mcp");
+    head.field("host", b"localhost");
+    head.field("authorization", b"Bearer ann/use");
+    let ask = || match http.authorize(&head) {
+        TokenDemand::Check(checking) => Ok(checking),
+        TokenDemand::Respond(response) => Err(response.head.status.0),
+        TokenDemand::NotNeeded => panic!("nobody asks for a token"),
+    };
+    let (first, _second) = (ask().unwrap(), ask().unwrap());
+    assert_eq!(ask().err(), Some(503));
+    drop(first);
+    let _third = ask().unwrap();
+    assert_eq!(ask().err(), Some(503));
+}
+
+#[test]
 fn handlers_that_stay_on_their_thread_can_check_tokens() {
     let seen = std::rc::Rc::new(std::cell::Cell::new(0));
     let count = std::rc::Rc::clone(&seen);
