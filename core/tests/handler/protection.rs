@@ -320,7 +320,7 @@ fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
         }
     };
     let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
-    let mut house = Gatehouse::of(&server);
+    let mut house = Gatehouse::of(&server, ServerOptions::new());
     assert_eq!(house.call("x", "who").status, 200);
     assert_eq!(house.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
 }
