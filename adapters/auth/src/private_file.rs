@@ -4,6 +4,9 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
+use rustix::fs::OFlags;
+
 /// The longest file that is read, in bytes. 16 MiB: far more than a store writes.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
@@ -34,11 +37,19 @@ pub(crate) fn create_folder_of(path: &Path) -> io::Result<()> {
 
 /// What is in a file; `None` where there is none.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
-    let file = match File::open(path) {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // What is no file may have others write to it, and would be waited for.
+    #[cfg(unix)]
+    set_flags(&mut options, OFlags::NONBLOCK);
+    let file = match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file").into());
+    }
     #[cfg(unix)]
     if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
         return Err(Unread::Exposed);
@@ -71,11 +82,20 @@ pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Has files made for their owner alone.
+/// Has files made for their owner alone, and where they are said to be: no link leads elsewhere.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    {
+        std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+        set_flags(options, OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    }
     options
+}
+
+#[cfg(unix)]
+fn set_flags(options: &mut OpenOptions, flags: OFlags) {
+    let flags = flags.bits().cast_signed();
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
 }
 
 /// After a loss of power the file is the new one only if its folder knows.

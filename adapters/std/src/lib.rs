@@ -59,6 +59,8 @@ pub use executor::block_on;
 pub use fd_stream::FdStream;
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
+#[cfg(feature = "auth")]
+pub use mcp_sansio::auth;
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
@@ -66,7 +68,9 @@ pub use mcp_sansio::handler::{
 pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 #[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{FileStore, FileStoreError, open_in_browser};
+pub use mcp_sansio_auth::{
+    BrowserError, FileStore, FileStoreError, loopback::InvalidRedirectAddress, open_in_browser,
+};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

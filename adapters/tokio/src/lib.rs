@@ -5,7 +5,10 @@
 //! * A server or a client on a socket: [`drive`] a [`TokioStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //! * The same for a server that wants a token, with the feature `auth`: `Authorization`, and
-//!   `Loopback` for the user who signs in.
+//!   `Loopback` for the user who signs in; with the feature `sign` `Signer`, for clients that prove who
+//!   they are with a private key, or bind tokens to one.
+//! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can want
+//!   tokens; with the feature `verify` there is `JwtVerifier` to check them.
 //! * HTTP exchanges for anything else, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
@@ -58,14 +61,15 @@ pub use http_client::{
 pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use mcp_sansio::auth;
 #[cfg(feature = "auth")]
-pub use mcp_sansio::auth::{
-    self,
-    client::{
-        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
-        SigningRequest,
-    },
+pub use mcp_sansio::auth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+    SigningRequest,
 };
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
@@ -78,12 +82,20 @@ pub use mcp_sansio::http;
 pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
+pub use mcp_sansio::{Principal, Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
+#[cfg(any(feature = "sign", feature = "verify"))]
+pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{FileStore, FileStoreError, open_in_browser};
+pub use mcp_sansio_auth::{
+    BrowserError, FileStore, FileStoreError, loopback::InvalidRedirectAddress, open_in_browser,
+};
+#[cfg(feature = "verify")]
+pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
+#[cfg(feature = "sign")]
+pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;

@@ -70,11 +70,28 @@ pub struct Session {
 /// What handles want of the driver.
 #[derive(Debug)]
 pub(super) enum Command {
-    Call { pending: Arc<Pending>, method: MethodName<'static>, params: RawJson<'static> },
-    Subscribe { pending: Arc<Pending>, filter: SubscriptionFilter },
-    Cancel { pending: Arc<Pending>, reason: &'static str },
-    Notify { method: Method, params: RawJson<'static> },
+    Call {
+        pending: Arc<Pending>,
+        method: MethodName<'static>,
+        params: RawJson<'static>,
+    },
+    Subscribe {
+        pending: Arc<Pending>,
+        filter: SubscriptionFilter,
+    },
+    Cancel {
+        pending: Arc<Pending>,
+        reason: &'static str,
+    },
+    Notify {
+        method: Method,
+        params: RawJson<'static>,
+    },
     SetLogLevel(LoggingLevel),
+    #[cfg(feature = "auth")]
+    Authorize,
+    #[cfg(feature = "auth")]
+    ForgetAuthorization,
     Close,
 }
 

@@ -295,6 +295,10 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                 Command::SetLogLevel(level) => {
                     let _sent = self.machine.set_log_level(level, now);
                 }
+                #[cfg(feature = "auth")]
+                Command::Authorize => self.stage.authorize(now),
+                #[cfg(feature = "auth")]
+                Command::ForgetAuthorization => self.stage.forget(now),
                 Command::Close => self.machine.close(now),
             }
         }

@@ -39,6 +39,9 @@ pub struct HttpServer<K: Kind = Shared> {
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
     pub(super) table: Option<Box<dyn Tasks>>,
+    /// The checks of tokens that are under way: each has a share.
+    #[cfg(feature = "auth")]
+    pub(super) checks: Arc<()>,
 }
 
 /// What an event asks for.
@@ -76,6 +79,8 @@ impl<K: Kind> HttpServer<K> {
             outlet: Arc::new(Mailbox::new()),
             running: BTreeMap::new(),
             table: server.open_tasks(),
+            #[cfg(feature = "auth")]
+            checks: Arc::new(()),
         })
     }
 

@@ -52,10 +52,13 @@ pub enum TokenDemand<K: Kind = Shared> {
 /// A token that is being checked. What comes of it is who sends the request and what for, or the
 /// response that refuses it.
 ///
-/// To drop it is to give up the request.
+/// To drop it is to give up the request. Until then it counts among the
+/// [checks](ProtectedResource::checks_max) that are under way.
 pub struct Checking<K: Kind = Shared> {
     protection: Protection<K>,
     state: State<K>,
+    /// Counts it among the checks of its server, until it is dropped.
+    _share: Arc<()>,
 }
 
 enum State<K: Kind> {
@@ -157,9 +160,14 @@ impl<K: Kind> HttpServer<K> {
             return TokenDemand::Respond(refused);
         }
         match protection.resource.judge(head, (protection.unix_time)()) {
+            // The server has a share itself.
+            Ok(_) if Arc::strong_count(&self.checks) > protection.resource.checks_at_once() => {
+                TokenDemand::Respond(protection.resource.unavailable().to_response(None))
+            }
             Ok(check) => TokenDemand::Check(Checking {
                 protection: protection.clone(),
                 state: State::Asked(check),
+                _share: Arc::clone(&self.checks),
             }),
             Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
         }
@@ -179,6 +187,7 @@ impl<K: Kind> HttpServer<K> {
         if !protection.is_some_and(|it| grant.is_for(&it.resource)) {
             return self.handle_request(head, body, None, now);
         }
+        let before = self.machine.waiting_events().count();
         let (exchange, mut event) = self.machine.handle_request_if(
             head,
             body,
@@ -186,9 +195,19 @@ impl<K: Kind> HttpServer<K> {
             &|frame| grant.check(frame),
             now,
         );
-        if let Some(Event::Request(request)) = &mut event {
-            request.attachment = Attachment::new(grant.clone());
-        }
+        let attachment = Attachment::new(grant.clone());
+        let attach = |event: &mut Event<'_>| {
+            // One that goes on has that of whoever sent it.
+            if let Event::Request(request) = event
+                && request.attachment.is_empty()
+            {
+                request.attachment = attachment.clone();
+            }
+        };
+        event.iter_mut().for_each(attach);
+        // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: what else is
+        // in the body waits.
+        self.machine.waiting_events().skip(before).for_each(attach);
         (exchange, self.take_up(exchange, event, now))
     }
 
@@ -224,7 +243,7 @@ impl<K: Kind> Future for Checking<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { protection, state } = &mut *self;
+        let Self { protection, state, .. } = &mut *self;
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match (protection.function)(check) {

@@ -19,6 +19,10 @@ impl Attachment {
         Self { value: Some(Arc::new(value)) }
     }
 
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.value.is_none()
+    }
+
     pub(crate) fn get<T: Any>(&self) -> Option<&T> {
         self.value.as_deref().and_then(|value| value.downcast_ref())
     }

@@ -7,6 +7,7 @@ mod sent;
 mod world;
 
 mod code;
+mod debug_output;
 mod discovery;
 mod dpop;
 mod grants;

@@ -11,7 +11,9 @@ use mcp_sansio::auth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
     SigningKey, SigningRequest,
 };
-use mcp_sansio::handler::{Authorization, Call, Host, HttpEndpoint, NoArguments, Server};
+use mcp_sansio::handler::{
+    Authorization, Call, Host, HttpEndpoint, MemoryStore, NoArguments, Server,
+};
 
 use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};
 use crate::pair::Pair;
@@ -113,6 +115,8 @@ fn over_a_byte_stream_nothing_is_authorized() {
     let server = Server::new("server", "1").tool("forecast", "", |_: Call<NoArguments>| "sunny");
     let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
     pair.run(client.opened()).unwrap();
+    client.authorize();
+    client.forget_authorization();
     assert_eq!(text(&pair.run(call(&client)).unwrap()), "sunny");
 }
 
@@ -285,6 +289,41 @@ fn an_observer_sees_what_happens() {
     let seen = seen.lock().unwrap();
     let at = |what| seen.iter().position(|it| *it == what).unwrap_or_else(|| panic!("{seen:?}"));
     assert!(at("waiting") < at("goes on") && at("waiting") < at("authorized"));
+}
+
+#[test]
+fn an_application_signs_in_before_the_server_asks_and_signs_out() {
+    let user = User::default();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let shown = Arc::clone(&seen);
+    let store = MemoryStore::new();
+    let authorization = user.authorization().store(store.clone()).observe(move |event| {
+        shown.lock().unwrap().push(format!("{event:?}"));
+    });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    client.authorize();
+    // Once is enough.
+    client.authorize();
+    net.settle();
+    assert_eq!((user.asked(), user.waiting()), (1, 1));
+    user.decide(Ok(()));
+    net.settle();
+    assert_eq!(seen.lock().unwrap().iter().filter(|it| it.starts_with("Authorized")).count(), 1);
+    net.log.clear();
+    assert_eq!(text(&net.run(call(&client)).unwrap()), "sunny");
+    assert_eq!(net.log, ["POST mcp.example/mcp tools/call 200"]);
+    client.forget_authorization();
+    net.settle();
+    assert_eq!(format!("{store:?}"), "MemoryStore { length: 0 }");
+    net.log.clear();
+    let mut second = call(&client);
+    assert!(net.poll(second.as_mut()).is_none());
+    assert_eq!((net.log[0].as_str(), user.asked()), ("POST mcp.example/mcp tools/call 401", 2));
+    // To sign out is to give up what waits for the user, too.
+    client.forget_authorization();
+    let failure = net.run(second).unwrap_err();
+    assert!(failure.to_string().contains("given up"), "{failure}");
+    assert_eq!((user.asked(), user.waiting()), (2, 0));
 }
 
 #[test]

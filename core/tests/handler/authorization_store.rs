@@ -83,3 +83,23 @@ fn a_connection_ends_when_what_is_to_be_kept_is_kept_or_takes_too_long() {
         assert_eq!(!slow.written.lock().unwrap().is_empty(), in_time);
     }
 }
+
+#[test]
+fn a_store_that_lags_behind_is_given_only_what_is_still_to_be_kept() {
+    let slow = Slow::default();
+    let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
+    for _ in 0..5 {
+        client.authorize();
+        net.settle();
+        client.forget_authorization();
+        net.settle();
+    }
+    client.authorize();
+    net.settle();
+    assert_eq!(net.count("as.example/token"), 6, "{:#?}", net.log);
+    slow.let_write();
+    net.settle();
+    // The one that was under way, and the last one.
+    let written = slow.written.lock().unwrap();
+    assert_eq!(written.len(), 2, "{written:?}");
+}

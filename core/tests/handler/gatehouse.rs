@@ -91,6 +91,10 @@ impl Answer {
 
 impl Gatehouse {
     pub(crate) fn new(server: Server) -> Self {
+        Self::with(server, ServerOptions::new())
+    }
+
+    pub(crate) fn with(server: Server, options: ServerOptions) -> Self {
         let checks = Arc::<AtomicU64>::default();
         let counter = Arc::clone(&checks);
         let counted = move |asked: TokenCheck| {
@@ -98,11 +102,11 @@ impl Gatehouse {
             check(&asked)
         };
         let server = server.protect(resource(), counted, || 1_000);
-        Self { checks, ..Self::of(&server) }
+        Self { checks, ..Self::of(&server, options) }
     }
 
-    pub(crate) fn of(server: &Server) -> Self {
-        let server = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    pub(crate) fn of(server: &Server, options: ServerOptions) -> Self {
+        let server = server.http(options, [7; 32], 7).unwrap();
         Self { server, now: Instant::ZERO, running: Vec::new(), checks: Arc::default() }
     }
 
@@ -236,8 +240,13 @@ impl Gatehouse {
 
     /// Opens a legacy session, and returns its id.
     pub(crate) fn open(&mut self, token: &str) -> String {
+        self.open_at("2025-11-25", token)
+    }
+
+    /// The same at this revision.
+    pub(crate) fn open_at(&mut self, revision: &str, token: &str) -> String {
         let bearer = format!("Bearer {token}");
-        let params = json!({ "protocolVersion": "2025-11-25",
+        let params = json!({ "protocolVersion": revision,
             "capabilities": { "elicitation": {} }, "clientInfo": { "name": "c", "version": "1" } });
         let opened = self.send(
             "POST",

@@ -9,6 +9,8 @@ mod authorization_store;
 mod calls;
 mod connection;
 #[cfg(feature = "auth")]
+mod entrances;
+#[cfg(feature = "auth")]
 mod gatehouse;
 #[cfg(feature = "auth")]
 mod guarded;

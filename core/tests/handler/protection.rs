@@ -203,6 +203,21 @@ fn a_session_belongs_to_the_principal_of_the_token() {
 }
 
 #[test]
+fn every_request_of_a_batch_has_the_scopes_of_the_token() {
+    // Rule: [BATCH-007].
+    let mut house = gatehouse();
+    let session = house.open_at("2025-03-26", "ann/use+write+mail");
+    let calls = [4, 5, 6].map(|id| legacy_call(id, if id == 6 { "who" } else { "look" }));
+    let answer = house.post("ann/use+write+mail", &session, &format!("[{}]", calls.join(",")));
+    assert_eq!(answer.text.matches("written").count(), 2, "{answer:?}");
+    assert!(answer.text.contains("ann: use write mail"), "{answer:?}");
+    // What comes later with another token has no part in it.
+    let answer = house.post("ann/use", &session, &format!("[{}]", calls.join(",")));
+    assert_eq!(answer.text.matches("written").count(), 0, "{answer:?}");
+    assert!(answer.text.contains("ann: use\""), "{answer:?}");
+}
+
+#[test]
 fn a_later_round_has_the_scopes_of_its_request() {
     let mut house = gatehouse();
     for (scopes, expected) in [("use+write", "use write"), ("use", "-32600")] {
@@ -305,9 +320,29 @@ fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
         }
     };
     let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
-    let mut house = Gatehouse::of(&server);
+    let mut house = Gatehouse::of(&server, ServerOptions::new());
     assert_eq!(house.call("x", "who").status, 200);
     assert_eq!(house.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
+}
+
+#[test]
+fn only_so_many_tokens_are_under_check_at_once() {
+    let endless = async |_: TokenCheck| std::future::pending().await;
+    let server = server().protect(resource().checks_max(2), endless, || 0);
+    let http = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut head = RequestHead::new("POST", "/mcp");
+    head.field("host", b"localhost");
+    head.field("authorization", b"Bearer ann/use");
+    let ask = || match http.authorize(&head) {
+        TokenDemand::Check(checking) => Ok(checking),
+        TokenDemand::Respond(response) => Err(response.head.status.0),
+        TokenDemand::NotNeeded => panic!("nobody asks for a token"),
+    };
+    let (first, _second) = (ask().unwrap(), ask().unwrap());
+    assert_eq!(ask().err(), Some(503));
+    drop(first);
+    let _third = ask().unwrap();
+    assert_eq!(ask().err(), Some(503));
 }
 
 #[test]

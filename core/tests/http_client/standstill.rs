@@ -153,6 +153,26 @@ fn calls_that_wait_for_a_new_session_stand_still_with_its_handshake() {
 }
 
 #[test]
+fn a_call_that_comes_back_from_a_lost_session_stands_still_with_the_handshake_of_the_next() {
+    let mut net = Net::legacy(Revision::V2025_11_25);
+    for _ in 0..2 {
+        net.call_echo();
+    }
+    net.sent();
+    net.answer(4, 404, &[], "");
+    let sent = net.sent();
+    assert!(sent.contains("#6 POST initialize\n"), "{sent}");
+    net.pause(6);
+    // While the handshake waits for the user.
+    net.answer(5, 404, &[], "");
+    net.advance(HOUR);
+    net.expect_silence();
+    net.resume(6);
+    net.advance(59 * SECOND);
+    assert_eq!(net.told(), "");
+}
+
+#[test]
 fn a_call_that_stands_still_can_be_cancelled() {
     // Rule: [CANC-017].
     let mut net = Net::modern();

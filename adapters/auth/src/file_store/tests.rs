@@ -78,6 +78,36 @@ fn a_file_that_others_can_read_is_refused() {
     assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_neither_waited_for_nor_moved() {
+    let folder = Folder::new("pipe");
+    let store = store(&folder);
+    private_file::create_folder_of(store.path()).unwrap();
+    let made = std::process::Command::new("mkfifo").arg("-m600").arg(store.path()).status();
+    assert!(made.unwrap().success());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let reader = store.clone();
+    thread::spawn(move || sender.send(reader.load(&tokens("a")).map(drop)));
+    let loaded = receiver.recv_timeout(std::time::Duration::from_secs(10)).expect("no wait");
+    assert!(matches!(loaded, Err(FileStoreError::System { .. })), "{loaded:?}");
+    assert!(store.path().exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_lock_leads_nowhere() {
+    // Rule: [AUTHC-046].
+    let folder = Folder::new("link");
+    let store = store(&folder);
+    private_file::create_folder_of(store.path()).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, beside(store.path(), ".lock")).unwrap();
+    let saved = store.save(&tokens("a"), &Credential::new("b"));
+    assert!(matches!(saved, Err(FileStoreError::System { .. })), "{saved:?}");
+    assert!(!elsewhere.exists());
+}
+
 #[test]
 fn a_damaged_file_is_reported_once_and_kept() {
     let folder = Folder::new("damaged");

@@ -58,6 +58,9 @@ impl Fetch {
             Source::Url(url) => url.clone(),
             Source::Issuer(issuer) => self.jwks_uri(issuer).await?,
         };
+        if !is_private(&url) {
+            return Err(unavailable("the keys are neither at `https` nor on a loopback address"));
+        }
         let document = self.document(url).await?;
         KeySet::read(&document).ok_or_else(|| unavailable("what should be a JWKS is none"))
     }
@@ -82,12 +85,7 @@ impl Fetch {
             if metadata.issuer != issuer {
                 return Err(unavailable("the metadata is of another issuer"));
             }
-            return match Location::parse(&metadata.jwks_uri) {
-                Ok(url) if url.origin().scheme() == Scheme::Https || url.origin().is_loopback() => {
-                    Ok(url.as_str().to_owned())
-                }
-                _ => Err(unavailable("`jwks_uri` is neither `https` nor on a loopback address")),
-            };
+            return Ok(metadata.jwks_uri);
         }
         Err(failure)
     }
@@ -99,6 +97,14 @@ impl Fetch {
         }
         Ok(document)
     }
+}
+
+/// Whether nobody on the way can put other keys in the place of those that are there.
+fn is_private(url: &str) -> bool {
+    Location::parse(url).is_ok_and(|url| {
+        let origin = url.origin();
+        origin.scheme() == Scheme::Https || origin.is_loopback()
+    })
 }
 
 impl fmt::Debug for Fetch {

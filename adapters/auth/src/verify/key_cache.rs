@@ -50,7 +50,7 @@ impl KeyCache {
         &self,
         now: u64,
         interval: Duration,
-        suffice: impl Fn(&KeySet) -> bool,
+        suffice: impl FnOnce(&KeySet) -> bool,
     ) -> Result<Arc<KeySet>, JwtFault> {
         let Some(flight) = self.flight(now, interval, suffice) else { return self.kept(now) };
         let result = flight.clone().await;
@@ -73,15 +73,14 @@ impl KeyCache {
         &self,
         now: u64,
         interval: Duration,
-        suffice: impl Fn(&KeySet) -> bool,
+        suffice: impl FnOnce(&KeySet) -> bool,
     ) -> Option<Flight> {
-        let mut state = self.state();
-        if let Some((keys, fetched)) = &state.keys
-            && within(FRESH, now, *fetched)
-            && suffice(keys)
-        {
+        // Not with the lock held: it may take a signature for each key, and all checks wait for it.
+        let fresh = self.fresh(now);
+        if fresh.as_deref().is_some_and(suffice) {
             return None;
         }
+        let mut state = self.state();
         let recent = state.attempted.is_some_and(|it| within(interval, now, it));
         // One that has not come back in all that time is given up.
         if !recent {
@@ -91,6 +90,13 @@ impl KeyCache {
             state.flight = Some(flight.boxed().shared());
         }
         state.flight.clone()
+    }
+
+    /// The keys, if they need not be fetched again for their age.
+    fn fresh(&self, now: u64) -> Option<Arc<KeySet>> {
+        let state = self.state();
+        let (keys, fetched) = state.keys.as_ref()?;
+        within(FRESH, now, *fetched).then(|| Arc::clone(keys))
     }
 
     fn kept(&self, now: u64) -> Result<Arc<KeySet>, JwtFault> {
@@ -119,5 +125,31 @@ const fn within(time: Duration, now: u64, then: u64) -> bool {
 impl fmt::Debug for KeyCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyCache").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn keys_are_tried_while_nobody_else_waits_for_it() {
+        let fetch = Fetch::new(|_| ready(Ok::<_, String>(Vec::from(r#"{"keys":[]}"#))));
+        let cache = KeyCache::new(fetch, Source::Url("https://a.example/jwks".to_owned()));
+        let mut tried = 0;
+        for _ in 0..2 {
+            let mut keys = pin!(cache.get(5, Duration::from_secs(30), |_| {
+                tried += 1;
+                assert!(cache.state.try_lock().is_ok(), "the lock is held");
+                true
+            }));
+            let polled = keys.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(matches!(polled, Poll::Ready(Ok(_))));
+        }
+        assert_eq!(tried, 1);
     }
 }

@@ -22,7 +22,8 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// Checks access tokens of one issuer that are JSON Web Tokens: signature, algorithm, type, issuer,
 /// audience and time. Tokens are taken as RFC 9068 has them, and from issuers that know its claims
-/// but not its `typ`.
+/// but not its `typ`. One without `exp` would be good for ever, and is refused as one without `iss`,
+/// `sub` or `aud` is.
 ///
 /// The principal of a token is `issuer|subject`. Its scopes are those of `scope` and `scp`.
 ///
@@ -86,7 +87,8 @@ impl JwtVerifier {
         Ok(Self::of(issuer, audience.into(), source, Fetch::new(fetch)))
     }
 
-    /// The same, with keys that are at `jwks`: for an issuer without metadata.
+    /// The same, with keys that are at `jwks`: for an issuer without metadata. A place that is neither
+    /// `https` nor on a loopback address is never asked, and no token is taken then.
     pub fn with_keys_at<F, R, E>(
         issuer: impl Into<String>,
         audience: impl Into<String>,

@@ -24,8 +24,8 @@ use crate::now;
 /// 127.0.0.1 that answers the browser and takes the redirect.
 ///
 /// ```no_run
+/// use mcp_sansio_std::auth::client::AuthorizationRequest;
 /// use mcp_sansio_std::{Loopback, open_in_browser};
-/// # use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
 ///
 /// # fn run(request: AuthorizationRequest) -> Result<(), Box<dyn std::error::Error>> {
 /// let loopback = Loopback::bind(0)?.application("the tour");

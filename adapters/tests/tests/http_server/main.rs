@@ -13,4 +13,5 @@ mod responses;
 mod served;
 mod shutdown;
 mod slow_clients;
+mod smuggling;
 mod wire;

@@ -52,6 +52,31 @@ use site::Site;
 /// // axum::Router::new().route_service("/mcp", service)
 /// # let _ = service; Ok(()) }
 /// ```
+///
+/// With tokens:
+///
+/// ```no_run
+/// use mcp_sansio_tokio::{
+///     HttpService, Principal, ProtectedResource, Server, ServerOptions, TokenCheck, TokenRefusal,
+///     VerifiedToken, unix_time,
+/// };
+/// # struct Claims { iss: &'static str, sub: &'static str, aud: String, exp: u64 }
+/// # async fn verify(_: &TokenCheck) -> Option<Claims> { None }
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let resource =
+///     ProtectedResource::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?;
+/// let paths = resource.metadata_paths();
+/// let check = async |check: TokenCheck| {
+///     let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
+///     let principal = Principal::new(format!("{}|{}", claims.iss, claims.sub));
+///     Ok(VerifiedToken::new(principal).audiences([claims.aud]).expires_at(claims.exp))
+/// };
+/// let server = Server::new("files", "1.0.0").protect(resource, check, unix_time);
+/// let service = HttpService::new(&server, ServerOptions::new().any_path())?;
+/// // Route the service at `/mcp` and at all of `paths`.
+/// # let _ = (service, paths); Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct HttpService {
     site: Arc<Site>,

@@ -351,7 +351,7 @@ pub enum ApplicationType {
 
 /// The key that tokens are bound to (DPoP, RFC 9449). The application signs with its private half
 /// when asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct DpopKey {
     /// The algorithm by its name of RFC 7518, such as `ES256`.
     pub algorithm: String,
@@ -375,5 +375,12 @@ impl fmt::Debug for ClientSecret {
             Self::Password(_) => "Password(..)",
             Self::PrivateKey { .. } => "PrivateKey(..)",
         })
+    }
+}
+
+impl fmt::Debug for DpopKey {
+    /// Leaves the JWK out: a private half may be in it by mistake.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DpopKey").field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
 }

@@ -36,8 +36,8 @@ impl ProtectedResource {
         refused(Status::UNAUTHORIZED, challenge, what)
     }
 
-    /// The response to a request whose token could not be checked: not in time, or not without a
-    /// panic. It says nothing against the token.
+    /// The response to a request whose token could not be checked: not in time, not without a panic,
+    /// or not beside so many others. It says nothing against the token.
     #[must_use]
     pub fn unavailable(&self) -> Refusal {
         let error = ErrorObject::internal("the access token cannot be checked at the moment");

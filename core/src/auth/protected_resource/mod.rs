@@ -56,6 +56,7 @@ pub struct ProtectedResource {
     documentation: Option<Location>,
     at_root: bool,
     check_time: Duration,
+    checks_max: usize,
 }
 
 /// A resource cannot be as it is described. The caller's fault.
@@ -129,6 +130,7 @@ impl ProtectedResource {
             documentation: None,
             at_root: false,
             check_time: Duration::from_secs(10),
+            checks_max: 1024,
         })
     }
 
@@ -233,6 +235,15 @@ impl ProtectedResource {
         self
     }
 
+    /// How many tokens may be under check at once. 1,024 by default; to a client beyond that it is
+    /// said to come again. Anybody can send tokens, and a check may hold memory or a connection to the
+    /// authorization server.
+    #[must_use]
+    pub const fn checks_max(mut self, checks: usize) -> Self {
+        self.checks_max = checks;
+        self
+    }
+
     /// The URI of the resource.
     #[must_use]
     pub const fn uri(&self) -> &ResourceUri {
@@ -243,6 +254,12 @@ impl ProtectedResource {
     #[must_use]
     pub const fn time_for_checks(&self) -> Duration {
         self.check_time
+    }
+
+    /// How many tokens may be under check at once.
+    #[must_use]
+    pub const fn checks_at_once(&self) -> usize {
+        self.checks_max
     }
 
     /// Whether this is a scope that something here needs or is good for.

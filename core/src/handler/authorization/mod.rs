@@ -2,6 +2,7 @@
 
 mod answer;
 mod function;
+mod handle;
 mod stage;
 mod store;
 mod tasks;

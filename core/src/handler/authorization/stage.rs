@@ -100,6 +100,21 @@ impl<K: Kind> Stage<K> {
         through(it.client.handle_exchange_failed(exchange, failure, now))
     }
 
+    // ------------------------------------------------------------------ from the application
+
+    pub(crate) fn authorize(&mut self, now: Instant) {
+        if let Self::On(it) = self {
+            it.client.handle_unix_time((it.unix_time)(), now);
+            it.client.authorize(now);
+        }
+    }
+
+    pub(crate) fn forget(&mut self, now: Instant) {
+        if let Self::On(it) = self {
+            it.client.forget(now);
+        }
+    }
+
     // ------------------------------------------------------------------ between the two
 
     /// Hands on what the machine and the authorization have for each other; whether there was

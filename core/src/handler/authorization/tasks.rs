@@ -55,6 +55,16 @@ enum ForStore {
     Remove(CredentialKey),
 }
 
+impl ForStore {
+    /// The key under which something is kept or dropped.
+    const fn written(&self) -> Option<&CredentialKey> {
+        match self {
+            Self::Load(..) => None,
+            Self::Save(key, _) | Self::Remove(key) => Some(key),
+        }
+    }
+}
+
 impl<K: Kind> Tasks<K> {
     pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::Keeps>) -> Self {
         let mailbox = Arc::new(Mailbox::new());
@@ -202,6 +212,12 @@ impl<K: Kind> Tasks<K> {
     // ------------------------------------------------------------------ the store
 
     fn enqueue(&mut self, next: ForStore, client: &mut Client, now: Instant) {
+        // What was to be kept under the key before is of no use any more, unless it is read first. So
+        // a store that does not answer has no more to do than there are keys.
+        let reads = self.store_queue.iter().any(|other| matches!(other, ForStore::Load(..)));
+        if let Some(key) = next.written().filter(|_| !reads) {
+            self.store_queue.retain(|other| other.written() != Some(key));
+        }
         self.store_queue.push_back(next);
         if !self.storing {
             self.store_next(client, now);

@@ -75,11 +75,6 @@ impl Client {
                 {
                     return;
                 }
-                if let Some((id, _)) = message.request()
-                    && self.queue.stands_still
-                {
-                    self.peer.hold(id, now);
-                }
                 self.queue.push_back(message);
             }
             Part::Withdrawn => self.peer.skip_post(),

@@ -11,6 +11,8 @@ pub(super) struct Queue {
     control_bytes: usize,
     /// The time of the requests in it stands still.
     pub(super) stands_still: bool,
+    /// A request has come since it was last looked whether its time stands still.
+    pub(super) grown: bool,
 }
 
 impl Queue {
@@ -19,15 +21,17 @@ impl Queue {
             self.control_bytes += message.body.len();
             self.control.push_back(message);
         } else if message.opens() {
-            self.requests.push_front(message);
+            self.push_first(message);
         } else {
             self.requests.push_back(message);
+            self.grown = true;
         }
     }
 
     /// Puts a request before all others.
     pub(super) fn push_first(&mut self, message: Message) {
         self.requests.push_front(message);
+        self.grown = true;
     }
 
     /// The first message of control that satisfies `wanted`.

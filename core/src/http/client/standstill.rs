@@ -56,7 +56,9 @@ impl Client {
     /// While a request stands still, so do those behind it: they may wait for nothing else.
     pub(super) fn hold_queue(&mut self, now: Instant) {
         let still = self.exchanges.any_still();
-        if still == core::mem::replace(&mut self.queue.stands_still, still) {
+        // Requests come back to the queue, too: those of a session that is lost, say.
+        let grown = core::mem::take(&mut self.queue.grown) && still;
+        if still == core::mem::replace(&mut self.queue.stands_still, still) && !grown {
             return;
         }
         for request in self.queue.request_ids() {

@@ -237,6 +237,12 @@ impl Server {
         self.events.pop_front()
     }
 
+    /// The events that wait, the oldest first.
+    #[cfg(all(feature = "auth", target_has_atomic = "ptr"))]
+    pub(crate) fn waiting_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
+        self.events.iter_mut()
+    }
+
     // ------------------------------------------------------------------ shared by the parts
 
     /// Deals with whatever a connection's machine has made: messages, events, its next deadline.

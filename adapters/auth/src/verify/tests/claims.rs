@@ -115,6 +115,11 @@ fn what_an_access_token_must_have_is_missed() {
             let result = issuer.with(name, value);
             assert!(matches!(result, Err(JwtFault::Malformed(_))), "{name}: {result:?}");
         }
+        let mut claims = claims();
+        claims.as_object_mut().unwrap().remove(name);
+        let without = issuer.token(&json!({ "alg": "ES256", "kid": "one" }), &claims);
+        let result = issuer.check(&issuer.verifier(), &without);
+        assert!(matches!(result, Err(JwtFault::Malformed(_))), "{name}: {result:?}");
     }
     assert!(matches!(issuer.with("sub", json!("")), Err(JwtFault::Malformed(_))));
     assert_eq!(TokenRefusal::from(JwtFault::Malformed("")), TokenRefusal::Invalid);

@@ -116,6 +116,19 @@ fn keys_are_found_by_the_metadata_of_the_issuer() {
 }
 
 #[test]
+fn keys_that_anybody_on_the_way_could_replace_are_not_fetched() {
+    let issuer = Issuer::new();
+    for (jwks, fetches) in [("http://a.example/jwks", 0), ("http://127.0.0.1:8080/jwks", 1)] {
+        let before = issuer.fetches();
+        let jwks = Location::parse(jwks).unwrap();
+        let verifier = JwtVerifier::with_keys_at(ISSUER, AUDIENCE, &jwks, issuer.fetch());
+        let result = issuer.check(&verifier, &issuer.named("one"));
+        assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
+        assert_eq!(issuer.fetches() - before, fetches, "{jwks:?}");
+    }
+}
+
+#[test]
 fn those_who_wait_for_keys_wait_for_the_same_fetch() {
     let issuer = Issuer::new();
     let fetches = Arc::new(AtomicUsize::new(0));

@@ -1,0 +1,22 @@
+use crate::handler::client::{Client, Command};
+
+impl Client {
+    /// Signs in now, without waiting for the server to ask for a token: what was kept is taken, or
+    /// the user is asked. What comes of it, the [observers](super::Authorization::observe) of the
+    /// authorization are shown.
+    ///
+    /// Nothing happens while a sign-in is under way, nor on a connection that has no
+    /// [`Authorization`](super::Authorization).
+    pub fn authorize(&self) {
+        self.send(Command::Authorize);
+    }
+
+    /// Signs out: the token of this connection is forgotten, and the store drops what it has kept of
+    /// it. A sign-in that is under way is given up, and the calls that wait for it fail. When the
+    /// server asks for a token again, everything starts over.
+    ///
+    /// Other connections that are open have tokens of their own.
+    pub fn forget_authorization(&self) {
+        self.send(Command::ForgetAuthorization);
+    }
+}
