@@ -26,6 +26,10 @@ pub enum Error {
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
+    /// There is no connection to the server over HTTP.
+    #[cfg(feature = "http-client")]
+    #[error(transparent)]
+    Connect(#[from] Box<crate::ConnectError>),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

@@ -4,6 +4,7 @@
 //! * A server on its standard streams: [`serve_stdio`].
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`SocketStream`].
+//! * A client of a server on HTTP, with the feature `http-client`: `connect`.
 //!
 //! ```no_run
 //! use mcp_sansio_async_std::{self as mcp, Call, NoArguments, Server};
@@ -32,6 +33,8 @@ mod connect;
 mod descriptor;
 mod entropy;
 mod error;
+#[cfg(feature = "http-client")]
+mod http_client;
 mod serve;
 mod socket_stream;
 mod standard_streams;
@@ -43,12 +46,23 @@ pub use clock::{now, unix_time};
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
+#[cfg(feature = "http-client")]
+pub use http_client::{
+    AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, ConnectorError,
+    HttpConnection, ResponseBody, connect, connect_with, drive_http,
+};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(feature = "http-client")]
+pub use mcp_sansio::http;
+#[cfg(feature = "http-client")]
+pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, FuturesStream, Settings, Timer};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use socket_stream::SocketStream;
 pub use standard_streams::StandardStreams;

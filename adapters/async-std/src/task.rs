@@ -43,6 +43,22 @@ impl Executor {
     }
 }
 
+/// Spawns what hyper wants spawned.
+#[cfg(feature = "http-client")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tasks;
+
+#[cfg(feature = "http-client")]
+impl<F> hyper::rt::Executor<F> for Tasks
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, future: F) {
+        drop(Executor::current().spawn(future));
+    }
+}
+
 /// A task that was spawned. Dropped, it goes on.
 ///
 /// Resolves when the task ends: with `None` if it panicked. The panic hook has reported that.

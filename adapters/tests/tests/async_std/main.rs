@@ -4,4 +4,5 @@
 #![allow(clippy::print_stdout, reason = "figures for those who ask with --no-capture")]
 
 mod children;
+mod http_client;
 mod sockets;
