@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adapter_tests::{Pinger, ping};
-use mcp_sansio_async_std::{ChildServer, Graces, Stderr, drive};
+use mcp_sansio_async_std::{ChildServer, Error, Graces, Host, Stderr, drive, spawn};
 use smol::Timer;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
@@ -203,4 +203,29 @@ fn a_server_that_cannot_start_is_reported_with_advice() {
             "{message}"
         );
     });
+}
+
+async fn opens_and_ends() {
+    let connection = spawn(pinged(), &Host::new("host", "1")).await.unwrap();
+    let info = connection.opened().await.unwrap().server_info.clone().unwrap();
+    assert!(info.as_str().contains("\"name\":\"quiet\""), "{info:?}");
+    let report = connection.shutdown().await.unwrap();
+    assert!(report.status.success() && !report.forced);
+
+    let command = shell("echo 'no such option' >&2; exit 2");
+    let error = spawn(command, &Host::new("host", "1")).await.unwrap_err();
+    let Error::Closed { stderr_tail, .. } = error else { panic!("{error}") };
+    assert_eq!(stderr_tail, ["no such option"]);
+}
+
+#[test]
+fn a_connection_to_a_server_that_is_started_opens_and_ends_on_smol() {
+    // Rule: [STDIO-007] [STDIO-016].
+    smol::block_on(opens_and_ends());
+}
+
+#[test]
+fn a_connection_to_a_server_that_is_started_opens_and_ends_on_async_std() {
+    // Rule: [STDIO-007] [STDIO-016].
+    async_std::task::block_on(opens_and_ends());
 }
