@@ -7,7 +7,7 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{bench, runtime};
 
 const USAGE: &str = "\
-bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime tokio|std]
+bench-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
 
 A server for measurements: tools echo {\"text\"}, add {\"a\",\"b\"} and progress {\"count\"} (that many
 notifications, then a result), resource mem://blob (64 KiB of text).
@@ -17,7 +17,7 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           serve those alone who have signed in, and start an authorization server for them,
                    which asks nobody anything: for tests and demonstrations
-  --runtime NAME   tokio (default) or std
+  --runtime NAME   tokio (default), smol, async-std or std
 ";
 
 fn main() -> ExitCode {

@@ -7,7 +7,7 @@ use mcp_sansio_examples::arguments::Arguments;
 use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
-everything-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime tokio|std]
+everything-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
 
 Offers every feature that a server can have, at all five revisions: content of all kinds, progress,
 log messages, questions to the user and to the model, subscriptions, completion, and the fixtures
@@ -18,7 +18,7 @@ of the official conformance suite.
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           serve those alone who have signed in, and start an authorization server for them,
                    which asks nobody anything: for tests and demonstrations
-  --runtime NAME   tokio (default) or std
+  --runtime NAME   tokio (default), smol, async-std or std
 ";
 
 fn main() -> ExitCode {

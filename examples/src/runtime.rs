@@ -16,6 +16,10 @@ pub enum Runtime {
     /// tokio, with one thread.
     #[default]
     Tokio,
+    /// smol, with a thread for what it spawns.
+    Smol,
+    /// async-std, with its threads for what it spawns.
+    AsyncStd,
     /// None: blocking calls of the standard library and `poll(2)`.
     Std,
 }
@@ -32,8 +36,12 @@ impl Runtime {
     pub fn parse(name: &str) -> Result<Self, Stop> {
         match name {
             "tokio" => Ok(Self::Tokio),
+            "smol" => Ok(Self::Smol),
+            "async-std" => Ok(Self::AsyncStd),
             "std" => Ok(Self::Std),
-            _ => Err(Stop::Wrong(format!("there is no runtime `{name}`; there are tokio and std"))),
+            _ => Err(Stop::Wrong(format!(
+                "there is no runtime `{name}`; there are tokio, smol, async-std and std"
+            ))),
         }
     }
 
@@ -43,6 +51,9 @@ impl Runtime {
         match self {
             // The alarm is set where the runtime is known: when it is polled first.
             Self::Tokio => Box::pin(async move { tokio::time::sleep(duration).await }),
+            Self::Smol | Self::AsyncStd => Box::pin(async move {
+                async_io::Timer::after(duration).await;
+            }),
             Self::Std => {
                 let mut clock = mcp_sansio_std::Clock::new();
                 let deadline = clock.now() + duration;
@@ -65,6 +76,8 @@ impl Runtime {
                 runtime.shutdown_background();
                 Ok(output)
             }
+            Self::Smol => Ok(smol::block_on(future)),
+            Self::AsyncStd => Ok(async_std::task::block_on(future)),
             Self::Std => mcp_sansio_std::block_on(future),
         }
     }
@@ -78,6 +91,10 @@ impl Runtime {
         match self {
             Self::Tokio => self
                 .block_on(mcp_sansio_tokio::serve_stdio(server))
+                .map_err(|error| error.to_string())?
+                .map_err(|error| error.to_string()),
+            Self::Smol | Self::AsyncStd => self
+                .block_on(mcp_sansio_async_std::serve_stdio(server))
                 .map_err(|error| error.to_string())?
                 .map_err(|error| error.to_string()),
             Self::Std => mcp_sansio_std::serve_stdio(server).map_err(|error| error.to_string()),

@@ -1,10 +1,12 @@
 //! What the tests of the adapters run in processes of their own.
 
 mod pinger;
+mod runtime;
 
 use mcp_sansio::handler::Server;
 
 pub use pinger::Pinger;
+pub use runtime::Runtime;
 
 /// The line of a ping.
 #[must_use]

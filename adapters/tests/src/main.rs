@@ -1,15 +1,22 @@
-//! Serves [`quiet`] on the standard streams.
+//! Serves [`quiet`] on the standard streams, on the runtime that the first argument names.
 
 use std::process::ExitCode;
 
-use adapter_tests::quiet;
+use adapter_tests::{Runtime, quiet};
 
 fn main() -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime {
-        Ok(runtime) if runtime.block_on(mcp_sansio_tokio::serve_stdio(quiet())).is_ok() => {
-            ExitCode::SUCCESS
+    let Some(runtime) = std::env::args().nth(1).and_then(|name| Runtime::named(&name)) else {
+        return ExitCode::FAILURE;
+    };
+    let served = match runtime {
+        Runtime::Tokio => tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .is_ok_and(|tokio| tokio.block_on(mcp_sansio_tokio::serve_stdio(quiet())).is_ok()),
+        Runtime::Smol => smol::block_on(mcp_sansio_async_std::serve_stdio(quiet())).is_ok(),
+        Runtime::AsyncStd => {
+            async_std::task::block_on(mcp_sansio_async_std::serve_stdio(quiet())).is_ok()
         }
-        _ => ExitCode::FAILURE,
-    }
+    };
+    if served { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -13,6 +13,13 @@ use tokio::process::Command;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
 
+/// A server that answers pings.
+fn pinged() -> std::process::Command {
+    let mut command = std::process::Command::new(SERVER);
+    command.arg("tokio");
+    command
+}
+
 /// A shell as the server.
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -44,7 +51,7 @@ async fn gone(id: u32) {
 async fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
     // Rule: [STDIO-007] [STDIO-016].
     const COUNT: usize = 100_000;
-    let (child, stream) = ChildServer::spawn(std::process::Command::new(SERVER)).unwrap();
+    let (child, stream) = ChildServer::spawn(pinged()).unwrap();
     let output: String = (0..COUNT).map(ping).collect();
     let mut driver = drive(Pinger::new(output.into_bytes(), COUNT), stream);
     let start = Instant::now();
@@ -59,7 +66,7 @@ async fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
 #[tokio::test]
 async fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
     // Rule: [STDIO-015] [STDIO-016].
-    let (child, stream) = ChildServer::spawn(Command::new(SERVER)).unwrap();
+    let (child, stream) = ChildServer::spawn(pinged()).unwrap();
     let driving = tokio::spawn(drive(Pinger::new(ping(1).into_bytes(), 2), stream));
     let report = child.shutdown(Graces::default()).await.unwrap();
     assert!(report.status.success() && !report.forced);

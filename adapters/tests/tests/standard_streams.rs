@@ -11,15 +11,17 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use adapter_tests::ping;
+use adapter_tests::{Runtime, ping};
 use rustix::fs::{OFlags, fcntl_getfl};
 
-fn server() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_adapter-tests"))
+fn server(runtime: Runtime) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_adapter-tests"));
+    command.arg(runtime.name());
+    command
 }
 
-fn piped() -> Child {
-    server().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+fn piped(runtime: Runtime) -> Child {
+    server(runtime).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 fn pings(count: usize) -> String {
@@ -41,101 +43,119 @@ fn exit(mut child: Child) -> ExitStatus {
 #[test]
 fn pings_may_all_be_written_before_the_first_answer_is_read() {
     const COUNT: usize = 100_000;
-    let mut child = piped();
-    let input = pings(COUNT);
-    let start = Instant::now();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let mut output = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
-    let elapsed = start.elapsed();
-    assert!(exit(child).success());
-    assert_eq!(output.lines().count(), COUNT);
-    assert!(output.lines().all(|line| line.contains("\"result\":{")));
-    println!("{:.0} pings per second", COUNT as f64 / elapsed.as_secs_f64());
+    for runtime in Runtime::ALL {
+        let mut child = piped(runtime);
+        let input = pings(COUNT);
+        let start = Instant::now();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let mut output = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+        let elapsed = start.elapsed();
+        assert!(exit(child).success());
+        assert_eq!(output.lines().count(), COUNT);
+        assert!(output.lines().all(|line| line.contains("\"result\":{")));
+        println!("{runtime:?}: {:.0} pings per second", COUNT as f64 / elapsed.as_secs_f64());
+    }
 }
 
 #[test]
 fn one_ping_at_a_time_is_answered_at_once() {
     const COUNT: usize = 2000;
-    let mut child = piped();
-    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let mut buffer = [0; 4096];
-    let start = Instant::now();
-    for id in 0..COUNT {
-        stdin.write_all(ping(id).as_bytes()).unwrap();
-        let length = stdout.read(&mut buffer).unwrap();
-        assert!(buffer[..length].ends_with(b"\n"));
+    for runtime in Runtime::ALL {
+        let mut child = piped(runtime);
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut buffer = [0; 4096];
+        let start = Instant::now();
+        for id in 0..COUNT {
+            stdin.write_all(ping(id).as_bytes()).unwrap();
+            let length = stdout.read(&mut buffer).unwrap();
+            assert!(buffer[..length].ends_with(b"\n"));
+        }
+        println!(
+            "{runtime:?}: {:.1} us per round trip",
+            start.elapsed().as_secs_f64() * 1e6 / COUNT as f64
+        );
+        drop(stdin);
+        assert!(exit(child).success());
     }
-    println!("{:.1} us per round trip", start.elapsed().as_secs_f64() * 1e6 / COUNT as f64);
-    drop(stdin);
-    assert!(exit(child).success());
 }
 
 #[test]
 fn the_end_of_input_within_a_frame_ends_the_server_with_everything_answered() {
     // Rule: [STDIO-017].
-    let mut child = piped();
-    let input = pings(1000) + "{\"jsonrpc\":\"2.0\",\"id\":";
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    assert!(exit(child).success());
-    let mut output = String::new();
-    stdout.read_to_string(&mut output).unwrap();
-    assert_eq!(output.matches("\"result\":{").count(), 1000);
-    assert_eq!(output.matches("-32700").count(), 1);
+    for runtime in Runtime::ALL {
+        let mut child = piped(runtime);
+        let input = pings(1000) + "{\"jsonrpc\":\"2.0\",\"id\":";
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        assert!(exit(child).success());
+        let mut output = String::new();
+        stdout.read_to_string(&mut output).unwrap();
+        assert_eq!(output.matches("\"result\":{").count(), 1000);
+        assert_eq!(output.matches("-32700").count(), 1);
+    }
 }
 
 #[test]
 fn a_client_that_goes_away_ends_the_server_without_an_error() {
-    let mut child = piped();
-    drop(child.stdout.take());
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(pings(10).as_bytes()).unwrap();
-    assert!(exit(child).success());
+    for runtime in Runtime::ALL {
+        let mut child = piped(runtime);
+        drop(child.stdout.take());
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(pings(10).as_bytes()).unwrap();
+        assert!(exit(child).success());
+    }
 }
 
 #[test]
 fn one_socket_may_be_both_streams_and_is_blocking_again_afterwards() {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let observed = theirs.try_clone().unwrap();
-    let stream = || Stdio::from(OwnedFd::from(theirs.try_clone().unwrap()));
-    let child = server().stdin(stream()).stdout(stream()).spawn().unwrap();
-    drop(theirs);
-    ours.write_all(pings(20_000).as_bytes()).unwrap();
-    ours.shutdown(Shutdown::Write).unwrap();
-    let mut output = String::new();
-    // The server closes the socket for writing: the other handle of it here is no obstacle.
-    ours.read_to_string(&mut output).unwrap();
-    assert_eq!(output.lines().count(), 20_000);
-    assert!(exit(child).success());
-    assert!(!fcntl_getfl(&observed).unwrap().contains(OFlags::NONBLOCK));
+    for runtime in Runtime::ALL {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let observed = theirs.try_clone().unwrap();
+        let stream = || Stdio::from(OwnedFd::from(theirs.try_clone().unwrap()));
+        let child = server(runtime).stdin(stream()).stdout(stream()).spawn().unwrap();
+        drop(theirs);
+        ours.write_all(pings(20_000).as_bytes()).unwrap();
+        ours.shutdown(Shutdown::Write).unwrap();
+        let mut output = String::new();
+        // The server closes the socket for writing: the other handle of it here is no obstacle.
+        ours.read_to_string(&mut output).unwrap();
+        assert_eq!(output.lines().count(), 20_000);
+        assert!(exit(child).success());
+        assert!(!fcntl_getfl(&observed).unwrap().contains(OFlags::NONBLOCK));
+    }
 }
 
 #[test]
 fn streams_that_are_the_standard_error_as_well_stay_blocking() {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let observed = theirs.try_clone().unwrap();
-    let stream = || Stdio::from(OwnedFd::from(theirs.try_clone().unwrap()));
-    let child = server().stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
-    ours.write_all(ping(1).as_bytes()).unwrap();
-    assert!(ours.read(&mut [0; 4096]).unwrap() > 0);
-    assert!(!fcntl_getfl(&observed).unwrap().contains(OFlags::NONBLOCK));
-    ours.shutdown(Shutdown::Write).unwrap();
-    assert!(exit(child).success());
+    for runtime in Runtime::ALL {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let observed = theirs.try_clone().unwrap();
+        let stream = || Stdio::from(OwnedFd::from(theirs.try_clone().unwrap()));
+        let child =
+            server(runtime).stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
+        ours.write_all(ping(1).as_bytes()).unwrap();
+        assert!(ours.read(&mut [0; 4096]).unwrap() > 0);
+        assert!(!fcntl_getfl(&observed).unwrap().contains(OFlags::NONBLOCK));
+        ours.shutdown(Shutdown::Write).unwrap();
+        assert!(exit(child).success());
+    }
 }
 
 #[test]
 fn files_do_as_streams() {
-    let folder = std::env::temp_dir().join(format!("adapter-tests-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (input, output) = (folder.join("input"), folder.join("output"));
-    std::fs::write(&input, pings(1000)).unwrap();
-    let child = server()
-        .stdin(File::open(&input).unwrap())
-        .stdout(File::create(&output).unwrap())
-        .spawn()
-        .unwrap();
-    assert!(exit(child).success());
-    assert_eq!(std::fs::read_to_string(&output).unwrap().lines().count(), 1000);
-    std::fs::remove_dir_all(&folder).unwrap();
+    for runtime in Runtime::ALL {
+        let folder = std::env::temp_dir().join(format!("adapter-tests-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (input, output) = (folder.join("input"), folder.join("output"));
+        std::fs::write(&input, pings(1000)).unwrap();
+        let child = server(runtime)
+            .stdin(File::open(&input).unwrap())
+            .stdout(File::create(&output).unwrap())
+            .spawn()
+            .unwrap();
+        assert!(exit(child).success());
+        assert_eq!(std::fs::read_to_string(&output).unwrap().lines().count(), 1000);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

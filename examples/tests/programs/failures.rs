@@ -158,7 +158,7 @@ fn nobody_at_an_address_is_told_from_somebody_else() {
 
 #[test]
 fn a_wrong_use_is_told_from_a_failure() {
-    let wrong: [&[&str]; 12] = [
+    let wrong: [&[&str]; 13] = [
         &[],
         &["frobnicate", "--", "x"],
         &["info"],
@@ -168,6 +168,7 @@ fn a_wrong_use_is_told_from_a_failure() {
         &["call", "echo", "[1]", "--", "x"],
         &["info", "--url", "http://localhost/mcp", "--", "x"],
         &["info", "--url", "http://localhost/mcp", "--runtime", "std"],
+        &["info", "--url", "http://localhost/mcp", "--sign-in", "--runtime", "smol"],
         &["info", "--url", "localhost/mcp"],
         &["info", "--url", "http://me:secret@localhost/mcp"],
         &["info", "--url"],
@@ -188,6 +189,7 @@ fn a_wrong_use_is_told_from_a_failure() {
             &["--http"],
             &["--http", "127.0.0.1:0", "--stdio"],
             &["--http", "127.0.0.1:0", "--runtime", "std"],
+            &["--http", "127.0.0.1:0", "--runtime", "smol"],
             &["--stdio", "--legacy-sse"],
             &["--bogus"],
             &["--runtime", "x"],

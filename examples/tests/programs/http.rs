@@ -10,6 +10,9 @@ use crate::site::Site;
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
+/// The runtimes that a client over HTTP has.
+const RUNTIMES: [&str; 3] = ["tokio", "smol", "async-std"];
+
 /// The transports by their paths: Streamable HTTP, and HTTP+SSE.
 const PATHS: [&str; 2] = ["/mcp", "/sse"];
 
@@ -31,8 +34,11 @@ fn check(url: &str, words: &[&str]) -> Value {
 #[test]
 fn every_revision_is_spoken_at_one_address() {
     let site = Site::everything();
-    for revision in REVISIONS {
-        let summary = check(&site.url("/mcp"), &["--revision", revision]);
+    for (revision, runtime) in
+        REVISIONS.into_iter().flat_map(|revision| RUNTIMES.map(|runtime| (revision, runtime)))
+    {
+        let words = ["--revision", revision, "--runtime", runtime];
+        let summary = check(&site.url("/mcp"), &words);
         assert_eq!(summary["protocolVersion"], revision);
         assert_eq!(summary["ok"], true);
         assert_eq!(summary["calls"][0]["text"], "hello");

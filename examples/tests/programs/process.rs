@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Both runtimes, to run each test with.
-pub(crate) const RUNTIMES: [&str; 2] = ["tokio", "std"];
+/// The runtimes, to run each test with.
+pub(crate) const RUNTIMES: [&str; 4] = ["tokio", "smol", "async-std", "std"];
 
 /// The longest that an answer may take. Far more than it does.
 const PATIENCE: Duration = Duration::from_secs(20);

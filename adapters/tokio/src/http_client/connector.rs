@@ -9,11 +9,11 @@ use http::{Method, Request, Response, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcp_sansio_async::Eras;
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
-use super::eras::Eras;
 use super::tls;
 use crate::{ConnectorError, Proxy, ResponseBody};
 

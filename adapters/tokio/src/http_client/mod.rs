@@ -8,7 +8,6 @@ mod connector_error;
 mod dialer;
 #[cfg(feature = "auth")]
 mod equipment;
-mod eras;
 mod exchanger;
 mod proxy;
 mod response_body;

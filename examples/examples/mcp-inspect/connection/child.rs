@@ -39,6 +39,9 @@ pub(super) fn inspect(options: &Options, words: &[String]) -> Result<(), String>
     });
     let outcome = match options.runtime {
         Runtime::Tokio => options.runtime.block_on(on_tokio(options, command, viewer)),
+        Runtime::Smol | Runtime::AsyncStd => {
+            options.runtime.block_on(on_async_std(options, command, viewer))
+        }
         Runtime::Std => options.runtime.block_on(on_std(options, command, viewer)),
     };
     let (outcome, end) = outcome.map_err(|error| error.to_string())??;
@@ -62,6 +65,25 @@ async fn on_tokio(options: &Options, command: Command, viewer: Option<Viewer>) -
     let wire = Wire::new(stream, viewer);
     let noise = wire.noise();
     let driver = Driver::new(endpoint, wire, TokioTimer::new());
+    let work = commands::run(options, &client, &seen);
+    let outcome = converse(options, driver, &client, work, FAREWELL).await;
+    let mut graces = Graces::default();
+    (graces.end_of_input, graces.terminate) = (GRACE, GRACE);
+    let report = child.shutdown(graces).await.map_err(|error| error.to_string())?;
+    let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
+    let misdeed = describe(&noise, &seen);
+    Ok((outcome, End { misdeed, status, last_words, forced }))
+}
+
+async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
+    use mcp_sansio_async_std::{AsyncTimer, ChildServer, Graces, now, seed};
+    let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
+    let (child, stream) = spawned;
+    let (host, seen) = host(options);
+    let (client, endpoint) = host.connect(seed(), now());
+    let wire = Wire::new(stream, viewer);
+    let noise = wire.noise();
+    let driver = Driver::new(endpoint, wire, AsyncTimer::new());
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
     let mut graces = Graces::default();

@@ -1,16 +1,18 @@
 //! A server that is running, and talked to over HTTP.
 
-use std::future::pending;
+use std::fmt::Display;
+use std::future::{Future, pending};
+use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_sansio::handler::Host;
 use mcp_sansio::http::{ClientLimits, ClientOptions, Location};
 use mcp_sansio::peer::CloseReason;
+use mcp_sansio_async::{Exchanger, HttpDriver, Timer};
+use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
+use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_examples::together::before;
-use mcp_sansio_tokio::{
-    ConnectError, Connector, ConnectorError, HttpDriver, TokioExchanger, TokioTimer, equip, now,
-    seed,
-};
 
 use super::{converse, host, misdeed, remark, sign_in, silence};
 use crate::failure::Failure;
@@ -29,31 +31,91 @@ const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Connects, does what is asked for, ends the session.
 pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
-    let outcome = options.runtime.block_on(visit(options, url));
+    let outcome = match options.runtime {
+        Runtime::Tokio => options.runtime.block_on(on_tokio(options, url)),
+        Runtime::Smol | Runtime::AsyncStd => options.runtime.block_on(on_async_std(options, url)),
+        Runtime::Std => return Err("there is no HTTP without a runtime".into()),
+    };
     outcome.map_err(|error| error.to_string())?
 }
 
-async fn visit(options: &Options, url: &Location) -> Result<(), String> {
-    let viewer = options
-        .wire
-        .then(|| -> ExchangeViewer { Box::new(|number, sight| say(&in_words(number, sight))) });
-    let patience = options.patience().min(CONNECTING);
-    let connector = Connector::builder().connect_timeout(patience).build();
-    let exchanger = TokioExchanger::new(connector.map_err(|error| error.to_string())?);
-    let mut limits = ClientLimits::DEFAULT;
-    limits.closing_wait = CLOSING;
+async fn on_tokio(options: &Options, url: &Location) -> Result<(), String> {
+    use mcp_sansio_tokio::{ConnectError, Connector, TokioExchanger, TokioTimer, equip, seed};
+
+    let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
+    let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let (mut host, seen) = host(options);
     if let Some(sign_in) = &options.sign_in {
         let authorization = sign_in::authorization(sign_in).await;
         host = host.authorization(authorization.map_err(|error| error.to_string())?);
     }
     let host = equip(&host).map_err(|error| error.to_string())?;
-    let (client, endpoint) =
-        host.connect_http(ClientOptions::new(url.clone()).limits(limits), seed(), now());
-    let driver =
-        HttpDriver::new(endpoint, Watched::new(exchanger.clone(), viewer), TokioTimer::new());
+    let means = Means { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
+    let failure = match visit(options, url, (host, seen), means, interruption()).await {
+        Ok(()) => return Ok(()),
+        Err(failure) => failure,
+    };
+    Err(explain(failure, url, exchanger.last_failure(), options, |reason, cause| {
+        match ConnectError::of_opening(url, reason, cause) {
+            ConnectError::Unauthorized { url, status, challenge } => {
+                let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
+                let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
+                format!(
+                    "the server at {url} wants an authorization (HTTP status {status})\
+                     {challenge}{hint}"
+                )
+            }
+            error => error.to_string(),
+        }
+    }))
+}
+
+async fn on_async_std(options: &Options, url: &Location) -> Result<(), String> {
+    use mcp_sansio_async_std::{AsyncExchanger, AsyncTimer, ConnectError, Connector, seed};
+
+    let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
+    let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
+    let means = Means { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
+    // These runtimes leave signals to others: an interruption ends the process at once.
+    let failure = match visit(options, url, host(options), means, pending()).await {
+        Ok(()) => return Ok(()),
+        Err(failure) => failure,
+    };
+    Err(explain(failure, url, exchanger.last_failure(), options, |reason, cause| {
+        ConnectError::of_opening(url, reason, cause).to_string()
+    }))
+}
+
+/// What a runtime brings.
+struct Means<X, T> {
+    exchanger: X,
+    timer: T,
+    seed: u64,
+}
+
+/// What went wrong, and what the server did that it should not have, in words.
+struct Trouble {
+    failure: Failure,
+    misdeed: Option<String>,
+}
+
+async fn visit(
+    options: &Options,
+    url: &Location,
+    (host, seen): (Host, Arc<Seen>),
+    Means { exchanger, timer, seed }: Means<impl Exchanger, impl Timer>,
+    interruption: impl Future<Output = ()>,
+) -> Result<(), Trouble> {
+    let viewer = options
+        .wire
+        .then(|| -> ExchangeViewer { Box::new(|number, sight| say(&in_words(number, sight))) });
+    let mut limits = ClientLimits::DEFAULT;
+    limits.closing_wait = CLOSING;
+    let client_options = ClientOptions::new(url.clone()).limits(limits);
+    let (client, endpoint) = host.connect_http(client_options, seed, timer.now());
+    let driver = HttpDriver::new(endpoint, Watched::new(exchanger, viewer), timer);
     let work = async {
-        match before(interruption(), commands::run(options, &client, &seen)).await {
+        match before(interruption, commands::run(options, &client, &seen)).await {
             Some(outcome) => outcome,
             // That is how one stops to listen.
             None if matches!(options.command, Command::Listen { .. }) => Ok(()),
@@ -67,13 +129,7 @@ async fn visit(options: &Options, url: &Location) -> Result<(), String> {
             remark(misdeed.as_deref());
             Ok(())
         }
-        Err(failure) => {
-            let mut message = explain(failure, url, exchanger.last_failure(), options);
-            if let Some(misdeed) = misdeed {
-                message = format!("{message}; {misdeed}");
-            }
-            Err(message)
-        }
+        Err(failure) => Err(Trouble { failure, misdeed }),
     }
 }
 
@@ -84,29 +140,18 @@ async fn interruption() {
     }
 }
 
-/// One message that says what went wrong, and what the network has to say to it.
-fn explain(
-    failure: Failure,
+/// One message that says what went wrong, and what the network has to say to it; `unopened` is what
+/// to say of a connection that was not opened.
+fn explain<C: Display>(
+    Trouble { failure, misdeed }: Trouble,
     url: &Location,
-    cause: Option<ConnectorError>,
+    cause: Option<C>,
     options: &Options,
+    unopened: impl FnOnce(CloseReason, Option<C>) -> String,
 ) -> String {
     let (shown, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
-    match (failure, cause) {
-        (Failure::Unopened(failure), cause) => {
-            let reason = CloseReason::OpeningFailed(failure);
-            match ConnectError::of_opening(url, reason, cause) {
-                ConnectError::Unauthorized { url, status, challenge } => {
-                    let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
-                    let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
-                    format!(
-                        "the server at {url} wants an authorization (HTTP status {status})\
-                         {challenge}{hint}"
-                    )
-                }
-                error => error.to_string(),
-            }
-        }
+    let message = match (failure, cause) {
+        (Failure::Unopened(failure), cause) => unopened(CloseReason::OpeningFailed(failure), cause),
         (Failure::Silent, None) => format!("the server at {shown} {}", silence(options)),
         (Failure::Silent, Some(cause)) => {
             format!("the server at {shown} {} ({cause})", silence(options))
@@ -115,5 +160,9 @@ fn explain(
         (Failure::Lost, Some(cause)) => format!("the server at {shown} went away: {cause}"),
         (Failure::Transport(failure), Some(cause)) => format!("{failure} ({cause})"),
         (failure, _) => failure.to_string(),
+    };
+    match misdeed {
+        Some(misdeed) => format!("{message}; {misdeed}"),
+        None => message,
     }
 }

@@ -9,15 +9,18 @@ use mcp_sansio::http::Origin;
 /// a round trip.
 const ORIGINS_MAX: usize = 256;
 
-/// Which era the servers were of, so that the next connection need not find out.
+/// Which era the servers were of, so that the next connection need not find out: what adapters keep
+/// beside their pool of connections. At most 256 servers.
 #[derive(Debug, Default)]
-pub(super) struct Eras {
+pub struct Eras {
     /// The last one asked for or learned at the end.
     known: Mutex<VecDeque<(Origin, Era)>>,
 }
 
 impl Eras {
-    pub(super) fn of(&self, origin: &Origin) -> Option<Era> {
+    /// The era of the server at `origin`, where one was learned.
+    #[must_use]
+    pub fn of(&self, origin: &Origin) -> Option<Era> {
         let mut known = self.lock();
         let place = known.iter().position(|(other, _)| other == origin)?;
         let found = known.remove(place)?;
@@ -26,7 +29,8 @@ impl Eras {
         Some(era)
     }
 
-    pub(super) fn learn(&self, origin: &Origin, era: Era) {
+    /// Remembers the era of the server at `origin`.
+    pub fn learn(&self, origin: &Origin, era: Era) {
         let mut known = self.lock();
         known.retain(|(other, _)| other != origin);
         if known.len() == ORIGINS_MAX {
@@ -35,7 +39,8 @@ impl Eras {
         known.push_back((origin.clone(), era));
     }
 
-    pub(super) fn forget(&self, origin: &Origin) {
+    /// Forgets it: should the server have changed, the next connection finds out how.
+    pub fn forget(&self, origin: &Origin) {
         self.lock().retain(|(other, _)| other != origin);
     }
 

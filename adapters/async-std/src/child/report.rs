@@ -1,0 +1,71 @@
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use async_process::Command;
+
+/// How a child process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExitReport {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// The last lines that it wrote to its standard error.
+    pub stderr_tail: Vec<String>,
+    /// Whether it had to be terminated, as it did not exit when its input ended.
+    pub forced: bool,
+}
+
+impl fmt::Display for ExitReport {
+    /// On one line or, where the child has said something, on several.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let forced = if self.forced { "was terminated" } else { "exited" };
+        write!(f, "the server {forced}: {}", self.status)?;
+        if !self.stderr_tail.is_empty() {
+            f.write_str("; its last words:")?;
+            for line in &self.stderr_tail {
+                write!(f, "\n  {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A child process that did not start. The message says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the server `{program}`: {}", .advice.as_deref().unwrap_or("the system refused"))]
+#[non_exhaustive]
+pub struct SpawnError {
+    /// The program, as the command names it.
+    pub program: String,
+    /// What the system said.
+    pub source: io::Error,
+    advice: Option<String>,
+}
+
+impl SpawnError {
+    pub(super) fn new(command: &Command, source: io::Error) -> Self {
+        let program = command.get_program();
+        let advice = advise(program, command.get_current_dir(), source.kind());
+        Self { program: program.to_string_lossy().into_owned(), source, advice }
+    }
+}
+
+fn advise(program: &OsStr, directory: Option<&Path>, kind: io::ErrorKind) -> Option<String> {
+    let is_path = Path::new(program).components().count() > 1;
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        let directory = directory.display();
+        return Some(format!("its working directory `{directory}` does not exist; create it"));
+    }
+    let advice = match kind {
+        io::ErrorKind::NotFound if is_path => "there is no such file; check the path",
+        io::ErrorKind::NotFound => {
+            "it is in no directory of PATH; install it, or give its full path"
+        }
+        io::ErrorKind::PermissionDenied => "it may not be executed; check its permissions",
+        _ => return None,
+    };
+    Some(advice.into())
+}

@@ -1,0 +1,60 @@
+use std::io;
+
+use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::handler::ClientError;
+use mcp_sansio::peer::CloseReason;
+use mcp_sansio_async::DriveError;
+
+use crate::SpawnError;
+
+/// Anything that can go wrong in a small program: what its `main` returns. Its `Debug`, which is
+/// what `main` prints, is its `Display`.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server offers something that it cannot: the caller's fault.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The server's process could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The connection could not be opened, or is over.
+    #[error("{reason}{}", Said(.stderr_tail))]
+    Closed {
+        /// Why.
+        reason: Box<CloseReason>,
+        /// The last lines of the server's standard error.
+        stderr_tail: Vec<String>,
+    },
+    /// There is no connection to the server over HTTP.
+    #[cfg(feature = "http-client")]
+    #[error(transparent)]
+    Connect(#[from] Box<crate::ConnectError>),
+    /// The stream broke.
+    #[error(transparent)]
+    Stream(#[from] DriveError),
+    /// A call has no result.
+    #[error(transparent)]
+    Call(#[from] ClientError),
+    /// The operating system.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// The last words of a server, where it had any.
+struct Said<'a>(&'a [String]);
+
+impl std::fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            lines => write!(f, "; the server's last words: {}", lines.join(" | ")),
+        }
+    }
+}

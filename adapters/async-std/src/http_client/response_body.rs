@@ -1,0 +1,80 @@
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::ConnectorError;
+
+/// The body of a response, as it comes in.
+///
+/// Dropped before its end, it breaks the exchange off at once, by closing the connection. While nobody reads, the server is held back.
+pub struct ResponseBody {
+    incoming: Incoming,
+}
+
+impl ResponseBody {
+    pub(super) const fn new(incoming: Incoming) -> Self {
+        Self { incoming }
+    }
+
+    /// The next piece, never empty; `None` at the end. Trailers are left out. May be dropped and
+    /// called again.
+    ///
+    /// # Errors
+    ///
+    /// The connection was lost before the end, or what came is not HTTP.
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, ConnectorError>> {
+        std::future::poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// As [`chunk`](Self::chunk), for those who poll.
+    ///
+    /// # Errors
+    ///
+    /// As [`chunk`](Self::chunk).
+    pub fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, ConnectorError>>> {
+        loop {
+            match ready!(Pin::new(&mut *self).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) if !bytes.is_empty() => return Poll::Ready(Some(Ok(bytes))),
+                    _ => {}
+                },
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = ConnectorError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ConnectorError>>> {
+        let frame = ready!(Pin::new(&mut self.incoming).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| frame.map_err(|error| ConnectorError::of_body(&error))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+use std::fmt;
+use std::io::{self, Stdin, Stdout};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use blocking::Unblock;
+use futures_lite::{AsyncRead, AsyncWrite};
+use mcp_sansio_async::ByteStream;
+
+#[cfg(unix)]
+use crate::descriptor::{Descriptor, open_standard};
+
+/// The standard input and output of this process.
+///
+/// Pipes and sockets, which a host connects a server to, are read and written as such, without
+/// threads. Their open file descriptions may belong to other processes as well, so they are made
+/// blocking again, if they were, when this is dropped.
+///
+/// Files, terminals, and everything on Windows go through threads of `blocking`. A read that waits
+/// there for a terminal does not hold up the end of the process.
+pub struct StandardStreams {
+    input: Input,
+    output: Output,
+}
+
+enum Input {
+    #[cfg(unix)]
+    Descriptor(Descriptor),
+    Threaded(Unblock<Stdin>),
+}
+
+enum Output {
+    #[cfg(unix)]
+    Descriptor(Descriptor),
+    Threaded(Unblock<Stdout>),
+}
+
+impl StandardStreams {
+    /// Takes hold of both. To be done once at a time.
+    #[must_use]
+    pub fn open() -> Self {
+        #[cfg(unix)]
+        let (input, output) = open_standard();
+        #[cfg(unix)]
+        let (input, output) = (input.map(Input::Descriptor), output.map(Output::Descriptor));
+        #[cfg(not(unix))]
+        let (input, output) = (None, None);
+        Self {
+            input: input.unwrap_or_else(|| Input::Threaded(Unblock::new(io::stdin()))),
+            output: output.unwrap_or_else(|| Output::Threaded(Unblock::new(io::stdout()))),
+        }
+    }
+}
+
+impl ByteStream for StandardStreams {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        match &mut self.input {
+            #[cfg(unix)]
+            Input::Descriptor(descriptor) => descriptor.pin().poll_read(cx, buffer),
+            Input::Threaded(stdin) => Pin::new(stdin).poll_read(cx, buffer),
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.output {
+            #[cfg(unix)]
+            Output::Descriptor(descriptor) => descriptor.pin().poll_write(cx, bytes),
+            Output::Threaded(stdout) => Pin::new(stdout).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.output {
+            #[cfg(unix)]
+            Output::Descriptor(_) => Poll::Ready(Ok(())),
+            Output::Threaded(stdout) => Pin::new(stdout).poll_flush(cx),
+        }
+    }
+
+    /// A socket is closed for writing. A pipe is left to the end of the process, as the standard
+    /// output stays open until then.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.output {
+            #[cfg(unix)]
+            Output::Descriptor(descriptor) => Poll::Ready(descriptor.close_output()),
+            Output::Threaded(stdout) => Pin::new(stdout).poll_flush(cx),
+        }
+    }
+}
+
+impl fmt::Debug for StandardStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threaded =
+            (matches!(self.input, Input::Threaded(_)), matches!(self.output, Output::Threaded(_)));
+        f.debug_struct("StandardStreams").field("threaded", &threaded).finish_non_exhaustive()
+    }
+}

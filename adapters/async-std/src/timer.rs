@@ -1,0 +1,108 @@
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_lite::future;
+use mcp_sansio::Instant;
+use mcp_sansio_async::Timer;
+
+use crate::clock;
+
+/// The clock [`now`](crate::now) and one alarm of `async-io`, which goes off wherever it is polled.
+#[derive(Default)]
+pub struct AsyncTimer {
+    /// The alarm and when it goes off.
+    armed: Option<(async_io::Timer, Instant)>,
+}
+
+impl AsyncTimer {
+    /// A timer that waits for nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { armed: None }
+    }
+}
+
+impl Timer for AsyncTimer {
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let moment = clock::to_moment(deadline);
+        let (alarm, due) =
+            self.armed.get_or_insert_with(|| (async_io::Timer::at(moment), deadline));
+        if *due > deadline {
+            alarm.set_at(moment);
+            *due = deadline;
+        }
+        // An alarm that is too early is left alone until it goes off: deadlines move away with
+        // nearly every message, and re-arming costs more than waking once too often.
+        while Pin::new(&mut *alarm).poll(cx).is_ready() {
+            if *due >= deadline {
+                // One that has gone off never does again.
+                self.armed = None;
+                return Poll::Ready(());
+            }
+            alarm.set_at(moment);
+            *due = deadline;
+        }
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for AsyncTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let due = self.armed.as_ref().map(|(_, due)| due);
+        f.debug_struct("AsyncTimer").field("due", &due).finish()
+    }
+}
+
+/// What `future` comes to, `None` if it takes longer than `limit`.
+pub(crate) async fn timeout<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
+    future::or(async { Some(future.await) }, async {
+        async_io::Timer::after(limit).await;
+        None
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use core::future::poll_fn;
+
+    use super::*;
+
+    /// How many milliseconds pass until the timer is done with `millis` from now, having waited
+    /// for each of `before` first.
+    fn wait(before: &[u64], millis: u64) -> u128 {
+        let mut timer = AsyncTimer::new();
+        let start = timer.now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut before = before.iter();
+        async_io::block_on(poll_fn(|cx| {
+            for &millis in before.by_ref() {
+                assert!(timer.poll_until(cx, at(millis)).is_pending());
+            }
+            timer.poll_until(cx, at(millis))
+        }));
+        timer.now().saturating_since(start).as_millis()
+    }
+
+    #[test]
+    fn the_last_deadline_counts_wherever_it_moved() {
+        for before in [&[][..], &[50], &[5000], &[50, 5000, 70]] {
+            let waited = wait(before, 100);
+            assert!((100..4000).contains(&waited), "{waited} ms after {before:?}");
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long_comes_to_nothing() {
+        let limit = Duration::from_millis(1);
+        assert_eq!(async_io::block_on(timeout(limit, std::future::pending::<()>())), None);
+        assert_eq!(async_io::block_on(timeout(limit, async { 7 })), Some(7));
+    }
+}

@@ -1,0 +1,231 @@
+//! A client with a server that it starts, on smol.
+
+use std::io;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use adapter_tests::{Pinger, ping};
+use mcp_sansio_async_std::{ChildServer, Error, Graces, Host, Stderr, drive, spawn};
+use smol::Timer;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_adapter-tests");
+
+/// A server that answers pings.
+fn pinged() -> Command {
+    let mut command = Command::new(SERVER);
+    command.arg("smol");
+    command
+}
+
+/// A shell as the server.
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    command
+}
+
+fn short() -> Graces {
+    let mut graces = Graces::default();
+    (graces.end_of_input, graces.terminate) =
+        (Duration::from_millis(100), Duration::from_millis(100));
+    graces
+}
+
+fn is_running(id: u32) -> bool {
+    // A zombie, which nobody has waited for yet, does not run.
+    std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+async fn gone(id: u32) {
+    let start = Instant::now();
+    while is_running(id) {
+        assert!(start.elapsed() < Duration::from_secs(2), "still running");
+        Timer::after(Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn a_server_is_started_talked_to_and_exits_when_its_input_ends() {
+    smol::block_on(async {
+        // Rule: [STDIO-007] [STDIO-016].
+        const COUNT: usize = 100_000;
+        let (child, stream) = ChildServer::spawn(pinged()).unwrap();
+        let output: String = (0..COUNT).map(ping).collect();
+        let mut driver = drive(Pinger::new(output.into_bytes(), COUNT), stream);
+        let start = Instant::now();
+        (&mut driver).await.unwrap();
+        println!("{:.0} pings per second", COUNT as f64 / start.elapsed().as_secs_f64());
+        assert_eq!(driver.endpoint().received, COUNT);
+        let report = child.shutdown(Graces::default()).await.unwrap();
+        assert!(report.status.success() && !report.forced);
+        assert_eq!(report.to_string(), "the server exited: exit status: 0");
+    });
+}
+
+#[test]
+fn to_shut_down_closes_the_input_even_while_the_stream_is_driven() {
+    smol::block_on(async {
+        // Rule: [STDIO-015] [STDIO-016].
+        let (child, stream) = ChildServer::spawn(pinged()).unwrap();
+        let driving = smol::spawn(drive(Pinger::new(ping(1).into_bytes(), 2), stream));
+        let report = child.shutdown(Graces::default()).await.unwrap();
+        assert!(report.status.success() && !report.forced);
+        driving.await.unwrap();
+    });
+}
+
+#[test]
+fn a_server_that_minds_neither_the_end_nor_a_signal_is_killed_with_all_that_it_started() {
+    smol::block_on(async {
+        // Rule: [STDIO-015] [STDIO-016].
+        let script = "trap '' TERM; sleep 1000 & echo $! >&2; while :; do sleep 0.05; done";
+        let (child, _stream) = ChildServer::spawn(shell(script)).unwrap();
+        while child.stderr_tail().is_empty() {
+            Timer::after(Duration::from_millis(5)).await;
+        }
+        let grandchild = child.stderr_tail()[0].parse().unwrap();
+        assert!(is_running(grandchild));
+        let start = Instant::now();
+        let report = child.shutdown(short()).await.unwrap();
+        assert!((200..1000).contains(&start.elapsed().as_millis()));
+        assert!(report.forced);
+        assert!(report.to_string().starts_with("the server was terminated: signal: 9 (SIGKILL)"));
+        gone(grandchild).await;
+    });
+}
+
+#[test]
+fn a_server_that_minds_signals_only_is_terminated() {
+    smol::block_on(async {
+        // Rule: [STDIO-015] [STDIO-016].
+        let script = "trap 'echo bye >&2; exit 3' TERM; echo up >&2; while :; do sleep 0.05; done";
+        let (child, _stream) = ChildServer::spawn(shell(script)).unwrap();
+        while child.stderr_tail().is_empty() {
+            Timer::after(Duration::from_millis(5)).await;
+        }
+        let mut graces = short();
+        graces.terminate = Duration::from_secs(2);
+        let report = child.shutdown(graces).await.unwrap();
+        assert_eq!((report.status.code(), report.forced), (Some(3), true));
+        assert_eq!(report.stderr_tail.last().map(String::as_str), Some("bye"));
+    });
+}
+
+#[test]
+fn an_exit_is_reported_with_its_status_and_the_last_words() {
+    smol::block_on(async {
+        // Rule: [STDIO-005].
+        let (mut child, stream) =
+            ChildServer::spawn(shell("echo 'no such option' >&2; exit 2")).unwrap();
+        drive(Pinger::new(Vec::new(), 1), stream).await.unwrap();
+        let report = child.wait().await.unwrap();
+        assert_eq!((report.status.code(), report.forced), (Some(2), false));
+        assert_eq!(
+            report.to_string(),
+            "the server exited: exit status: 2; its last words:\n  no such option"
+        );
+        assert_eq!(child.id(), None);
+    });
+}
+
+#[test]
+fn a_server_that_says_much_is_not_held_up_and_only_the_end_is_kept() {
+    smol::block_on(async {
+        // Rule: [STDIO-004] [STDIO-005] [STDIO-006].
+        let lines = Arc::new(Mutex::new((0, String::new())));
+        let sink = Arc::clone(&lines);
+        let sink = Stderr::Lines(Box::new(move |line| {
+            let mut lines = sink.lock().unwrap();
+            *lines = (lines.0 + 1, line.to_owned());
+        }));
+        let script = "yes some words for the standard error | head -n 100000 >&2; echo the end >&2";
+        let (mut child, _stream) = ChildServer::spawn_with(shell(script), sink).unwrap();
+        let report = child.wait().await.unwrap();
+        assert!(report.status.success());
+        assert_eq!(*lines.lock().unwrap(), (100_001, "the end".to_owned()));
+        assert_eq!(report.stderr_tail.len(), 32);
+        assert_eq!(report.stderr_tail[31], "the end");
+    });
+}
+
+#[test]
+fn last_words_are_not_waited_for_while_a_grandchild_keeps_the_stream_open() {
+    smol::block_on(async {
+        let (mut child, _stream) =
+            ChildServer::spawn(shell("sleep 1000 & echo $! >&2; printf unfinished >&2")).unwrap();
+        let start = Instant::now();
+        let report = child.wait().await.unwrap();
+        assert!(start.elapsed() < Duration::from_secs(1));
+        assert_eq!(report.stderr_tail[1], "unfinished");
+        let _ = Command::new("kill").arg(&report.stderr_tail[0]).status();
+    });
+}
+
+#[test]
+fn to_drop_a_server_is_to_kill_it() {
+    smol::block_on(async {
+        let (child, _stream) = ChildServer::spawn(shell("trap '' TERM; sleep 1000")).unwrap();
+        let id = child.id().unwrap();
+        assert!(is_running(id));
+        drop(child);
+        gone(id).await;
+    });
+}
+
+#[test]
+fn a_server_that_cannot_start_is_reported_with_advice() {
+    smol::block_on(async {
+        let failure = |command: Command| ChildServer::spawn(command).map(drop).unwrap_err();
+
+        let error = failure(Command::new("no-such-server"));
+        assert_eq!(
+            error.to_string(),
+            "cannot start the server `no-such-server`: it is in no directory of PATH; install it, or \
+             give its full path"
+        );
+        assert_eq!(
+            (error.program.as_str(), error.source.kind()),
+            ("no-such-server", io::ErrorKind::NotFound)
+        );
+
+        let message = failure(Command::new("./no/such/server")).to_string();
+        assert!(message.ends_with("there is no such file; check the path"), "{message}");
+
+        let message = failure(Command::new("/etc/passwd")).to_string();
+        assert!(message.ends_with("it may not be executed; check its permissions"), "{message}");
+
+        let mut command = Command::new("sh");
+        command.current_dir("/no/such/directory");
+        let message = failure(command).to_string();
+        assert!(
+            message.contains("working directory `/no/such/directory` does not exist"),
+            "{message}"
+        );
+    });
+}
+
+async fn opens_and_ends() {
+    let connection = spawn(pinged(), &Host::new("host", "1")).await.unwrap();
+    let info = connection.opened().await.unwrap().server_info.clone().unwrap();
+    assert!(info.as_str().contains("\"name\":\"quiet\""), "{info:?}");
+    let report = connection.shutdown().await.unwrap();
+    assert!(report.status.success() && !report.forced);
+
+    let command = shell("echo 'no such option' >&2; exit 2");
+    let error = spawn(command, &Host::new("host", "1")).await.unwrap_err();
+    let Error::Closed { stderr_tail, .. } = error else { panic!("{error}") };
+    assert_eq!(stderr_tail, ["no such option"]);
+}
+
+#[test]
+fn a_connection_to_a_server_that_is_started_opens_and_ends_on_smol() {
+    // Rule: [STDIO-007] [STDIO-016].
+    smol::block_on(opens_and_ends());
+}
+
+#[test]
+fn a_connection_to_a_server_that_is_started_opens_and_ends_on_async_std() {
+    // Rule: [STDIO-007] [STDIO-016].
+    async_std::task::block_on(opens_and_ends());
+}
