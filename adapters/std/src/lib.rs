@@ -5,6 +5,7 @@
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child and drives the connection on a thread of its
 //!   own; [`Wait`] waits for the results on any other.
+//! * A server on HTTP: `serve_http`, with the feature `http-server`.
 //! * A client over HTTP: `connect`, with the feature `http-client`.
 //! * A user who signs in with a browser, with the feature `auth`: `Loopback`.
 //! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],
@@ -30,6 +31,8 @@ mod child;
 mod clock;
 mod conduit;
 mod connect;
+#[cfg(feature = "http-server")]
+mod deadline;
 #[cfg(unix)]
 mod descriptor;
 mod entropy;
@@ -39,6 +42,8 @@ mod executor;
 mod fd_stream;
 #[cfg(feature = "http-client")]
 mod http_client;
+#[cfg(feature = "http-server")]
+mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
 mod pipe_stream;
@@ -69,6 +74,8 @@ pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, ThreadedExchange,
     ThreadedExchanger, connect, connect_with,
 };
+#[cfg(feature = "http-server")]
+pub use http_server::{HttpListener, HttpService, HttpServing, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
 #[cfg(feature = "auth")]
