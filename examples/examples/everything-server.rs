@@ -18,7 +18,7 @@ of the official conformance suite.
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           serve those alone who have signed in, and start an authorization server for them,
                    which asks nobody anything: for tests and demonstrations
-  --runtime NAME   tokio (default) or std
+  --runtime NAME   tokio (default) or std, which has no `--auth`
 ";
 
 fn main() -> ExitCode {

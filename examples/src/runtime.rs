@@ -109,7 +109,10 @@ impl Place {
         match &self.http {
             None => self.runtime.serve_stdio(server),
             Some(address) if self.auth => http::serve_protected(self, server, address, writes),
-            Some(address) => http::serve(self, &server, address),
+            Some(address) => match self.runtime {
+                Runtime::Tokio => http::serve(self, &server, address),
+                Runtime::Std => http::serve_blocking(self, &server, address),
+            },
         }
     }
 }
@@ -147,8 +150,8 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && http.is_none() {
         return Err(Stop::wrong("`--auth` goes with `--http ADDRESS`"));
     }
-    if http.is_some() && runtime != Runtime::Tokio {
-        return Err(Stop::wrong("HTTP is served with `--runtime tokio` only"));
+    if auth && runtime != Runtime::Tokio {
+        return Err(Stop::wrong("`--auth` goes with `--runtime tokio` only"));
     }
     Ok(Place { runtime, http, legacy_sse, auth })
 }
