@@ -55,6 +55,26 @@ pub fn serve_protected(
     })
 }
 
+/// The same as [`serve`] without a runtime: whoever tells the process to end ends it at once.
+///
+/// # Errors
+///
+/// What is wrong, in words.
+pub fn serve_blocking(place: &Place, server: &Server, address: &str) -> Result<(), String> {
+    let listener = std::net::TcpListener::bind(address);
+    let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    let service = mcp_sansio_std::HttpService::new(server, options(place));
+    let service = service.map_err(|error| error.to_string())?;
+    announce(listener.local_addr().map_err(|error| error.to_string())?);
+    let served = mcp_sansio_std::HttpListener::new(listener).serve(service);
+    served.map_err(|error| error.to_string())
+}
+
+fn options(place: &Place) -> ServerOptions {
+    let options = ServerOptions::new();
+    if place.legacy_sse { options.legacy_sse("/sse", "/messages") } else { options }
+}
+
 fn block_on(work: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(work)
@@ -68,11 +88,7 @@ async fn listen(address: &str) -> Result<(TcpListener, SocketAddr), String> {
 }
 
 async fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), String> {
-    let mut options = ServerOptions::new();
-    if place.legacy_sse {
-        options = options.legacy_sse("/sse", "/messages");
-    }
-    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    let service = HttpService::new(server, options(place)).map_err(|error| error.to_string())?;
     HttpListener::new(listener).serve(service, told_to_end()).await;
     Ok(())
 }

@@ -126,10 +126,17 @@ impl Place {
         match &self.http {
             None => self.runtime.serve_stdio(server),
             Some(address) if self.auth => http::serve_protected(self, server, address, writes),
-            Some(address) => http::serve(self, &server, address),
+            Some(address) => match self.runtime {
+                Runtime::Tokio => http::serve(self, &server, address),
+                Runtime::Std => http::serve_blocking(self, &server, address),
+                Runtime::Smol | Runtime::AsyncStd => Err(NO_SERVER.into()),
+            },
         }
     }
 }
+
+/// What is said where servers have no HTTP.
+const NO_SERVER: &str = "`--http` goes with `--runtime tokio` and `--runtime std` only";
 
 /// The command line that the servers have in common: where to serve.
 ///
@@ -164,8 +171,11 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && http.is_none() {
         return Err(Stop::wrong("`--auth` goes with `--http ADDRESS`"));
     }
-    if http.is_some() && runtime != Runtime::Tokio {
-        return Err(Stop::wrong("HTTP is served with `--runtime tokio` only"));
+    if auth && runtime != Runtime::Tokio {
+        return Err(Stop::wrong("`--auth` goes with `--runtime tokio` only"));
+    }
+    if http.is_some() && matches!(runtime, Runtime::Smol | Runtime::AsyncStd) {
+        return Err(Stop::wrong(NO_SERVER));
     }
     Ok(Place { runtime, http, legacy_sse, auth })
 }

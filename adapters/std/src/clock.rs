@@ -1,6 +1,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::Instant;
 use mcp_sansio_async::Timer;
@@ -64,6 +65,18 @@ pub fn now() -> Instant {
     let now = std::time::Instant::now();
     let since = now.saturating_duration_since(*ORIGIN.get_or_init(|| now));
     Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The time of day, in seconds since 1970: for tokens, which expire by it. 0 on a computer that
+/// believes it is before that.
+#[must_use]
+pub fn unix_time() -> u64 {
+    system_time().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
+pub(crate) fn system_time() -> SystemTime {
+    SystemTime::now()
 }
 
 #[cfg(test)]

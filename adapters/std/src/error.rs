@@ -26,6 +26,14 @@ pub enum Error {
         /// The last lines of the server's standard error.
         stderr_tail: Vec<String>,
     },
+    /// The server offers something that it cannot over HTTP: the caller's fault.
+    #[cfg(feature = "http-server")]
+    #[error(transparent)]
+    Http(#[from] mcp_sansio::handler::HttpServerError),
+    /// There is no connection to the server over HTTP.
+    #[cfg(feature = "http-client")]
+    #[error(transparent)]
+    Connect(#[from] Box<crate::ConnectError>),
     /// The connection did not come about, or broke.
     #[error(transparent)]
     Serve(#[from] ServeError),

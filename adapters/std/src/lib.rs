@@ -5,6 +5,8 @@
 //!   They block until the connection ends; handlers run on the calling thread.
 //! * A client: [`spawn`] starts a server as a child and drives the connection on a thread of its
 //!   own; [`Wait`] waits for the results on any other.
+//! * A server on HTTP: `serve_http`, with the feature `http-server`.
+//! * A client over HTTP: `connect`, with the feature `http-client`.
 //! * A user who signs in with a browser, with the feature `auth`: `Loopback`.
 //! * The parts, to put together in other ways: [`block_on`], [`FdStream`], [`ThreadedStream`],
 //!   [`PipeStream`] and [`Clock`], for the [`Driver`] that all adapters
@@ -29,6 +31,8 @@ mod child;
 mod clock;
 mod conduit;
 mod connect;
+#[cfg(feature = "http-server")]
+mod deadline;
 #[cfg(unix)]
 mod descriptor;
 mod entropy;
@@ -36,6 +40,10 @@ mod error;
 mod executor;
 #[cfg(unix)]
 mod fd_stream;
+#[cfg(feature = "http-client")]
+mod http_client;
+#[cfg(feature = "http-server")]
+mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
 mod pipe_stream;
@@ -44,33 +52,58 @@ mod serve;
 mod standard_output;
 mod stop;
 mod threaded_stream;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+mod threads;
 #[cfg(feature = "jsonschema")]
 mod validator;
 mod wait;
 
 pub use background::Background;
 pub use child::{ChildOptions, ChildServer, ChildStream, ExitReport, Force, SpawnError, Stderr};
-pub use clock::{Clock, now};
+pub use clock::{Clock, now, unix_time};
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
+#[cfg(all(feature = "auth", feature = "http-client"))]
+pub use http_client::equip;
+#[cfg(feature = "http-client")]
+pub use http_client::{
+    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, ThreadedExchange,
+    ThreadedExchanger, connect, connect_with,
+};
+#[cfg(feature = "http-server")]
+pub use http_server::{HttpListener, HttpService, HttpServing, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
 #[cfg(feature = "auth")]
-pub use mcp_sansio::auth;
+pub use mcp_sansio::auth::{
+    self,
+    client::{
+        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+        SigningRequest,
+    },
+};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
+#[cfg(feature = "auth")]
+pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub use mcp_sansio::http;
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{
-    BrowserError, FileStore, FileStoreError, loopback::InvalidRedirectAddress, open_in_browser,
-};
+pub use mcp_sansio_auth::{FileStore, FileStoreError, open_in_browser};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

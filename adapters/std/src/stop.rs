@@ -24,6 +24,11 @@ impl Stop {
         }
     }
 
+    #[cfg(feature = "http-server")]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).stopped
+    }
+
     /// Runs `future` until it ends or is told to stop, which makes `None`. It is dropped before
     /// this ends.
     pub(crate) async fn guard<F: Future>(&self, future: F) -> Option<F::Output> {

@@ -28,7 +28,7 @@ Looks into an MCP server: one that is running at URL, or one that it starts with
 
   --revision R     speak this revision only: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
                    2026-07-28 (default: negotiate)
-  --runtime NAME   tokio (default), smol, async-std or std
+  --runtime NAME   tokio (default), smol, async-std or std; `--sign-in` is tokio's
   --timeout S      give up after so many seconds (default: 30; with listen: never)
   --json           print results as JSON
   --wire           print every line that passes, or every HTTP exchange, on standard error
@@ -135,10 +135,7 @@ impl Options {
             Some(_) if !program.is_empty() => {
                 return Err(Stop::wrong("one server at a time: `--url URL` or `-- CMD [ARG...]`"));
             }
-            Some(_) if runtime == Runtime::Std => {
-                return Err(Stop::wrong("`--url` does not go with `--runtime std`"));
-            }
-            Some(_) if sign_in.is_some() && runtime != Runtime::Tokio => {
+            Some(_) if runtime != Runtime::Tokio && sign_in.is_some() => {
                 return Err(Stop::wrong("`--sign-in` goes with `--runtime tokio` only"));
             }
             Some(url) => Place::Url(url),

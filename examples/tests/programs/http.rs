@@ -49,6 +49,31 @@ fn every_revision_is_spoken_at_one_address() {
 }
 
 #[test]
+fn neither_side_needs_a_runtime() {
+    for (there, here) in [("std", "std"), ("std", "tokio"), ("tokio", "std")] {
+        let site = Site::start("everything-server", &["--legacy-sse", "--runtime", there]);
+        let (url, runtime) = (site.url("/mcp"), ["--runtime", here]);
+        for revision in REVISIONS {
+            let words = [&runtime[..], &["--revision", revision]].concat();
+            assert_eq!(check(&url, &words)["ok"], true);
+            let call = |tool| inspect(&url, &[&words[..], &["call", tool]].concat());
+            let outcome = call("test_tool_with_progress");
+            assert_eq!(outcome.stderr.matches("progress: ").count(), 3, "{outcome:?}");
+        }
+        for revision in &REVISIONS[2..] {
+            let tool = "test_input_required_result_multi_round";
+            let words = [&runtime[..], &["--revision", revision, "call", tool]].concat();
+            assert_eq!(printed(&url, &words), "hello likes hello best.\n");
+        }
+        let words = ["call", "test_reconnection", "--revision", "2025-11-25"];
+        let words = [&runtime[..], &words].concat();
+        assert_eq!(printed(&url, &words), "The result was worth the wait.\n");
+        let words = [&runtime[..], &["--revision", "2025-11-25"]].concat();
+        assert_eq!(check(&site.url("/sse"), &words)["calls"][0]["text"], "hello");
+    }
+}
+
+#[test]
 fn the_old_transport_is_found_by_its_url() {
     let site = Site::everything();
     for revision in &REVISIONS[..4] {

@@ -106,6 +106,24 @@ async fn a_connection_is_open_after_the_user_signed_in() {
 }
 
 #[tokio::test]
+async fn a_connection_without_a_runtime_is_open_after_the_user_signed_in() {
+    use mcp_sansio_std::Wait;
+
+    let server = guarded(false).await;
+    let (authorization, asked) = at_once();
+    let url = server.url();
+    let visit = move || {
+        let host = host().authorization(authorization);
+        let client = mcp_sansio_std::connect(&url, &host).unwrap();
+        let arguments = BTreeMap::<String, String>::new();
+        assert_eq!(text(&client.call_tool("forecast", &arguments).wait()), "sunny");
+        client.close();
+    };
+    within(tokio::task::spawn_blocking(visit)).await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
 async fn calls_that_come_together_wait_for_one_authorization_and_run_once() {
     let server = guarded(true).await;
     let (authorization, asked) = at_once();

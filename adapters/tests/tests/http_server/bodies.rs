@@ -130,14 +130,16 @@ async fn bodies_share_a_bound_that_passes() {
     limits.bodies_bytes_max = 1000;
     let served = served(ServerOptions::new().limits(limits)).await;
     let call = Post::call("plain");
-    let (mut slow, mut other) =
-        (Wire::connect(served.address).await, Wire::connect(served.address).await);
+    let (mut slow, mut other) = (Vec::new(), Wire::connect(served.address).await);
     let padding = " ".repeat(900);
     let length = call.body.len() + padding.len();
-    slow.send(format!("{}Content-Length: {length}\r\n\r\n{padding}", call.open_head())).await;
-    // The other one learns that the first is being read by being refused for it.
+    let begun = format!("{}Content-Length: {length}\r\n\r\n{padding}", call.open_head());
+    // The other one learns that a slow one is being read by being refused for it. A slow one may be
+    // refused for the other as well, so there are more of them.
     in_time(async {
         loop {
+            slow.push(Wire::connect(served.address).await);
+            slow.last_mut().unwrap().send(&begun).await;
             let (head, body) = other.ask(&call).await;
             if head.status == 503 {
                 assert!(head.field("retry-after").is_some(), "{body}");

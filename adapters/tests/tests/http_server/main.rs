@@ -3,6 +3,7 @@
 mod archives;
 mod bodies;
 mod disconnects;
+mod gate;
 mod http2;
 mod load;
 mod panics;

@@ -34,7 +34,7 @@ pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
     let outcome = match options.runtime {
         Runtime::Tokio => options.runtime.block_on(on_tokio(options, url)),
         Runtime::Smol | Runtime::AsyncStd => options.runtime.block_on(on_async_std(options, url)),
-        Runtime::Std => return Err("there is no HTTP without a runtime".into()),
+        Runtime::Std => options.runtime.block_on(on_std(options, url)),
     };
     outcome.map_err(|error| error.to_string())?
 }
@@ -77,6 +77,22 @@ async fn on_async_std(options: &Options, url: &Location) -> Result<(), String> {
     let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let means = Means { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
     // These runtimes leave signals to others: an interruption ends the process at once.
+    let failure = match visit(options, url, host(options), means, pending()).await {
+        Ok(()) => return Ok(()),
+        Err(failure) => failure,
+    };
+    Err(explain(failure, url, exchanger.last_failure(), options, |reason, cause| {
+        ConnectError::of_opening(url, reason, cause).to_string()
+    }))
+}
+
+/// Without a runtime. Whoever interrupts it ends the process.
+async fn on_std(options: &Options, url: &Location) -> Result<(), String> {
+    use mcp_sansio_std::{Clock, ConnectError, Connector, ThreadedExchanger, seed};
+
+    let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
+    let exchanger = ThreadedExchanger::new(connector.build());
+    let means = Means { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
     let failure = match visit(options, url, host(options), means, pending()).await {
         Ok(()) => return Ok(()),
         Err(failure) => failure,

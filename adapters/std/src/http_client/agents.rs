@@ -1,0 +1,112 @@
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ureq::config::Config;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
+
+/// More than that many at rest are of no use to a client; the others are closed.
+const IDLE_MAX: usize = 32;
+
+/// The agents of a connector, each for one exchange at a time, so that an exchange can be broken off
+/// without another: what an agent can end is all that it does.
+#[derive(Debug)]
+pub(super) struct Agents {
+    config: Config,
+    /// Those at rest, with the server that they were last connected to; the last used at the end.
+    idle: Mutex<Vec<(String, Agent)>>,
+}
+
+/// What performs one exchange after the other, and keeps the connection between them.
+#[derive(Clone)]
+pub(super) struct Agent {
+    pub(super) agent: ureq::Agent,
+    pub(super) dialing: Arc<AtomicBool>,
+}
+
+impl Agents {
+    pub(super) fn new(config: Config) -> Self {
+        Self { config, idle: Mutex::default() }
+    }
+
+    /// One that was connected to `server`, or else a new one.
+    pub(super) fn take(&self, server: &str) -> Agent {
+        let known = {
+            let mut idle = self.lock();
+            let place = idle.iter().rposition(|(other, _)| other == server);
+            place.map(|place| idle.remove(place).1)
+        };
+        let agent = known.unwrap_or_else(|| Agent::new(&self.config));
+        agent.dialing.store(false, Ordering::Release);
+        agent
+    }
+
+    /// Takes one back whose exchange is complete.
+    pub(super) fn put_back(&self, server: String, agent: Agent) {
+        let mut idle = self.lock();
+        let oldest = (idle.len() >= IDLE_MAX).then(|| idle.remove(0));
+        idle.push((server, agent));
+        drop(idle);
+        // Closes its connection, outside of the lock.
+        drop(oldest);
+    }
+
+    // A panic elsewhere leaves nothing half done in here.
+    fn lock(&self) -> MutexGuard<'_, Vec<(String, Agent)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Agent {
+    fn new(config: &Config) -> Self {
+        let dialing = Arc::<AtomicBool>::default();
+        let connector = Begin(Arc::clone(&dialing))
+            .chain(DefaultConnector::new())
+            .chain(Done(Arc::clone(&dialing)));
+        let resolver = DefaultResolver::default();
+        let agent = ureq::Agent::with_parts(config.clone(), connector, resolver);
+        Self { agent, dialing }
+    }
+
+    /// Whether there is no connection yet for what it does: nothing has been sent.
+    pub(super) fn is_dialing(&self) -> bool {
+        self.dialing.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").finish_non_exhaustive()
+    }
+}
+
+/// Takes note that a connection is being made.
+#[derive(Debug)]
+struct Begin(Arc<AtomicBool>);
+
+impl Connector for Begin {
+    type Out = ();
+
+    fn connect(&self, _: &ConnectionDetails<'_>, _: Option<()>) -> Result<Option<()>, ureq::Error> {
+        self.0.store(true, Ordering::Release);
+        Ok(None)
+    }
+}
+
+/// Takes note that it is there, with TLS and proxies.
+#[derive(Debug)]
+struct Done(Arc<AtomicBool>);
+
+impl<T: Transport> Connector<T> for Done {
+    type Out = T;
+
+    fn connect(
+        &self,
+        _: &ConnectionDetails<'_>,
+        transport: Option<T>,
+    ) -> Result<Option<T>, ureq::Error> {
+        self.0.store(false, Ordering::Release);
+        Ok(transport)
+    }
+}

@@ -1,0 +1,140 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::config::{AutoHeaderValue, Config};
+use ureq::tls::Certificate;
+
+use super::agents::Agents;
+use super::tls;
+use crate::threads::Threads;
+
+/// A lookup, a connection and a TLS handshake take a second where things are well.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take nothing of a request.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Below the 60 s after which common load balancers hang up: a request that is sent at that moment
+/// may be lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest head of a response. Common servers accept 8 to 64 KiB from a client.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Exchanges at once. 1,024: more than a client has under way by its own limits, and as many threads
+/// as systems give a process without asking.
+const EXCHANGES_MAX: usize = 1024;
+
+/// Performs HTTP exchanges with [`ureq`]: connections that are kept, TLS, proxies. Clones share them.
+///
+/// It speaks HTTP/1.1. Each exchange has a thread and a connection to itself, so that none waits for
+/// another. It follows no redirect, keeps no cookie, decodes nothing, and tries nothing again.
+///
+/// The head of a response has at most 64 KiB.
+#[derive(Clone)]
+pub struct Connector {
+    pub(super) agents: Arc<Agents>,
+    pub(super) threads: Threads,
+}
+
+impl Connector {
+    /// One that trusts whom the system trusts, and has the proxies of the environment
+    /// (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`). Reads the system's root certificates
+    /// from its files, so that it takes some milliseconds: have one for all exchanges.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// One that differs from [`new`](Self::new).
+    #[must_use]
+    pub const fn builder() -> ConnectorBuilder {
+        ConnectorBuilder {
+            roots: Vec::new(),
+            proxies: true,
+            connect_timeout: CONNECT_TIMEOUT,
+            exchanges_max: EXCHANGES_MAX,
+        }
+    }
+}
+
+impl Default for Connector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the configuration: a proxy has a password in it.
+        f.debug_struct("Connector").finish_non_exhaustive()
+    }
+}
+
+/// What a [`Connector`] is made of.
+#[derive(Clone)]
+pub struct ConnectorBuilder {
+    roots: Vec<Certificate<'static>>,
+    proxies: bool,
+    connect_timeout: Duration,
+    exchanges_max: usize,
+}
+
+impl ConnectorBuilder {
+    /// Trusts this certificate as well, in DER. One that cannot be read is passed over.
+    #[must_use]
+    pub fn root_certificate(mut self, der: &[u8]) -> Self {
+        self.roots.push(Certificate::from_der(der).to_owned());
+        self
+    }
+
+    /// Goes to servers directly, whatever the environment says of proxies.
+    #[must_use]
+    pub const fn no_proxy(mut self) -> Self {
+        self.proxies = false;
+        self
+    }
+
+    /// How long a connection may take to be there, TLS and proxies included. 10 s by default.
+    #[must_use]
+    pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Exchanges at once, for all connections to servers by this connector; each has a thread. One
+    /// more fails as not sent. 1,024 by default.
+    #[must_use]
+    pub const fn exchanges_max(mut self, exchanges: usize) -> Self {
+        self.exchanges_max = exchanges;
+        self
+    }
+
+    /// The connector.
+    #[must_use]
+    pub fn build(self) -> Connector {
+        let config = Config::builder()
+            .tls_config(tls::system_config(self.roots))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(AutoHeaderValue::None)
+            .accept(AutoHeaderValue::None)
+            .accept_encoding(AutoHeaderValue::None)
+            .max_response_header_size(HEAD_BYTES_MAX)
+            .max_idle_connections(1)
+            .max_idle_connections_per_host(1)
+            .max_idle_age(IDLE_TIMEOUT)
+            .timeout_resolve(Some(self.connect_timeout))
+            .timeout_connect(Some(self.connect_timeout))
+            .timeout_per_write(Some(WRITE_TIMEOUT));
+        let config = if self.proxies { config } else { config.proxy(None) };
+        Connector {
+            agents: Arc::new(Agents::new(config.build())),
+            threads: Threads::new("mcp-exchange", self.exchanges_max),
+        }
+    }
+}
+
+impl fmt::Debug for ConnectorBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectorBuilder").finish_non_exhaustive()
+    }
+}

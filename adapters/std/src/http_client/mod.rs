@@ -1,0 +1,22 @@
+//! The client over HTTP with blocking calls: what moves the bytes of exchanges, and knows no rule of
+//! what they carry.
+
+mod agents;
+mod connect_error;
+mod connection;
+mod connector;
+mod connector_error;
+#[cfg(feature = "auth")]
+mod equipment;
+mod exchange;
+mod exchanger;
+mod tls;
+
+pub use connect_error::ConnectError;
+pub use connection::{HttpConnection, connect, connect_with};
+pub use connector::{Connector, ConnectorBuilder};
+pub use connector_error::ConnectorError;
+#[cfg(feature = "auth")]
+pub use equipment::equip;
+pub use exchange::ThreadedExchange;
+pub use exchanger::ThreadedExchanger;

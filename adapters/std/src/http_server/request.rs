@@ -1,0 +1,223 @@
+use httparse::{EMPTY_HEADER, Header, Status};
+use mcp_sansio::http::RequestHead;
+
+use super::socket::{INPUT_MAX, Socket};
+
+/// The most fields of a head. 100: several times what clients send, proxies included.
+const FIELDS_MAX: usize = 100;
+
+/// The head of a request, and what it means for the connection.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    pub(super) head: RequestHead<'a>,
+    pub(super) framing: Framing,
+    /// Whether the connection may serve another one.
+    pub(super) keeps: bool,
+    /// Whether the client waits to be told to send the body.
+    pub(super) awaits_continue: bool,
+    /// Whether the response goes without its body.
+    pub(super) bodiless: bool,
+    /// Whether a response can be in chunks.
+    pub(super) takes_chunks: bool,
+}
+
+/// How the end of a body is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length(u64),
+    Chunked,
+}
+
+/// Why a head is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadHead {
+    /// It is not HTTP/1.1, or can be read in two ways.
+    Malformed,
+    /// It has more bytes or fields than it may have.
+    TooLarge,
+    /// The body is coded in a way that nobody here knows.
+    UnknownCoding,
+    /// Another version of HTTP.
+    Version,
+    /// The client has gone before its end.
+    Gone,
+}
+
+/// Reads a head, with the empty line at its end.
+pub(super) async fn read_head(socket: &mut Socket) -> Result<Vec<u8>, BadHead> {
+    let mut seen = 0;
+    loop {
+        let input = socket.input();
+        // RFC 9112 section 2.2: an empty line before a request is passed over.
+        if seen == 0 && input.starts_with(b"\r\n") {
+            socket.skip(2);
+            continue;
+        }
+        while let Some(place) = input[seen..].iter().position(|byte| *byte == b'\n') {
+            let end = seen + place;
+            // RFC 9112 section 2.2 allows to take it for a line end; others between here and the
+            // client may not.
+            if end == 0 || input[end - 1] != b'\r' {
+                return Err(BadHead::Malformed);
+            }
+            if input[..end].ends_with(b"\r\n\r") {
+                return Ok(socket.take(end + 1));
+            }
+            seen = end + 1;
+        }
+        // What is left has no line end in it, but may be long.
+        if input.len() >= INPUT_MAX {
+            return Err(BadHead::TooLarge);
+        }
+        socket.fill().await.map_err(|_| BadHead::Gone)?;
+    }
+}
+
+/// Takes a head apart.
+pub(super) fn parse(head: &[u8]) -> Result<Request<'_>, BadHead> {
+    let mut fields = [EMPTY_HEADER; FIELDS_MAX];
+    let mut parsed = httparse::Request::new(&mut fields);
+    match parsed.parse(head) {
+        Ok(Status::Complete(_)) => {}
+        Ok(Status::Partial) => return Err(BadHead::Malformed),
+        Err(httparse::Error::TooManyHeaders) => return Err(BadHead::TooLarge),
+        Err(httparse::Error::Version) => return Err(BadHead::Version),
+        Err(_) => return Err(BadHead::Malformed),
+    }
+    let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version)
+    else {
+        return Err(BadHead::Malformed);
+    };
+    let fields: &[Header<'_>] = parsed.headers;
+    let is_1_1 = version == 1;
+    // RFC 9112 section 3.2
+    if is_1_1 && named(fields, "host").count() != 1 || named(fields, "host").count() > 1 {
+        return Err(BadHead::Malformed);
+    }
+    let mut request_head = RequestHead::new(method, target);
+    if let Some(authority) = authority_of(target) {
+        request_head.field("host", authority.as_bytes());
+    }
+    for field in fields {
+        request_head.field(field.name, field.value);
+    }
+    Ok(Request {
+        head: request_head,
+        framing: framing_of(fields, is_1_1)?,
+        keeps: is_1_1 && !has_token(fields, "connection", "close"),
+        awaits_continue: is_1_1 && has_token(fields, "expect", "100-continue"),
+        bodiless: method == "HEAD",
+        takes_chunks: is_1_1,
+    })
+}
+
+/// The host in a target in absolute form.
+fn authority_of(target: &str) -> Option<&str> {
+    let (scheme, rest) = target.split_once("://")?;
+    let is_scheme = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_scheme.then(|| rest.split(['/', '?']).next().unwrap_or_default())
+}
+
+/// How long the body is. Whatever a server before this one could have understood in another way is
+/// refused: RFC 9112 section 6.3.
+fn framing_of(fields: &[Header<'_>], is_1_1: bool) -> Result<Framing, BadHead> {
+    let mut lengths = named(fields, "content-length");
+    let mut codings = named(fields, "transfer-encoding");
+    match (codings.next(), lengths.next()) {
+        (None, None) => Ok(Framing::Length(0)),
+        (None, Some(length)) if lengths.next().is_none() => length_of(length),
+        (Some(coding), None) if is_1_1 && codings.next().is_none() => {
+            if coding.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                Ok(Framing::Chunked)
+            } else {
+                Err(BadHead::UnknownCoding)
+            }
+        }
+        _ => Err(BadHead::Malformed),
+    }
+}
+
+fn length_of(value: &[u8]) -> Result<Framing, BadHead> {
+    let digits = value.trim_ascii();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(BadHead::Malformed);
+    }
+    let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    length.map(Framing::Length).ok_or(BadHead::Malformed)
+}
+
+fn named<'f>(fields: &'f [Header<'f>], name: &'f str) -> impl Iterator<Item = &'f [u8]> {
+    fields.iter().filter(move |it| it.name.eq_ignore_ascii_case(name)).map(|it| it.value)
+}
+
+fn has_token(fields: &[Header<'_>], name: &str, token: &str) -> bool {
+    named(fields, name)
+        .flat_map(|value| value.split(|byte| *byte == b','))
+        .any(|value| value.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(fields: &str) -> Result<Framing, BadHead> {
+        let head = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+        parse(head.as_bytes()).map(|request| request.framing)
+    }
+
+    #[test]
+    fn the_length_of_a_body_is_said_once_and_in_one_way() {
+        assert_eq!(of(""), Ok(Framing::Length(0)));
+        assert_eq!(of("Content-Length: 5\r\n"), Ok(Framing::Length(5)));
+        assert_eq!(of("Transfer-Encoding: Chunked\r\n"), Ok(Framing::Chunked));
+        for fields in [
+            "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+            "Content-Length: 5\r\nContent-Length: 5\r\n",
+            "Content-Length: 5, 5\r\n",
+            "Content-Length: +5\r\n",
+            "Content-Length: -1\r\n",
+            "Content-Length: 0x5\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: 99999999999999999999\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 5\r\n 6\r\n",
+            "Content-Length : 5\r\n",
+        ] {
+            assert_eq!(of(fields), Err(BadHead::Malformed), "{fields}");
+        }
+        for fields in ["Transfer-Encoding: gzip, chunked\r\n", "Transfer-Encoding: xchunked\r\n"] {
+            assert_eq!(of(fields), Err(BadHead::UnknownCoding), "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        for head in [
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n",
+        ] {
+            assert_eq!(parse(head.as_bytes()).err(), Some(BadHead::Malformed), "{head}");
+        }
+        assert!(parse(b"GET / HTTP/1.0\r\n\r\n").is_ok());
+    }
+
+    #[test]
+    fn what_the_client_wants_of_the_connection_is_heard() {
+        let request = parse(
+            b"POST / HTTP/1.1\r\nhost: a\r\nconnection: x, Close\r\nexpect: 100-Continue\r\n\r\n",
+        )
+        .unwrap();
+        assert!(!request.keeps && request.awaits_continue && request.takes_chunks);
+        let request = parse(b"HEAD / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n").unwrap();
+        assert!(!request.keeps && request.bodiless && !request.takes_chunks);
+    }
+
+    #[test]
+    fn other_versions_and_too_many_fields_are_told_apart() {
+        assert_eq!(parse(b"GET / HTTP/3.0\r\n\r\n").err(), Some(BadHead::Version));
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(FIELDS_MAX + 1));
+        assert_eq!(parse(many.as_bytes()).err(), Some(BadHead::TooLarge));
+    }
+}

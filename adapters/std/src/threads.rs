@@ -1,0 +1,171 @@
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a thread waits for another job. 10 s: a burst of work finds the threads of the last one,
+/// and what is not needed is soon gone.
+const IDLE_TIME: Duration = Duration::from_secs(10);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads for jobs that block, each job on a thread of its own: none waits for another. Clones
+/// share them.
+///
+/// A thread that no job comes for ends after a while.
+#[derive(Clone)]
+pub(crate) struct Threads {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    name: &'static str,
+    threads_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those that wait for a job, the one that began to last at the end.
+    idle: Vec<(u64, SyncSender<Job>)>,
+    threads: usize,
+    begun: u64,
+}
+
+impl Threads {
+    pub(crate) fn new(name: &'static str, threads_max: usize) -> Self {
+        Self { shared: Arc::new(Shared { name, threads_max, state: Mutex::default() }) }
+    }
+
+    /// Runs a job. A panic in it ends nothing but its thread.
+    ///
+    /// # Errors
+    ///
+    /// As many jobs as may be are at work, or the system is out of threads. The job is dropped.
+    pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut job: Job = Box::new(job);
+        let mut state = self.shared.lock();
+        while let Some((_, thread)) = state.idle.pop() {
+            match thread.try_send(job) {
+                Ok(()) => return Ok(()),
+                // It has ended meanwhile.
+                Err(refused) => job = into_job(refused),
+            }
+        }
+        if state.threads >= self.shared.threads_max {
+            return Err(io::Error::other("too many threads are at work already"));
+        }
+        state.threads += 1;
+        state.begun += 1;
+        let number = state.begun;
+        drop(state);
+        let counted = Counted(Arc::clone(&self.shared));
+        let work = move || counted.work(number, job);
+        thread::Builder::new().name(self.shared.name.into()).spawn(work).map(drop)
+    }
+}
+
+fn into_job(refused: std::sync::mpsc::TrySendError<Job>) -> Job {
+    use std::sync::mpsc::TrySendError::{Disconnected, Full};
+
+    match refused {
+        Full(job) | Disconnected(job) => job,
+    }
+}
+
+impl Shared {
+    // A panic elsewhere leaves nothing half done in here.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of the threads, for as long as it lasts.
+struct Counted(Arc<Shared>);
+
+impl Counted {
+    fn work(&self, number: u64, first: Job) {
+        let (sender, receiver) = sync_channel(1);
+        first();
+        loop {
+            self.0.lock().idle.push((number, sender.clone()));
+            let Some(job) = self.next(number, &receiver) else { return };
+            job();
+        }
+    }
+
+    fn next(&self, number: u64, jobs: &Receiver<Job>) -> Option<Job> {
+        match jobs.recv_timeout(IDLE_TIME) {
+            Ok(job) => Some(job),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                let mut state = self.0.lock();
+                let place = state.idle.iter().position(|(other, _)| *other == number);
+                place.map(|place| state.idle.remove(place));
+                drop(state);
+                // One that came at the last moment.
+                jobs.try_recv().ok()
+            }
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.lock().threads -= 1;
+    }
+}
+
+impl fmt::Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Threads").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn jobs_run_side_by_side_up_to_the_bound() {
+        let threads = Threads::new("test", 2);
+        let (told, tell) = channel();
+        let release: Vec<_> = (0..2)
+            .map(|_| {
+                let (release, released) = channel::<()>();
+                let told = told.clone();
+                let job = move || {
+                    told.send(()).unwrap();
+                    let _released = released.recv();
+                };
+                threads.run(job).unwrap();
+                release
+            })
+            .collect();
+        // Both have begun, and neither has ended.
+        for _ in 0..2 {
+            tell.recv().unwrap();
+        }
+        assert!(threads.run(|| ()).is_err());
+        drop(release);
+    }
+
+    #[test]
+    fn a_job_that_panics_takes_no_place_for_ever() {
+        let threads = Threads::new("test", 1);
+        let (told, tell) = channel::<()>();
+        threads
+            .run(move || {
+                let _dropped_by_the_panic = told;
+                std::panic::resume_unwind(Box::new(()));
+            })
+            .unwrap();
+        assert!(tell.recv().is_err());
+        while threads.run(|| ()).is_err() {
+            thread::yield_now();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Handlers that tests hold by the hand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mcp_sansio::handler::{Call, NoArguments, Server};
+use mcp_sansio::peer::Limits;
+use tokio::sync::Semaphore;
+
+use crate::wire::in_time;
+
+/// What a test and a handler know of each other.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    /// Handlers that wait at the gate, or have passed it.
+    pub(crate) arrived: Semaphore,
+    /// How many may pass.
+    pub(crate) open: Semaphore,
+    /// Handlers that are gone, in whichever way.
+    pub(crate) gone: Semaphore,
+    /// Handlers that came to their end.
+    pub(crate) finished: AtomicUsize,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Arc<Self> {
+        let [arrived, open, gone] = [(); 3].map(|()| Semaphore::new(0));
+        Arc::new(Self { arrived, open, gone, finished: AtomicUsize::new(0) })
+    }
+
+    /// Waits for a handler to arrive.
+    pub(crate) async fn arrival(&self) {
+        in_time(self.arrived.acquire()).await.unwrap().forget();
+    }
+
+    /// Waits for a handler to be gone.
+    pub(crate) async fn departure(&self) {
+        in_time(self.gone.acquire()).await.unwrap().forget();
+    }
+
+    /// Lets the next handler through. Whether it came to its end there; otherwise it was dropped.
+    pub(crate) async fn let_pass(&self) -> bool {
+        self.arrival().await;
+        let before = self.finished();
+        self.open.add_permits(1);
+        self.departure().await;
+        self.finished() > before
+    }
+
+    pub(crate) fn finished(&self) -> usize {
+        self.finished.load(Ordering::SeqCst)
+    }
+
+    async fn pass(self: &Arc<Self>) {
+        let _leaving = Leaving(Arc::clone(self));
+        self.arrived.add_permits(1);
+        self.open.acquire().await.unwrap().forget();
+        self.finished.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Tells when it is dropped.
+struct Leaving(Arc<Gate>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.gone.add_permits(1);
+    }
+}
+
+/// A server with a tool `plain`, and tools that wait at the gate: `wait`; `progress`, with progress
+/// before it; `release`, which lets go of the connection first; `flood`, with a megabyte of
+/// progress after each opening of the gate; `block`, which holds its thread.
+pub(crate) fn gated(gate: &Arc<Gate>) -> Server {
+    let mut limits = Limits::default();
+    limits.progress_per_second_max = u32::MAX;
+    let [wait, progress, release, flood, block] = [(); 5].map(|()| Arc::clone(gate));
+    Server::new("gated", "1")
+        .limits(limits)
+        .tool("plain", "Answers", |_: Call<NoArguments>| "plain")
+        .tool("wait", "Waits", move |_: Call<NoArguments>| {
+            let gate = Arc::clone(&wait);
+            async move {
+                gate.pass().await;
+                "waited"
+            }
+        })
+        .tool("progress", "Reports, waits, reports", move |call: Call<NoArguments>| {
+            let gate = Arc::clone(&progress);
+            async move {
+                call.progress(1.0, None, "before");
+                gate.pass().await;
+                call.progress(2.0, None, "after");
+                "reported"
+            }
+        })
+        .tool("release", "Lets go", move |call: Call<NoArguments>| {
+            let gate = Arc::clone(&release);
+            async move {
+                call.release_connection(std::time::Duration::from_millis(1));
+                gate.pass().await;
+                "came back"
+            }
+        })
+        .tool("flood", "Reports a lot", move |call: Call<NoArguments>| {
+            let gate = Arc::clone(&flood);
+            async move {
+                let message = "x".repeat(16 * 1024);
+                for step in 0.. {
+                    call.progress(f64::from(step), None, &message);
+                    if step % 64 == 63 {
+                        gate.pass().await;
+                    }
+                }
+                "never"
+            }
+        })
+        .tool("block", "Holds its thread", move |_: Call<NoArguments>| {
+            block.arrived.add_permits(1);
+            // A thread of the runtime waits here, and nothing else may wait for it.
+            while block.open.try_acquire().map(tokio::sync::SemaphorePermit::forget).is_err() {
+                std::thread::yield_now();
+            }
+            "blocked"
+        })
+}

@@ -1,0 +1,74 @@
+//! Servers on a port of their own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio_std::{HttpListener, HttpService, HttpServing, Remote, Server};
+use tokio::sync::oneshot;
+
+pub(crate) use crate::gate::{Gate, gated};
+use crate::wire::in_time;
+
+/// A server that runs.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) service: Service,
+    serving: Option<HttpServing>,
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+/// A service whose end can be awaited.
+#[derive(Clone)]
+pub(crate) struct Service(HttpService);
+
+impl Service {
+    pub(crate) async fn close(&self) {
+        let service = self.0.clone();
+        tokio::task::spawn_blocking(move || service.close()).await.unwrap();
+    }
+
+    pub(crate) fn remote(&self) -> Remote {
+        self.0.remote()
+    }
+}
+
+impl Served {
+    pub(crate) async fn new(server: Server) -> Self {
+        Self::with(server, ServerOptions::new(), |listener| listener).await
+    }
+
+    pub(crate) async fn with(
+        server: Server,
+        options: ServerOptions,
+        tune: impl FnOnce(HttpListener) -> HttpListener,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let service = HttpService::new(&server, options).unwrap();
+        let serving = tune(HttpListener::new(listener)).spawn(service.clone()).unwrap();
+        let (address, service) = (serving.address(), Service(service));
+        Self { address, service, serving: Some(serving), ended: None }
+    }
+
+    /// Tells it to end, and waits for it elsewhere.
+    pub(crate) fn stop(&mut self) {
+        let Some(serving) = self.serving.take() else { return };
+        let (told, tell) = oneshot::channel();
+        self.ended = Some(tell);
+        thread::spawn(move || {
+            serving.stop().unwrap();
+            let _nobody_listens = told.send(());
+        });
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(mut self) {
+        in_time(self.ended.take().unwrap()).await.unwrap();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
