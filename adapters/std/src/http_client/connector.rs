@@ -92,7 +92,8 @@ impl ConnectorBuilder {
         self
     }
 
-    /// How long a connection may take to be there, TLS and proxies included. 10 s by default.
+    /// How long a connection may take to be there, TLS and proxies included. 10 s by default. To
+    /// find the address of its name may take as long again.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
