@@ -19,7 +19,7 @@ pub use driver::{DriveError, Driver};
 #[cfg(feature = "futures-io")]
 pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
-pub use http::{Eras, Exchange, Exchanger, HttpDriver};
+pub use http::{ConnectError, Eras, Exchange, Exchanger, HttpDriver};
 pub use settings::Settings;
 pub use stream::ByteStream;
 pub use timer::Timer;

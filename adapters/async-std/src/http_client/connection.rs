@@ -39,7 +39,7 @@ pub fn drive_http<E: HttpEndpoint>(
 /// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
 pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     let location = Location::parse(url).map_err(|error| Box::new(error.into()))?;
-    let connector = Connector::new().map_err(|error| Box::new(error.into()))?;
+    let connector = Connector::new().map_err(|error| Box::new(ConnectError::Connector(error)))?;
     connect_with(ClientOptions::new(location), &connector, host).await
 }
 

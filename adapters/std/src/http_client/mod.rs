@@ -2,7 +2,6 @@
 //! what they carry.
 
 mod agents;
-mod connect_error;
 mod connection;
 mod connector;
 mod connector_error;
@@ -12,7 +11,6 @@ mod exchange;
 mod exchanger;
 mod tls;
 
-pub use connect_error::ConnectError;
 pub use connection::{HttpConnection, connect, connect_with};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
@@ -20,3 +18,6 @@ pub use connector_error::ConnectorError;
 pub use equipment::equip;
 pub use exchange::ThreadedExchange;
 pub use exchanger::ThreadedExchanger;
+
+/// Why there is no connection to a server over HTTP.
+pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;

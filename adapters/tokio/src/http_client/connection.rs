@@ -43,7 +43,7 @@ pub fn drive_http<E: HttpEndpoint>(
 /// Outside of a tokio runtime with I/O and time enabled.
 pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
     let location = Location::parse(url).map_err(|error| Box::new(error.into()))?;
-    let connector = Connector::new().map_err(|error| Box::new(error.into()))?;
+    let connector = Connector::new().map_err(|error| Box::new(ConnectError::Connector(error)))?;
     connect_with(ClientOptions::new(location), &connector, host).await
 }
 
@@ -75,7 +75,7 @@ pub async fn connect_with(
     let remembered = eras.of(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
     #[cfg(feature = "auth")]
-    let host = &super::equip(host).map_err(|error| Box::new(error.into()))?;
+    let host = &super::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let (client, endpoint) = host.connect_http(options, seed(), now());
     let exchanger = TokioExchanger::new(connector.clone());
     let trouble = exchanger.trouble();

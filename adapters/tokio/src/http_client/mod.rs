@@ -1,7 +1,6 @@
 //! The client over HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they
 //! carry.
 
-mod connect_error;
 mod connection;
 mod connector;
 mod connector_error;
@@ -13,7 +12,6 @@ mod proxy;
 mod response_body;
 mod tls;
 
-pub use connect_error::ConnectError;
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
@@ -22,3 +20,6 @@ pub use equipment::equip;
 pub use exchanger::{TokioExchange, TokioExchanger};
 pub use proxy::Proxy;
 pub use response_body::ResponseBody;
+
+/// Why there is no connection to a server over HTTP.
+pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;

@@ -1,27 +1,33 @@
+use std::fmt;
+use std::io;
+
 use mcp_sansio::http::{InvalidUrl, Location};
 use mcp_sansio::peer::{CloseReason, OpeningFailure, TransportFailure};
 
-use crate::ConnectorError;
-
 /// Why there is no connection to a server over HTTP. The messages are for the user, and have no
 /// credentials in them: of a URL they leave out the query.
+///
+/// `C` is what goes wrong with the exchanges of a runtime.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConnectError {
+pub enum ConnectError<C> {
     /// The text is not the URL of a server: the caller's fault.
     // Not the text itself: it may have a password in it.
     #[error("{0}; an example of one is `https://example.com/mcp`")]
     Url(#[from] InvalidUrl),
     /// There is nothing to send requests with.
     #[error(transparent)]
-    Connector(#[from] ConnectorError),
+    Connector(C),
+    /// The system has not what the connection takes: a thread or descriptors to drive it.
+    #[error("nothing drives the connection: {0}")]
+    System(#[source] io::Error),
     /// No request reached the server.
     #[error("the server at {url} cannot be reached: {cause}; is it running, and is the URL right?")]
     Unreachable {
         /// The server.
         url: String,
         /// What went wrong.
-        cause: ConnectorError,
+        cause: C,
     },
     /// The server said nothing in time.
     #[error(
@@ -33,9 +39,8 @@ pub enum ConnectError {
         url: String,
     },
     /// The operating system has no entropy for the secrets of an authorization.
-    #[cfg(feature = "auth")]
     #[error("the operating system has no entropy: {0}")]
-    Entropy(#[from] std::io::Error),
+    Entropy(#[source] io::Error),
     /// The server wants to know who asks, and signing in to it came to nothing.
     #[error("no authorization for the server at {url}: {reason}")]
     AuthorizationFailed {
@@ -71,20 +76,16 @@ pub enum ConnectError {
         /// What is wrong.
         reason: CloseReason,
         /// What last went wrong with an exchange, which may have nothing to do with it.
-        cause: Option<ConnectorError>,
+        cause: Option<C>,
     },
 }
 
-impl ConnectError {
+impl<C> ConnectError<C> {
     /// Of a connection to the server at `url` that was closed for `reason` before it was open, for
     /// those who drive the endpoint by themselves. `last_failure` is the one of the
-    /// [`TokioExchanger`](crate::TokioExchanger).
+    /// exchanger.
     #[must_use]
-    pub fn of_opening(
-        url: &Location,
-        reason: CloseReason,
-        last_failure: Option<ConnectorError>,
-    ) -> Self {
+    pub fn of_opening(url: &Location, reason: CloseReason, last_failure: Option<C>) -> Self {
         use TransportFailure::{AuthorizationFailed, NotSent, Status, Unauthorized};
 
         let (url, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
@@ -112,8 +113,8 @@ impl ConnectError {
 /// What is wrong, without what the sentence before it says already.
 struct Why<'a>(&'a CloseReason);
 
-impl std::fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Why<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             CloseReason::OpeningFailed(OpeningFailure::Transport(failure)) => failure.fmt(f),
             CloseReason::OpeningFailed(failure) => failure.fmt(f),
@@ -123,10 +124,10 @@ impl std::fmt::Display for Why<'_> {
 }
 
 /// What the network had to say, where it did.
-struct Cause<'a>(Option<&'a ConnectorError>);
+struct Cause<'a, C>(Option<&'a C>);
 
-impl std::fmt::Display for Cause<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<C: fmt::Display> fmt::Display for Cause<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |cause| write!(f, " ({cause})"))
     }
 }
