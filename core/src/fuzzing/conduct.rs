@@ -1,0 +1,109 @@
+//! What holds of everything that a machine sends, whatever came in.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+
+use crate::jsonrpc::{Frame, Message, ParseLimits, RequestId, parse};
+
+/// Looks over both directions of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Conduct {
+    /// How often each id came with what may be answered under it.
+    asked: BTreeMap<Option<RequestId>, usize>,
+    /// How often each was answered.
+    answered: BTreeMap<Option<RequestId>, usize>,
+    /// Ids of requests that this side sent.
+    used: BTreeSet<RequestId>,
+}
+
+impl Conduct {
+    /// Takes note of a frame that comes in.
+    ///
+    /// What is refused as a whole is answered once, without an id.
+    pub(super) fn hear(&mut self, frame: &[u8]) {
+        self.ask(None);
+        match parse(frame, ParseLimits { batch: usize::MAX, ..ParseLimits::default() }) {
+            Ok(Frame::Single(message)) => self.note(&message),
+            Ok(Frame::Batch(batch)) => {
+                for element in batch {
+                    match element {
+                        Ok(message) => self.note(&message),
+                        Err(malformed) => self.ask(malformed.id),
+                    }
+                }
+            }
+            Err(malformed) => self.ask(malformed.id),
+        }
+    }
+
+    /// Takes note of something that is no frame.
+    pub(super) fn hear_error(&mut self) {
+        self.ask(None);
+    }
+
+    fn note(&mut self, message: &Message<'_>) {
+        if let Message::Request(request) = message {
+            self.ask(Some(request.id.clone()));
+        }
+    }
+
+    fn ask(&mut self, id: Option<RequestId>) {
+        *self.asked.entry(id).or_default() += 1;
+    }
+
+    /// Judges what is sent: whole lines of one message or batch each.
+    pub(super) fn judge_lines(&mut self, bytes: &[u8]) {
+        let lines = bytes.strip_suffix(b"\n").expect("whole lines");
+        for line in lines.split(|byte| *byte == b'\n') {
+            assert!(!line.contains(&b'\r'), "a carriage return in {}", shown(line));
+            self.judge(line);
+        }
+    }
+
+    /// Judges one frame that is sent.
+    pub(super) fn judge(&mut self, frame: &[u8]) {
+        for_each_message(frame, |message| self.judge_message(message));
+    }
+
+    fn judge_message(&mut self, message: &Message<'_>) {
+        match message {
+            Message::Request(request) => {
+                assert!(self.used.insert(request.id.clone()), "an id twice: {}", request.id);
+            }
+            Message::Notification(_) => {}
+            Message::Response(response) => {
+                let count = self.answered.entry(response.id.clone()).or_default();
+                *count += 1;
+                let asked = self.asked.get(&response.id).copied().unwrap_or_default();
+                assert!(*count <= asked, "{:?} is answered {count} times", response.id);
+            }
+        }
+    }
+
+    /// How many answers were sent.
+    pub(super) fn answers(&self) -> usize {
+        self.answered.values().sum()
+    }
+}
+
+/// Panics unless a frame is a message or a batch of messages.
+#[cfg(feature = "http")]
+pub(super) fn judge_form(frame: &[u8]) {
+    for_each_message(frame, |_| {});
+}
+
+fn for_each_message(frame: &[u8], mut judge: impl FnMut(&Message<'_>)) {
+    match parse(frame, ParseLimits { batch: usize::MAX, ..ParseLimits::default() }) {
+        Ok(Frame::Single(message)) => judge(&message),
+        Ok(Frame::Batch(batch)) => {
+            for element in batch {
+                judge(&element.unwrap_or_else(|e| panic!("{e}: {}", shown(frame))));
+            }
+        }
+        Err(malformed) => panic!("{malformed}: {}", shown(frame)),
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,175 @@
+//! Envelopes: a reading in one pass against one through a tree.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde_json::{Map, Value};
+
+use crate::jsonrpc::{
+    Frame, ID_LENGTH_MAX, Malformed, Message, ParseLimits, RawJson, Reason, RequestId, parse,
+    write_error, write_notification, write_request, write_result,
+};
+
+/// Compares [`parse`] with a reading of the same bytes through a tree.
+///
+/// Two differences are meant: numbers too large for an `f64` are JSON here, and a key that occurs
+/// twice in an envelope or an error is refused here.
+pub fn envelope(bytes: &[u8]) {
+    let parsed = parse(bytes, ParseLimits::default());
+    let tree = serde_json::from_slice::<Value>(bytes);
+    match tree {
+        Ok(tree) => match (parsed, tree) {
+            (Ok(Frame::Single(message)), tree) => check_element(Ok(message), &tree),
+            (Ok(Frame::Batch(batch)), Value::Array(trees)) => {
+                assert_eq!(batch.len(), trees.len());
+                batch.zip(&trees).for_each(|(element, tree)| check_element(element, tree));
+            }
+            (Ok(Frame::Batch(_)), tree) => panic!("a batch of {tree}"),
+            (Err(malformed), Value::Array(trees)) => match malformed.reason {
+                Reason::BatchEmpty => assert!(trees.is_empty()),
+                Reason::BatchTooLong { limit } => assert!(trees.len() > limit),
+                other => panic!("{other:?} for an array"),
+            },
+            (Err(malformed), tree) => check_element(Err(malformed), &tree),
+        },
+        Err(error) => {
+            let error = error.to_string();
+            if error.starts_with("number out of range") || error.starts_with("recursion limit") {
+                return;
+            }
+            let reason = parsed.expect_err("not JSON").reason;
+            assert!(
+                matches!(reason, Reason::NotUtf8 { .. } | Reason::NotJson { .. }),
+                "{reason:?}, but {error}"
+            );
+        }
+    }
+}
+
+fn check_element(element: Result<Message<'_>, Malformed>, tree: &Value) {
+    match element {
+        Ok(message) => {
+            let Value::Object(object) = tree else { panic!("a message of {tree}") };
+            check_message(&message, object);
+            check_written(&message);
+        }
+        Err(Malformed { reason: Reason::DuplicateMember(_) | Reason::ErrorMalformed, .. }) => {}
+        Err(malformed) => {
+            let reason = malformed.reason;
+            assert!(
+                !matches!(reason, Reason::NotUtf8 { .. } | Reason::NotJson { .. }),
+                "{reason:?} for {tree}"
+            );
+            assert!(!is_message(tree), "{reason:?} for {tree}");
+        }
+    }
+}
+
+fn is_message(tree: &Value) -> bool {
+    let Value::Object(object) = tree else { return false };
+    if object.get("jsonrpc") != Some(&Value::from("2.0")) {
+        return false;
+    }
+    let is_id = |id: &Value| match id {
+        Value::Number(number) => number.is_i64(),
+        Value::String(text) => text.len() <= ID_LENGTH_MAX,
+        _ => false,
+    };
+    let id = object.get("id");
+    match (object.get("method"), object.get("result"), object.get("error")) {
+        (Some(method), None, None) => {
+            method.is_string()
+                && id.is_none_or(is_id)
+                && object.get("params").is_none_or(Value::is_object)
+        }
+        (None, Some(result), None) => result.is_object() && id.is_some_and(is_id),
+        (None, None, Some(error)) => {
+            error["code"].is_i64()
+                && error["message"].is_string()
+                && id.is_none_or(|id| id.is_null() || is_id(id))
+        }
+        _ => false,
+    }
+}
+
+fn check_message(message: &Message<'_>, object: &Map<String, Value>) {
+    match message {
+        Message::Request(request) => {
+            check_id(Some(&request.id), object);
+            assert_eq!(object["method"], *request.method);
+            check_text(request.params.as_ref(), object.get("params"));
+        }
+        Message::Notification(notification) => {
+            assert_eq!(object.get("id"), None);
+            assert_eq!(object["method"], *notification.method);
+            check_text(notification.params.as_ref(), object.get("params"));
+        }
+        Message::Response(response) => {
+            check_id(response.id.as_ref(), object);
+            match &response.outcome {
+                Ok(result) => check_text(Some(result), object.get("result")),
+                Err(error) => {
+                    let tree = &object["error"];
+                    assert_eq!(tree["message"], *error.message);
+                    // The tree reads `-0` as a number with a fraction.
+                    assert!(tree["code"] == error.code.0 || error.code.0 == 0);
+                    check_text(error.data.as_ref(), tree.get("data"));
+                }
+            }
+        }
+    }
+}
+
+fn check_id(id: Option<&RequestId>, object: &Map<String, Value>) {
+    match (id, object.get("id")) {
+        (None, None | Some(Value::Null)) => {}
+        (Some(RequestId::Text(text)), Some(id)) => assert_eq!(id, text.as_str()),
+        // The tree reads `-0` as a number with a fraction.
+        (Some(RequestId::Number(number)), Some(id)) => assert!(id == number || *number == 0),
+        (id, tree) => panic!("{id:?} for {tree:?}"),
+    }
+}
+
+fn check_text(text: Option<&RawJson<'_>>, tree: Option<&Value>) {
+    assert_eq!(text.is_some(), tree.is_some());
+    let (Some(text), Some(tree)) = (text, tree) else { return };
+    assert_eq!(&text.decode::<Value>().expect("checked"), tree);
+    // The tree keeps the last of the members that share a key.
+    let members: Map<String, Value> = text
+        .members()
+        .map(|member| (member.name().into(), member.value.decode().expect("checked")))
+        .collect();
+    assert_eq!(members, tree.as_object().cloned().unwrap_or_default());
+}
+
+/// What is written from a message reads back as that message.
+fn check_written(message: &Message<'_>) {
+    let mut out = Vec::new();
+    match message {
+        Message::Request(request) => {
+            write_request(&mut out, &request.id, &request.method, request.params.as_ref())
+        }
+        Message::Notification(notification) => {
+            write_notification(&mut out, &notification.method, notification.params.as_ref())
+        }
+        Message::Response(response) => match (&response.id, &response.outcome) {
+            (Some(id), Ok(result)) => write_result(&mut out, id, result),
+            (id, Err(error)) => {
+                write_error(&mut out, id.as_ref(), error);
+                Ok(())
+            }
+            (None, Ok(_)) => panic!("a result without an id"),
+        },
+    }
+    .expect("what was parsed can be written");
+    assert!(!out.contains(&b'\n') && !out.contains(&b'\r'));
+    match parse(&out, ParseLimits::default()) {
+        Ok(Frame::Single(again)) => assert_eq!(joined(&again), joined(message)),
+        other => panic!("{other:?} from {message:?}"),
+    }
+}
+
+/// A form of a message that is the same for texts that differ in line ends.
+fn joined(message: &Message<'_>) -> String {
+    alloc::format!("{message:?}").replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,287 @@
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use crate::Instant;
+use crate::fuzzing::conduct::judge_form;
+use crate::fuzzing::operation::{Operation, script};
+use crate::fuzzing::words;
+use crate::http::client::Transmit;
+use crate::http::{
+    Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
+    LostSession, Status,
+};
+use crate::peer::{CallHandle, Event, InputHandle, Subject};
+use crate::protocol::LoggingLevel;
+
+use super::heads::check_fields;
+
+/// A client on HTTP under any operations and with any server: it sends valid messages in valid
+/// requests and to no other origin, uses no exchange twice, cuts off those that have not ended and
+/// no others, ends every call once, says nothing after its end, never wakes in vain, comes to rest,
+/// and does the same with the same input.
+pub fn http_client(bytes: &[u8]) {
+    let run = || {
+        let (settings, operations) = script(bytes);
+        let mut rig = Rig::new(settings);
+        operations.for_each(|operation| rig.operate(&operation));
+        rig.finish()
+    };
+    assert_eq!(run(), run(), "the same input has another outcome");
+}
+
+struct Rig {
+    client: Client,
+    now: Instant,
+    transcript: String,
+    /// Fields for the next response.
+    fields: Vec<(String, Vec<u8>)>,
+    /// Exchanges under way, in the order of their requests, and whether each has its head.
+    open: Vec<(ExchangeId, bool)>,
+    inputs: Vec<InputHandle>,
+    /// Calls, and how often each has ended.
+    calls: BTreeMap<CallHandle, usize>,
+    closed: bool,
+}
+
+impl Rig {
+    /// A letter each for what the peer has, then one for limits and one for lost sessions.
+    fn new(settings: &[u8]) -> Self {
+        let letter = |at: usize| settings.get(at).copied().unwrap_or(b'0');
+        let mut limits = ClientLimits::default();
+        if letter(5) == b't' {
+            limits.requests_max = 1;
+            limits.control_exchanges_max = 1;
+            limits.body_bytes_max = 1000;
+            limits.event_bytes_max = 1000;
+            limits.error_bytes_max = 100;
+        }
+        let lost =
+            if letter(6) == b'r' { LostSession::RepeatCalls } else { LostSession::FailCalls };
+        let url = Location::parse("https://example.com/mcp").expect("it is a URL");
+        let options = ClientOptions::new(url).limits(limits).lost_session(lost);
+        let now = Instant::ZERO;
+        let mut rig = Self {
+            client: Client::new(words::client_options(settings), options, 0, now),
+            now,
+            transcript: String::new(),
+            fields: Vec::new(),
+            open: Vec::new(),
+            inputs: Vec::new(),
+            calls: BTreeMap::new(),
+            closed: false,
+        };
+        rig.pull();
+        rig
+    }
+
+    fn operate(&mut self, operation: &Operation<'_>) {
+        let now = self.now;
+        let exchange = operation.place(self.open.len()).map(|at| self.open[at].0);
+        match operation.verb {
+            b'+' => {
+                if let Some(colon) = operation.text.iter().position(|byte| *byte == b':')
+                    && let Ok(name) = core::str::from_utf8(&operation.text[..colon])
+                {
+                    self.fields.push((name.to_owned(), operation.text[colon + 1..].to_vec()));
+                }
+            }
+            b'H' => self.head(operation),
+            b'{' => {
+                if let Some((exchange, _)) = self.open.last().copied() {
+                    self.hear(exchange, operation.text);
+                }
+            }
+            // A line of an event.
+            b'B' => {
+                if let Some(exchange) = exchange {
+                    self.hear(exchange, operation.text);
+                    self.hear(exchange, b"\n");
+                }
+            }
+            b'V' => {
+                if let Some(exchange) = exchange {
+                    let event = format!("data: {}\n\n", operation.text());
+                    self.hear(exchange, event.as_bytes());
+                }
+            }
+            b'I' => {
+                if let Some(exchange) = exchange {
+                    let event = format!("id: {}\n", operation.text());
+                    self.client.handle_body(exchange, event.as_bytes(), now);
+                }
+            }
+            b'F' => {
+                if let Some(exchange) = exchange {
+                    self.open.retain(|(open, _)| *open != exchange);
+                    self.client.handle_body_end(exchange, now);
+                }
+            }
+            b'X' => {
+                if let Some(exchange) = exchange {
+                    let failure = match operation.text {
+                        b"" => ExchangeFailure::Broken,
+                        _ => ExchangeFailure::NotSent,
+                    };
+                    self.open.retain(|(open, _)| *open != exchange);
+                    self.client.handle_exchange_failed(exchange, failure, now);
+                }
+            }
+            b'c' => {
+                let (method, params) = (words::method(operation), words::params(operation));
+                let options = words::call_options(operation);
+                let call = self.client.call(method, &params, &options, now);
+                self.called(call.ok());
+            }
+            b's' => {
+                let call = self.client.subscribe(&words::filter(operation), now);
+                self.called(call.ok());
+            }
+            b'o' => {
+                let (method, params) = (words::method(operation), words::params(operation));
+                let _refused = self.client.notify(method, &params, now);
+            }
+            b'l' => {
+                let level = LoggingLevel::ALL[operation.number % 8];
+                let _refused = self.client.set_log_level(level, now);
+            }
+            b'x' => {
+                if let Some(at) = operation.place(self.calls.len())
+                    && let Some(call) = self.calls.keys().nth(at)
+                {
+                    self.client.cancel(*call, operation.text(), now);
+                }
+            }
+            b'i' | b'j' => self.end_input(operation),
+            b't' => self.wake(now + operation.duration()),
+            b'T' => {
+                if let Some(due) = self.client.poll_timeout() {
+                    self.wake(due.max(now));
+                }
+            }
+            b'k' if operation.text == b"ill" => self.client.close(now),
+            _ => return,
+        }
+        self.pull();
+    }
+
+    /// The head of a response: the number is its status, the text says for which exchange.
+    fn head(&mut self, operation: &Operation<'_>) {
+        let fields = core::mem::take(&mut self.fields);
+        let which = Operation::parse(operation.text).map_or(0, |inner| inner.number);
+        let headless: Vec<_> = self.open.iter().filter(|(_, headed)| !headed).collect();
+        if headless.is_empty() {
+            return;
+        }
+        let exchange = headless[headless.len() - 1 - which % headless.len()].0;
+        let mut head = IncomingResponse::new(Status(operation.number as u16));
+        for (name, value) in &fields {
+            head.field(name, value);
+        }
+        self.open.iter_mut().filter(|it| it.0 == exchange).for_each(|it| it.1 = true);
+        self.client.handle_response(exchange, &head, self.now);
+    }
+
+    fn hear(&mut self, exchange: ExchangeId, bytes: &[u8]) {
+        self.client.handle_body(exchange, bytes, self.now);
+    }
+
+    fn called(&mut self, call: Option<CallHandle>) {
+        if let Some(call) = call {
+            assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+        }
+    }
+
+    fn end_input(&mut self, operation: &Operation<'_>) {
+        let Some(at) = operation.place(self.inputs.len()) else { return };
+        let input = self.inputs.swap_remove(at);
+        let outcome = if operation.verb == b'i' {
+            self.client.answer_input_with(input, &words::params(operation), self.now)
+        } else {
+            self.client.refuse_input(input, words::error(operation), self.now)
+        };
+        assert!(outcome.is_ok() || self.client.is_closed(), "a question stands: {outcome:?}");
+        let again = self.client.answer_input_with(input, &words::EMPTY, self.now);
+        assert!(again.is_err(), "answered twice");
+    }
+
+    fn wake(&mut self, now: Instant) {
+        self.now = now;
+        self.client.handle_timeout(now);
+        self.pull();
+        let next = self.client.poll_timeout();
+        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+    }
+
+    /// Takes all that the machine has made.
+    fn pull(&mut self) {
+        while let Some(event) = self.client.poll_event() {
+            writeln!(self.transcript, "{event:?}").expect("a string takes all");
+            self.see(event);
+        }
+        while let Some(transmit) = self.client.poll_transmit() {
+            writeln!(self.transcript, "{transmit:?}").expect("a string takes all");
+            match transmit {
+                Transmit::Send(request) => {
+                    assert_eq!(request.url().authority(), "example.com", "another origin");
+                    check_fields(request.fields().map(|(_, value)| value.to_owned()));
+                    let known = self.open.iter().any(|(open, _)| *open == request.exchange);
+                    assert!(!known, "an exchange that is under way");
+                    if request.method == "POST" {
+                        judge_form(&request.body);
+                    } else {
+                        assert!(request.body.is_empty(), "a body with {}", request.method);
+                    }
+                    self.open.push((request.exchange, false));
+                }
+                Transmit::Abort(exchange) => {
+                    let at = self.open.iter().position(|(open, _)| *open == exchange);
+                    self.open.remove(at.expect("what is over is not cut off"));
+                }
+            }
+        }
+        assert!(self.open.len() < 64, "too many exchanges");
+    }
+
+    fn see(&mut self, event: Event<'static>) {
+        assert!(!self.closed, "after the end: {event:?}");
+        match event {
+            Event::Input(input) => {
+                assert!(!self.inputs.contains(&input.handle), "a question comes again");
+                self.inputs.push(input.handle);
+            }
+            Event::Ended(ended) => {
+                let count = self.calls.get_mut(&ended.call).expect("the end of a call");
+                *count += 1;
+                assert_eq!(*count, 1, "a call ends again");
+            }
+            Event::Cancelled(cancelled) => {
+                if let Subject::Input(handle) = cancelled.subject {
+                    self.inputs.retain(|input| *input != handle);
+                }
+            }
+            Event::Closed(_) => self.closed = true,
+            _ => {}
+        }
+    }
+
+    /// Closes the client and lets what is under way break: after that it is at rest.
+    fn finish(mut self) -> String {
+        self.client.close(self.now);
+        self.pull();
+        for _ in 0..100 {
+            match self.client.poll_timeout() {
+                Some(due) => self.wake(due.max(self.now)),
+                None => break,
+            }
+        }
+        assert!(self.client.is_drained(), "{}", self.transcript);
+        assert_eq!(self.client.poll_timeout(), None);
+        assert!(self.open.is_empty(), "{:?} is neither over nor cut off", self.open);
+        assert!(self.closed && self.calls.values().all(|ends| *ends == 1), "{:?}", self.calls);
+        self.transcript
+    }
+}

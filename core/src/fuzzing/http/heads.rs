@@ -1,0 +1,179 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::fuzzing::words;
+use crate::http::server::{Admission, Transmit};
+use crate::http::{Content, Location, RequestHead, Response, Server, ServerOptions, field_value};
+use crate::jsonrpc::{Frame, Message, ParseLimits, parse};
+use crate::{Instant, Revisions};
+
+/// Judges heads of requests: the first line is the method and the target, each other one a field.
+///
+/// A server's judgement does not depend on the case of names, on the white space around values, or
+/// on whether it is asked before the body or after it. What it lets through has a host and an origin
+/// of this machine, a method and a path that are served, and bodies that are said to be JSON and
+/// short enough. What it refuses gets a whole response whose fields are valid. Each field is read
+/// as the text of a field, and as a URL, as well.
+pub fn http_heads(bytes: &[u8]) {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let request = lines.next().and_then(|line| core::str::from_utf8(line).ok()).unwrap_or_default();
+    let (method, target) = request.split_once(' ').unwrap_or((request, "/mcp"));
+    let fields: Vec<(&str, &[u8])> = lines
+        .filter_map(|line| {
+            let (name, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
+            Some((core::str::from_utf8(name).ok()?, &value[1..]))
+        })
+        .collect();
+    for (_, value) in &fields {
+        check_text(value);
+        check_url(value);
+    }
+    let paths = ["/mcp", "/sse", "/messages"];
+    for revisions in [Revisions::ALL, Revisions::LEGACY, Revisions::MODERN] {
+        for (options, paths) in [
+            (ServerOptions::new(), &paths[..1]),
+            (ServerOptions::new().legacy_sse("/sse", "/messages"), &paths),
+            (ServerOptions::new().any_path(), &[]),
+        ] {
+            let peer = words::server_options(b"").revisions(revisions);
+            let server = Server::new(peer, options, [7; 32], 0).expect("there are no tools");
+            check_admission(server, paths, method, target, &fields);
+        }
+    }
+}
+
+fn check_admission(
+    mut server: Server,
+    paths: &[&str],
+    method: &str,
+    target: &str,
+    fields: &[(&str, &[u8])],
+) {
+    let mut head = RequestHead::new(method, target);
+    fields.iter().for_each(|(name, value)| head.field(name, value));
+    let admitted = server.admit(&head);
+    if let Err(refused) = server.locate(&head) {
+        assert_eq!(admitted.as_ref(), Err(&refused), "the place is judged in two ways");
+    }
+
+    let shouted: Vec<(String, Vec<u8>)> = fields
+        .iter()
+        .map(|(name, value)| (name.to_ascii_uppercase(), [b" \t", *value, b" "].concat()))
+        .collect();
+    let mut other = RequestHead::new(method, target);
+    shouted.iter().for_each(|(name, value)| other.field(name, value));
+    assert_eq!(server.admit(&other), admitted, "names in capitals make a difference");
+
+    match &admitted {
+        Ok(admission) => check_admitted(*admission, paths, &head),
+        Err(response) => check_refusal(response),
+    }
+    let now = Instant::ZERO;
+    let (exchange, event) = server.handle_request(&head, b"", None, now);
+    drop(event);
+    let sent = server.poll_transmit(exchange, now);
+    match (admitted, sent) {
+        (Err(refused), sent) => assert_eq!(sent, Some(Transmit::Respond(refused))),
+        (Ok(_), Some(Transmit::Respond(response))) => check_refusal(&response),
+        (Ok(_), Some(Transmit::Open(_))) => {
+            // A stream stands open: that of events alone does so without a session.
+            assert_eq!((method, head.path), ("GET", "/sse"));
+        }
+        (Ok(_), sent) => panic!("{sent:?} for a request without a body"),
+    }
+    server.handle_disconnect(exchange, now);
+    assert_eq!(server.exchange_count(), 0);
+}
+
+/// What must hold of each request that is let through, said in another way than the server does.
+fn check_admitted(admission: Admission, paths: &[&str], head: &RequestHead<'_>) {
+    let host = head.host.expect("a request without a host");
+    assert!(is_here(host), "{}", String::from_utf8_lossy(host));
+    if let Some(origin) = head.origin {
+        let host = [&b"http://"[..], b"https://"].into_iter().find_map(|it| strip(origin, it));
+        assert!(host.is_some_and(is_here), "{}", String::from_utf8_lossy(origin));
+    }
+    assert!(matches!(head.method, "POST" | "GET" | "DELETE"), "{}", head.method);
+    assert!(paths.is_empty() || paths.contains(&head.path), "{}", head.path);
+    if head.method == "POST" {
+        let media = head.content_type.expect("a body of no type").to_ascii_lowercase();
+        assert!(media.starts_with(b"application/json"), "{}", String::from_utf8_lossy(&media));
+    }
+    assert!(head.contradictory.is_none(), "{:?} twice", head.contradictory);
+    let length = head.content_length.and_then(|it| core::str::from_utf8(it).ok()?.parse().ok());
+    assert!(length.is_none_or(|length: usize| length <= admission.body_bytes_max));
+}
+
+/// Whether a host, with or without a port, can be one of this machine.
+fn is_here(host: &[u8]) -> bool {
+    ["localhost", "127.", "[::1]", "[0:", "[::"]
+        .iter()
+        .any(|it| strip(host, it.as_bytes()).is_some())
+        && !host.contains(&b'@')
+        && !host.contains(&b',')
+}
+
+fn strip<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+/// A refusal is a whole response with an error in it.
+fn check_refusal(response: &Response) {
+    let Response { head, body } = response;
+    assert!((400..600).contains(&head.status.0), "{:?}", head.status);
+    assert_eq!(head.content, Some(Content::Json));
+    check_fields(response.head.fields().map(|(_, value)| value.into_owned()));
+    match parse(body, ParseLimits::default()) {
+        Ok(Frame::Single(Message::Response(response))) => assert!(response.outcome.is_err()),
+        other => panic!("{other:?} in a refusal"),
+    }
+}
+
+pub(super) fn check_fields(values: impl Iterator<Item = String>) {
+    for value in values {
+        let visible = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
+        assert!(value.bytes().all(visible), "{value:?} in a header field");
+    }
+}
+
+/// What a field says is written in one way, in a field that is valid, and reads back.
+fn check_text(value: &[u8]) {
+    if let Ok(text) = field_value::decode(value) {
+        let written = field_value::encode(&text);
+        check_fields(core::iter::once(written.clone().into_owned()));
+        assert_eq!(field_value::decode(written.as_bytes()).as_ref(), Ok(&text), "{written:?}");
+    }
+    if let Ok(text) = core::str::from_utf8(value) {
+        let written = field_value::encode(text);
+        assert_eq!(field_value::decode(written.as_bytes()).as_deref(), Ok(text), "{written:?}");
+    }
+}
+
+/// A URL has one form, and where it leads by itself that is where it leads from elsewhere.
+fn check_url(value: &[u8]) {
+    let Ok(text) = core::str::from_utf8(value.trim_ascii()) else { return };
+    let base = Location::parse("https://example.com:8443/a/b?c").expect("it is a URL");
+    let resolved = base.resolve(text);
+    if let Ok(location) = Location::parse(text) {
+        assert_eq!(Location::parse(location.as_str()), Ok(location.clone()), "in another form");
+        // A reference that begins with two slashes names a host.
+        if !location.path_and_query().starts_with("//") {
+            assert_eq!(location.resolve(location.path_and_query()), Ok(location.clone()));
+        }
+        assert_eq!(resolved, Ok(location.clone()), "a URL that depends on where it stands");
+        check_fields([location.authority().into(), location.path_and_query().into()].into_iter());
+        assert!(location.as_str().ends_with(location.path_and_query()));
+        assert!(location.path_and_query().starts_with('/'));
+    } else if let Ok(resolved) = resolved {
+        assert_eq!(Location::parse(resolved.as_str()), Ok(resolved.clone()));
+        // What stands in a fragment does not matter to where a reference leads.
+        let text = text.split('#').next().unwrap_or_default();
+        let elsewhere = text.starts_with("//") || Location::parse(text).is_ok();
+        if text.starts_with("//") {
+            let absolute = ["https:", text].concat();
+            assert_eq!(Location::parse(&absolute).as_ref(), Ok(&resolved), "{text:?}");
+        }
+        assert!(elsewhere || resolved.same_origin(&base), "{text:?} leads to {resolved:?}");
+    }
+}

@@ -1,0 +1,49 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::framing::SseDecoder;
+use crate::fuzzing::conduct::Conduct;
+use crate::http::{Content, ResponseHead, Status};
+
+use super::heads::check_fields;
+
+/// What came on an exchange.
+#[derive(Default)]
+pub(super) struct Reply {
+    pub(super) head: Option<ResponseHead>,
+    pub(super) body: Vec<u8>,
+    pub(super) over: bool,
+    /// What the body of the request may be answered with.
+    pub(super) conduct: Conduct,
+    /// What came is no message that a client sends at the modern revision.
+    pub(super) unwanted: bool,
+}
+
+impl Reply {
+    /// Looks over what came, and tells the name of the session that it opens.
+    pub(super) fn judge(&mut self) -> Option<String> {
+        let head = self.head.as_ref()?;
+        check_fields(head.fields().map(|(_, value)| value.into_owned()));
+        let refused = [Status::BAD_REQUEST, Status::CONTENT_TOO_LARGE].contains(&head.status);
+        assert!(!self.unwanted || refused, "{:?} to what no client sends", head.status);
+        let named = head.fields().find(|(name, _)| *name == "mcp-session-id");
+        let mut session = named.map(|(_, value)| value.into_owned()).filter(|_| self.over);
+        match head.content {
+            None => assert!(self.body.is_empty(), "a body of no kind"),
+            Some(Content::Json) if self.over => self.conduct.judge(&self.body),
+            Some(Content::Json) => {}
+            Some(Content::EventStream) => {
+                let mut decoder = SseDecoder::growing(1 << 20);
+                assert_eq!(decoder.feed(&self.body), self.body.len());
+                while let Some(event) = decoder.next_event() {
+                    let event = event.expect("the limit is high");
+                    if event.event == "endpoint" {
+                        let target = core::str::from_utf8(event.data).expect("a URL is ASCII");
+                        session = target.split_once("sessionId=").map(|(_, name)| name.into());
+                    }
+                }
+            }
+        }
+        session
+    }
+}

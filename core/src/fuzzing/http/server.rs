@@ -1,0 +1,380 @@
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Write;
+use core::time::Duration;
+
+use serde_json::Value;
+
+use crate::Instant;
+use crate::catalog::Changes;
+use crate::fuzzing::operation::{Operation, script};
+use crate::fuzzing::words;
+use crate::http::server::{Answers, Transmit};
+use crate::http::{
+    ExchangeId, Principal, Refusal, RequestHead, Response, Server, ServerLimits, ServerOptions,
+    ServerTimeouts, Status,
+};
+use crate::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
+use crate::peer::{Event, Request, RequestHandle, Subject};
+use crate::protocol::LoggingLevel;
+use crate::{Revision, Revisions};
+
+use super::reply::Reply;
+
+/// A server on HTTP under any operations: its books agree, each exchange gets one head and one end,
+/// what it sends are valid messages in valid responses, every request ends once, admission and
+/// handling say the same, it never wakes in vain, keeps nothing in the end, and does the same with
+/// the same input.
+pub fn http_server(bytes: &[u8]) {
+    let run = || {
+        let (settings, operations) = script(bytes);
+        let mut rig = Rig::new(settings);
+        operations.for_each(|operation| rig.operate(&operation));
+        rig.finish()
+    };
+    assert_eq!(run(), run(), "the same input has another outcome");
+}
+
+struct Rig {
+    server: Server,
+    now: Instant,
+    transcript: String,
+    /// Fields for the next request.
+    fields: Vec<(String, Vec<u8>)>,
+    /// Names of sessions, the latest last.
+    sessions: Vec<String>,
+    principal: Option<Principal>,
+    replies: BTreeMap<ExchangeId, Reply>,
+    waiting: Vec<Request<'static>>,
+    /// Requests that were handed out, and whether each has ended.
+    requests: BTreeMap<RequestHandle, bool>,
+    /// Clients take nothing for now.
+    held: bool,
+    /// What is served.
+    revisions: Revisions,
+}
+
+impl Rig {
+    /// A letter each for what the peer has, then one for limits and one for how answers travel.
+    fn new(settings: &[u8]) -> Self {
+        let letter = |at: usize| settings.get(at).copied().unwrap_or(b'0');
+        let mut limits = ServerLimits::default();
+        if letter(5) == b't' {
+            limits.sessions_max = 2;
+            limits.exchanges_max = 4;
+            limits.unread_bytes_max = 300;
+            limits.replay_events_max = 3;
+            limits.replay_bytes_max = 300;
+            limits.replay_bytes_total_max = 500;
+            limits.finished_streams_max = 1;
+            limits.body_bytes_max = 2000;
+        }
+        let mut timeouts = ServerTimeouts::default();
+        if letter(6) == b'p' {
+            timeouts.poll_after = Some(Duration::from_secs(2));
+        }
+        let answers = if letter(7) == b's' { Answers::Stream } else { Answers::default() };
+        let options = ServerOptions::new()
+            .legacy_sse("/sse", "/messages")
+            .limits(limits)
+            .timeouts(timeouts)
+            .answers(answers);
+        let peer = words::server_options(settings);
+        Self {
+            server: Server::new(peer, options, [7; 32], 0).expect("the tools can be served"),
+            now: Instant::ZERO,
+            transcript: String::new(),
+            fields: Vec::new(),
+            sessions: Vec::new(),
+            principal: None,
+            replies: BTreeMap::new(),
+            waiting: Vec::new(),
+            requests: BTreeMap::new(),
+            held: false,
+            revisions: words::revisions(letter(0)),
+        }
+    }
+
+    fn operate(&mut self, operation: &Operation<'_>) {
+        let now = self.now;
+        let waiting = operation.place(self.waiting.len()).map(|at| self.waiting[at].handle);
+        match operation.verb {
+            b'+' => self.add_field(operation.text),
+            b'{' => self.request("POST", "/mcp", operation.text),
+            b'M' => self.post_modern(operation.text),
+            b'G' => self.request("GET", "/mcp", b""),
+            b'D' => self.request("DELETE", "/mcp", b""),
+            b'O' => self.request("GET", "/sse", b""),
+            b'P' => {
+                let at = operation.place(self.sessions.len());
+                let session = at.map_or("", |at| &*self.sessions[at]);
+                let target = format!("/messages?sessionId={session}");
+                self.request("POST", &target, operation.text);
+            }
+            b'S' => {
+                if let Some(at) = operation.place(self.sessions.len()) {
+                    let session = self.sessions[at].clone();
+                    self.fields.push(("mcp-session-id".to_string(), session.into_bytes()));
+                }
+            }
+            b'b' => {
+                let name = operation.text();
+                self.principal = (!name.is_empty()).then(|| Principal::new(name));
+            }
+            b'd' => {
+                let open: Vec<_> = self.open().collect();
+                if let Some(at) = operation.place(open.len()) {
+                    self.server.handle_disconnect(open[at], now);
+                    self.replies.remove(&open[at]);
+                    assert_eq!(self.server.poll_transmit(open[at], now), None, "after its end");
+                }
+            }
+            b'h' => self.held = operation.number % 2 == 1,
+            b'a' | b'r' | b'q' | b'f' => self.end_one(operation),
+            b'p' => {
+                if let Some(handle) = waiting {
+                    let progress = f64::from(operation.number as u32);
+                    self.server.progress(handle, progress, None, Some(operation.text()), now);
+                }
+            }
+            b'v' => {
+                if let Some(handle) = waiting {
+                    self.server.release_connection(handle, operation.duration());
+                }
+            }
+            b'l' => {
+                let level = LoggingLevel::ALL[operation.number % 8];
+                let written = self.server.log(waiting, level, None, operation.text(), now);
+                written.expect("a text can be written");
+            }
+            b'u' => self.server.resource_updated(operation.text(), now),
+            b'n' => {
+                let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
+                self.server.announce(Changes { tools, resources, prompts }, now);
+            }
+            b't' => self.wake(now + operation.duration()),
+            b'T' => {
+                if let Some(due) = self.server.poll_timeout() {
+                    self.wake(due.max(now));
+                }
+            }
+            b'k' if operation.text == b"ill" => self.server.close(now),
+            _ => return,
+        }
+        self.pump();
+    }
+
+    fn add_field(&mut self, line: &[u8]) {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
+        if let Ok(name) = core::str::from_utf8(&line[..colon]) {
+            self.fields.push((name.to_owned(), line[colon + 1..].to_vec()));
+        }
+    }
+
+    /// A POST of a modern message, with the fields that repeat what it says.
+    fn post_modern(&mut self, body: &[u8]) {
+        let tree: Value = serde_json::from_slice(body).unwrap_or_default();
+        let members = [
+            ("mcp-protocol-version", "/params/_meta/io.modelcontextprotocol~1protocolVersion"),
+            ("mcp-method", "/method"),
+            ("mcp-name", "/params/name"),
+            ("mcp-name", "/params/uri"),
+            ("mcp-param-a", "/params/arguments/a"),
+        ];
+        for (name, pointer) in members {
+            if let Some(text) = tree.pointer(pointer).and_then(Value::as_str) {
+                self.fields.push((name.to_string(), text.as_bytes().to_vec()));
+            }
+        }
+        self.request("POST", "/mcp", body);
+    }
+
+    fn request(&mut self, method: &str, target: &str, body: &[u8]) {
+        let fields = core::mem::take(&mut self.fields);
+        let mut head = RequestHead::new(method, target);
+        let usual: [(&str, &[u8]); 3] = [
+            ("host", b"localhost"),
+            ("content-type", b"application/json"),
+            ("accept", b"application/json, text/event-stream"),
+        ];
+        for (name, value) in usual {
+            if !fields.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                head.field(name, value);
+            }
+        }
+        fields.iter().for_each(|(name, value)| head.field(name, value));
+        let refused = self.server.admit(&head).err();
+        let unwanted = self.is_unwanted(&head, body);
+        let principal = self.principal.as_ref();
+        let (exchange, event) = self.server.handle_request(&head, body, principal, self.now);
+        assert!(!unwanted || event.is_none(), "{event:?} of what no client sends");
+        let mut reply = Reply { unwanted, ..Reply::default() };
+        reply.conduct.hear(body);
+        let fresh = self.replies.insert(exchange, reply).is_none();
+        assert!(fresh, "an exchange that there was before");
+        if let Some(event) = event {
+            self.see(event.into_owned());
+        }
+        if let Some(refused) = refused {
+            let sent = self.server.poll_transmit(exchange, self.now);
+            assert_eq!(sent, Some(Transmit::Respond(refused)), "admission says another thing");
+            self.replies.remove(&exchange);
+        }
+    }
+
+    /// Whether the body is a response, where a client sends none.
+    fn is_unwanted(&self, head: &RequestHead<'_>, body: &[u8]) -> bool {
+        // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
+        let modern_only = self.revisions.intersection(Revisions::LEGACY).is_empty();
+        let modern_too = self.revisions.contains(Revision::LATEST);
+        let named = head.protocol_version == Some(Revision::LATEST.as_str().as_bytes());
+        let response = parse(body, ParseLimits::default());
+        let response = matches!(response, Ok(Frame::Single(Message::Response(_))));
+        (head.method, head.path) == ("POST", "/mcp")
+            && (modern_only || modern_too && named)
+            && response
+    }
+
+    fn end_one(&mut self, operation: &Operation<'_>) {
+        let Some(at) = operation.place(self.waiting.len()) else { return };
+        let request = self.waiting.swap_remove(at);
+        let (handle, now) = (request.handle, self.now);
+        let over = self.requests[&handle];
+        assert_eq!(self.server.is_due(handle), !over, "whether an answer is due");
+        let outcome = match operation.verb {
+            b'a' => self.server.respond_with(handle, &words::params(operation), now),
+            b'r' => self.server.reject(handle, words::error(operation), now),
+            b'f' => {
+                let error = ErrorObject::invalid_request(operation.text()).into_owned();
+                self.server.refuse(handle, Refusal::new(Status::FORBIDDEN, error), now)
+            }
+            _ => {
+                let questions = words::questions(operation);
+                if self.server.require_input(request, &questions, now).is_err() {
+                    self.requests.insert(handle, true);
+                }
+                return;
+            }
+        };
+        assert_eq!(outcome.is_err(), over, "{outcome:?}");
+        self.requests.insert(handle, true);
+        assert!(!self.server.is_due(handle), "due after its answer");
+    }
+
+    fn wake(&mut self, now: Instant) {
+        self.now = now;
+        self.server.handle_timeout(now);
+        self.pump();
+        let next = self.server.poll_timeout();
+        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+    }
+
+    fn see(&mut self, event: Event<'static>) {
+        writeln!(self.transcript, "{event:?}").expect("a string takes all");
+        match event {
+            Event::Request(request) => {
+                let over = self.requests.insert(request.handle, false);
+                assert_ne!(over, Some(true), "a request comes after its end");
+                self.waiting.push(request);
+            }
+            Event::Cancelled(cancelled) => {
+                let Subject::Request(handle) = cancelled.subject else { panic!("no input here") };
+                let over = self.requests.insert(handle, true);
+                assert_eq!(over, Some(false), "cancelled after its end, or before its start");
+            }
+            Event::Closed(reason) => panic!("closed: {reason}"),
+            _ => {}
+        }
+    }
+
+    fn open(&self) -> impl Iterator<Item = ExchangeId> {
+        self.replies.iter().filter(|(_, reply)| !reply.over).map(|(exchange, _)| *exchange)
+    }
+
+    /// Takes all that there is.
+    fn pump(&mut self) {
+        self.server.assert_consistent();
+        while let Some(event) = self.server.poll_event() {
+            self.see(event);
+        }
+        while let Some(exchange) = self.server.poll_ready() {
+            // One that is held comes back with the next thing for it, or when all are read.
+            if !self.held {
+                self.read(exchange);
+            }
+        }
+        if !self.held {
+            let open: Vec<_> = self.open().collect();
+            open.into_iter().for_each(|exchange| self.read(exchange));
+        }
+        self.server.assert_consistent();
+    }
+
+    fn read(&mut self, exchange: ExchangeId) {
+        let Some(reply) = self.replies.get_mut(&exchange) else { return };
+        while let Some(step) = self.server.poll_transmit(exchange, self.now) {
+            writeln!(self.transcript, "{exchange:?} {step:?}").expect("a string takes all");
+            assert!(!reply.over, "{step:?} after the end");
+            match step {
+                Transmit::Respond(Response { head, body }) => {
+                    assert!(reply.head.replace(head).is_none(), "a second head");
+                    reply.body = body;
+                    reply.over = true;
+                }
+                Transmit::Open(head) => {
+                    assert!(reply.head.replace(head).is_none(), "a second head");
+                }
+                Transmit::Chunk(bytes) => reply.body.extend_from_slice(bytes),
+                Transmit::Finish | Transmit::Abort => reply.over = true,
+            }
+        }
+        if reply.over {
+            assert_eq!(self.server.poll_transmit(exchange, self.now), None, "after the end");
+        }
+        if let Some(session) = reply.judge() {
+            self.sessions.push(session);
+        }
+        if self.replies.get(&exchange).is_some_and(|reply| reply.over) {
+            self.replies.remove(&exchange);
+        }
+    }
+
+    fn answer_all(&mut self) {
+        while let Some(request) = self.waiting.pop() {
+            let over = self.requests[&request.handle];
+            let outcome = self.server.respond_with(request.handle, &words::EMPTY, self.now);
+            assert_eq!(outcome.is_err(), over, "{outcome:?}");
+            self.requests.insert(request.handle, true);
+            self.pump();
+        }
+    }
+
+    /// Closes the server and lets every client go: nothing is left.
+    fn finish(mut self) -> String {
+        self.held = false;
+        self.server.close(self.now);
+        self.pump();
+        self.answer_all();
+        let open: Vec<_> = self.open().collect();
+        for exchange in open {
+            self.server.handle_disconnect(exchange, self.now);
+            self.replies.remove(&exchange);
+        }
+        self.pump();
+        for _ in 0..1000 {
+            match self.server.poll_timeout() {
+                Some(due) => self.wake(due.max(self.now)),
+                None => break,
+            }
+            // A round of questions that nobody answered comes back as its request.
+            self.answer_all();
+        }
+        assert_eq!(self.server.poll_timeout(), None, "it does not come to rest");
+        assert!(self.server.is_drained());
+        assert_eq!((self.server.session_count(), self.server.retained()), (0, (0, 0)));
+        self.transcript
+    }
+}

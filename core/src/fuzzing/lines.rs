@@ -1,0 +1,59 @@
+//! Newline frames: the decoder against a plain search for line ends.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::framing::{FrameError, LineDecoder};
+
+use super::pieces::random_lengths;
+
+/// However a stream is split, the frames are those of a plain search for line ends. The first byte
+/// sets the limit, the second the pattern of the pieces.
+pub fn lines(bytes: &[u8]) {
+    let [limit, pattern, stream @ ..] = bytes else { return };
+    let limit = usize::from(*limit).max(1);
+    let expected = plain_lines(stream, limit);
+    let mut random = random_lengths(*pattern, 2 * limit);
+    let pieces: [&mut dyn FnMut() -> usize; 3] = [&mut || usize::MAX, &mut || 1, &mut random];
+    let mut storage = vec![0; limit];
+    for piece in pieces {
+        assert_eq!(decode(LineDecoder::lent(&mut storage), stream, piece), expected);
+        assert_eq!(decode(LineDecoder::growing(limit), stream, piece), expected);
+    }
+}
+
+type Frames = Vec<Result<Vec<u8>, FrameError>>;
+
+fn decode(mut decoder: LineDecoder<'_>, stream: &[u8], piece: &mut dyn FnMut() -> usize) -> Frames {
+    let mut frames = Vec::new();
+    let mut rest = stream;
+    while !rest.is_empty() {
+        let piece = piece().min(rest.len());
+        let taken = decoder.feed(&rest[..piece]);
+        assert!(taken > 0, "no room although every frame was taken");
+        rest = &rest[taken..];
+        while let Some(frame) = decoder.next_frame() {
+            frames.push(frame.map(Vec::from));
+        }
+    }
+    frames.extend(decoder.handle_eof().map(Err));
+    frames
+}
+
+fn plain_lines(stream: &[u8], limit: usize) -> Frames {
+    let mut frames = Vec::new();
+    for line in stream.split_inclusive(|byte| *byte == b'\n') {
+        let ended = line.strip_suffix(b"\n");
+        let content = ended.unwrap_or(line);
+        // Without its line end a line that fills the storage is already too long.
+        if line.len() > limit || (ended.is_none() && line.len() == limit) {
+            frames.push(Err(FrameError::TooLong { limit }));
+        } else if content.iter().all(|byte| b" \t\r".contains(byte)) {
+        } else if ended.is_none() {
+            frames.push(Err(FrameError::Truncated { length: line.len() }));
+        } else {
+            frames.push(Ok(content.strip_suffix(b"\r").unwrap_or(content).to_vec()));
+        }
+    }
+    frames
+}

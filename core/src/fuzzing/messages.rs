@@ -1,0 +1,206 @@
+//! Typed messages: what is read is written, and read again.
+
+use alloc::string::ToString;
+use core::fmt::Debug;
+
+use serde_json::Value;
+
+use crate::Revision;
+use crate::jsonrpc::{Json, RawJson};
+use crate::protocol::*;
+
+use super::values::same_as_serde_json;
+
+/// Reads a JSON text as every type of the protocol, and writes what was read at every revision.
+///
+/// `serde_json` reads the same, or refuses it too. What is written reads back, and is then written the same. At the latest revision each member
+/// that is written has the value that it came with, or is one that is always written. What is
+/// declared grants nothing more after it was written than before.
+pub fn messages(bytes: &[u8]) {
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    let Ok(json) = RawJson::parse(text) else { return };
+    // Numbers beyond all bounds are JSON, but in no tree.
+    let Ok(tree) = json.decode::<Value>() else { return };
+    // Some fractions are another number when they are read again, as none is read to the last bit.
+    if serde_json::from_str(&tree.to_string()).ok().as_ref() != Some(&tree) {
+        return;
+    }
+    let text = Text { written: text, json: &json, tree: &tree };
+    identity(&text);
+    contents(&text);
+    offers(&text);
+    requests(&text);
+    results(&text);
+    questions(&text);
+    tasks(&text);
+    words(&text);
+    declarations(&text);
+}
+
+struct Text<'a> {
+    written: &'a str,
+    json: &'a RawJson<'a>,
+    tree: &'a Value,
+}
+
+/// Judges the types that are named, one after the other.
+macro_rules! judge {
+    ($text:ident: $($ty:ty),+ $(,)?) => { $(
+        same_as_serde_json::<$ty>($text.json, $text.written);
+        if let Ok(value) = $text.json.decode::<$ty>() {
+            for revision in Revision::ALL {
+                // Some revisions cannot say some things.
+                let Ok(written) = value.to_json_at(revision) else { continue };
+                match written.decode::<$ty>() {
+                    Ok(again) => compare(stringify!($ty), revision, $text.tree, &written, &again),
+                    Err(error) => panic!("{} {revision}: {error}: {written:?}", stringify!($ty)),
+                }
+            }
+        }
+    )+ };
+}
+
+fn identity(text: &Text<'_>) {
+    judge!(text: Implementation, Icon, ClientCapabilities, ServerCapabilities, InitializeParams,
+        InitializeResult, DiscoverResult, EmptyParams, EmptyResult, Meta, ListParams,
+        UnsupportedProtocolVersionData, MissingRequiredClientCapabilityData, ResourceNotFoundData,
+        UrlElicitationRequiredData);
+}
+
+fn contents(text: &Text<'_>) {
+    judge!(text: Annotations, TextContent, ImageContent, AudioContent, ResourceLink,
+        EmbeddedResource, ContentBlock, TextResourceContents, BlobResourceContents,
+        ResourceContents, ToolUseContent, ToolResultContent, SamplingContent, SamplingMessage,
+        PromptMessage, Root);
+}
+
+fn offers(text: &Text<'_>) {
+    judge!(text: Tool, ToolAnnotations, ToolExecution, Resource, ResourceTemplate, Prompt,
+        PromptArgument, PromptReference, ResourceTemplateReference, CompletionReference,
+        CompletionArgument, CompletionContext);
+}
+
+fn requests(text: &Text<'_>) {
+    judge!(text: CallToolParams<'_>, ReadResourceParams<'_>, GetPromptParams<'_>, SubscribeParams,
+        ResourceUpdatedParams, CompleteParams, LoggingMessageParams, SetLevelParams,
+        ProgressParams, CancelledParams, CreateMessageParams, ListRootsParams, ElicitParams,
+        ElicitFormParams, ElicitUrlParams, ElicitationCompleteParams, ListenParams,
+        SubscriptionFilter, SubscriptionAcknowledgedParams, TaskIdParams, UpdateTaskParams,
+        ModelPreferences, ModelHint, ToolChoice);
+}
+
+fn results(text: &Text<'_>) {
+    judge!(text: CallToolResult, ListToolsResult, ListResourcesResult,
+        ListResourceTemplatesResult, ReadResourceResult, ListPromptsResult, GetPromptResult,
+        CompleteResult, Completion, CreateMessageResult, ListRootsResult, ElicitResult,
+        ListenResult, ListTasksResult, InputRequiredResult, InputResponse);
+}
+
+fn questions(text: &Text<'_>) {
+    judge!(text: ElicitSchema, PrimitiveSchema, StringSchema, NumberSchema, BooleanSchema,
+        SingleSelectSchema, MultiSelectSchema, ElicitValue, InputRequest);
+}
+
+fn tasks(text: &Text<'_>) {
+    judge!(text: Task, TaskMetadata, RelatedTask, CreateTaskResult, GetTaskResult,
+        TaskStatusParams, CancelTaskResult);
+}
+
+fn words(text: &Text<'_>) {
+    judge!(text: Role, IconTheme, CacheScope, ElicitAction, StringFormat, NumberKind, LoggingLevel,
+        ProgressToken, ToolChoiceMode, IncludeContext, StopReason, TaskStatus, TaskSupport,
+        Priority, Ttl);
+}
+
+/// What is declared grants nothing more once it was read and written. It may grant less: what only
+/// the other side can declare is no member of the type.
+fn declarations(text: &Text<'_>) {
+    for revision in Revision::ALL {
+        if let Ok(declared) = text.json.decode::<ClientCapabilities>() {
+            let written = declared.to_json_at(revision).expect("there is always a way");
+            let [came, again] = [text.json.as_str(), written.as_str()]
+                .map(|text| Capabilities::of_client(text, revision));
+            assert!(grants_no_more(came, again), "{written:?} at {revision}");
+        }
+        if let Ok(declared) = text.json.decode::<ServerCapabilities>() {
+            let written = declared.to_json_at(revision).expect("there is always a way");
+            let [came, again] = [text.json.as_str(), written.as_str()]
+                .map(|text| Capabilities::of_server(text, revision));
+            assert!(grants_no_more(came, again), "{written:?} at {revision}");
+        }
+    }
+}
+
+/// The types take some arrays for objects, which the sets refuse.
+fn grants_no_more<E: Debug>(came: Result<Capabilities, E>, again: Result<Capabilities, E>) -> bool {
+    let again = again.expect("what is written is valid");
+    came.is_err() || came.is_ok_and(|came| again.iter().all(|it| came.contains(it)))
+}
+
+fn compare<T: Wire + Debug>(
+    name: &str,
+    revision: Revision,
+    came: &Value,
+    written: &Json,
+    again: &T,
+) {
+    let rewritten = match again.to_json_at(revision) {
+        Ok(rewritten) => rewritten,
+        Err(error) => panic!("{name} {revision}: not written again: {error}: {written:?}"),
+    };
+    let tree: Value = written.decode().expect("what is written is JSON");
+    let next: Value = rewritten.decode().expect("what is written is JSON");
+    assert_eq!(tree, next, "{name} {revision} is written in another way the next time");
+    // These are brought within their bounds when they are read.
+    let bounded = matches!(name, "Priority" | "Ttl");
+    if revision == Revision::LATEST && !bounded {
+        // The task came by itself, and is written among the other members.
+        let nested = came.get("task").filter(|_| name == "CreateTaskResult");
+        let mut flat = nested.unwrap_or(came).clone();
+        if let (Value::Object(flat), Some(meta)) = (&mut flat, came.get("_meta")) {
+            flat.insert("_meta".into(), meta.clone());
+        }
+        assert!(is_kept(&flat, &tree), "{name} {revision}: {tree} of {came}");
+    }
+}
+
+/// Members with a meaning of their own: what tells the type, which is written as it should have
+/// been, and times, which are read with some leniency or came under another name.
+const OWN: [&str; 7] = ["type", "mode", "method", "resultType", "ttl", "ttlMs", "pollIntervalMs"];
+
+/// Whether each member of what is written came with the same value.
+fn is_kept(came: &Value, written: &Value) -> bool {
+    match (came, written) {
+        (Value::Object(came), Value::Object(written)) => written.iter().all(|(name, value)| {
+            let same = || match came.get(name) {
+                None | Some(Value::Null) => is_default(name, value),
+                Some(came) => {
+                    is_kept(came, value) || name.ends_with("riority") && is_bounded(came, value)
+                }
+            };
+            OWN.contains(&&**name) || same()
+        }),
+        (Value::Array(came), Value::Array(written)) => {
+            came.len() == written.len() && came.iter().zip(written).all(|(a, b)| is_kept(a, b))
+        }
+        // Some types take an array of their members in order.
+        (Value::Array(_), Value::Object(_)) => true,
+        (Value::Number(came), Value::Number(written)) => came.as_f64() == written.as_f64(),
+        (came, written) => came == written,
+    }
+}
+
+/// Whether a weight is written as the nearest that there is.
+fn is_bounded(came: &Value, written: &Value) -> bool {
+    came.as_f64().map(|came| came.clamp(0.0, 1.0)) == written.as_f64()
+}
+
+/// Whether a member can be written that did not come.
+fn is_default(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => name == "cacheScope" || name == "requested" && value == "",
+    }
+}

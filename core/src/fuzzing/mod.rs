@@ -1,0 +1,29 @@
+//! The bodies of the fuzz targets. Each takes any bytes and panics when a promise is broken.
+
+#[cfg(feature = "auth")]
+mod auth_texts;
+mod conduct;
+mod envelope;
+#[cfg(feature = "http")]
+mod http;
+mod lines;
+mod messages;
+mod operation;
+mod peer;
+mod pieces;
+mod split;
+mod sse;
+mod values;
+mod words;
+
+#[cfg(feature = "auth")]
+pub use auth_texts::auth_texts;
+pub use envelope::envelope;
+#[cfg(feature = "http")]
+pub use http::{http_client, http_heads, http_server};
+pub use lines::lines;
+pub use messages::messages;
+pub use peer::{pair, peer_client, peer_server};
+pub use split::split;
+pub use sse::sse;
+pub use values::values;

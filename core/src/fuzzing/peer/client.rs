@@ -1,0 +1,225 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use crate::Instant;
+use crate::framing::FrameError;
+use crate::fuzzing::conduct::Conduct;
+use crate::fuzzing::operation::{Operation, script};
+use crate::fuzzing::words;
+use crate::peer::{CallHandle, Client, Event, InputHandle, RequestHandle, Subject};
+use crate::protocol::LoggingLevel;
+
+/// A client's side under any operations: it sends whole lines of valid messages, answers nothing
+/// twice and nothing that was not asked, ends every call once, takes the answer to every question
+/// once, says nothing after its end, never wakes in vain, comes to rest, and does the same with the
+/// same input.
+pub fn peer_client(bytes: &[u8]) {
+    let run = || {
+        let (settings, operations) = script(bytes);
+        let mut rig = ClientRig::new(settings);
+        operations.for_each(|operation| {
+            rig.operate(&operation);
+            rig.sent();
+        });
+        rig.finish()
+    };
+    assert_eq!(run(), run(), "the same input has another outcome");
+}
+
+/// A client with its host, and all that is known of it.
+pub(super) struct ClientRig {
+    pub(super) client: Client,
+    pub(super) now: Instant,
+    pub(super) transcript: String,
+    conduct: Conduct,
+    inputs: Vec<InputHandle>,
+    requests: Vec<RequestHandle>,
+    /// Calls, and how often each has ended.
+    calls: BTreeMap<CallHandle, usize>,
+    closed: bool,
+}
+
+impl ClientRig {
+    pub(super) fn new(settings: &[u8]) -> Self {
+        let now = Instant::ZERO;
+        Self {
+            client: Client::new(words::client_options(settings), 0, now),
+            now,
+            transcript: String::new(),
+            conduct: Conduct::default(),
+            inputs: Vec::new(),
+            requests: Vec::new(),
+            calls: BTreeMap::new(),
+            closed: false,
+        }
+    }
+
+    pub(super) fn operate(&mut self, operation: &Operation<'_>) {
+        let now = self.now;
+        match operation.verb {
+            b'{' => self.take(Ok(operation.text)),
+            b'E' => self.take(Err(FrameError::TooLong { limit: operation.number })),
+            b'c' => {
+                let (method, params) = (words::method(operation), words::params(operation));
+                let options = words::call_options(operation);
+                let call = self.client.call(method, &params, &options, now);
+                self.called(call.ok());
+            }
+            b'C' => {
+                let options = words::call_options(operation);
+                let call = self.client.call_other(operation.text(), &words::EMPTY, &options, now);
+                self.called(call.ok());
+            }
+            b's' => {
+                let call = self.client.subscribe(&words::filter(operation), now);
+                self.called(call.ok());
+            }
+            b'o' => {
+                let _refused =
+                    self.client.notify(words::method(operation), &words::params(operation));
+            }
+            b'l' => {
+                let level = LoggingLevel::ALL[operation.number % 8];
+                let _refused = self.client.set_log_level(level, now);
+            }
+            b'x' => {
+                if let Some(at) = operation.place(self.calls.len())
+                    && let Some(call) = self.calls.keys().nth(at)
+                {
+                    self.client.cancel(*call, operation.text(), now);
+                }
+            }
+            b'i' | b'j' => self.end_input(operation),
+            b'a' | b'r' => self.end_request(operation),
+            b't' => self.wake(now + operation.duration()),
+            b'T' => {
+                if let Some(due) = self.client.poll_timeout() {
+                    self.wake(due.max(now));
+                }
+            }
+            b'e' if operation.text == b"of" => self.client.handle_eof(),
+            b'k' if operation.text == b"ill" => self.client.close(),
+            _ => return,
+        }
+        self.look();
+    }
+
+    fn called(&mut self, call: Option<CallHandle>) {
+        if let Some(call) = call {
+            assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+        }
+    }
+
+    fn end_input(&mut self, operation: &Operation<'_>) {
+        let Some(at) = operation.place(self.inputs.len()) else { return };
+        let input = self.inputs.swap_remove(at);
+        let outcome = if operation.verb == b'i' {
+            self.client.answer_input_with(input, &words::params(operation), self.now)
+        } else {
+            self.client.refuse_input(input, words::error(operation))
+        };
+        assert!(outcome.is_ok() || self.client.is_closed(), "a question stands: {outcome:?}");
+        let again = self.client.answer_input_with(input, &words::EMPTY, self.now);
+        assert!(again.is_err(), "answered twice");
+    }
+
+    fn end_request(&mut self, operation: &Operation<'_>) {
+        let Some(at) = operation.place(self.requests.len()) else { return };
+        let request = self.requests.swap_remove(at);
+        let outcome = if operation.verb == b'a' {
+            self.client.respond_with(request, &words::params(operation))
+        } else {
+            self.client.reject(request, words::error(operation))
+        };
+        assert!(outcome.is_ok() || self.client.is_closed(), "a request waits: {outcome:?}");
+        let again = self.client.respond_with(request, &words::EMPTY);
+        assert!(again.is_err(), "answered twice");
+    }
+
+    /// Takes a frame, or what is none.
+    pub(super) fn take(&mut self, frame: Result<&[u8], FrameError>) {
+        let closed = self.client.is_closed();
+        let event = match frame {
+            Ok(frame) => {
+                self.conduct.hear(frame);
+                self.client.handle_message(frame, self.now)
+            }
+            Err(error) => {
+                self.conduct.hear_error();
+                self.client.handle_frame_error(error)
+            }
+        };
+        assert!(!closed || event.is_err(), "a frame is taken after the end");
+        if let Ok(Some(event)) = event {
+            self.see(event.into_owned());
+        }
+        self.look();
+    }
+
+    pub(super) fn wake(&mut self, now: Instant) {
+        self.now = now;
+        self.client.handle_timeout(now);
+        let next = self.client.poll_timeout();
+        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+    }
+
+    fn see(&mut self, event: Event<'static>) {
+        writeln!(self.transcript, "{event:?}").expect("a string takes all");
+        assert!(!self.closed, "after the end: {event:?}");
+        match event {
+            Event::Input(input) => {
+                assert!(!self.inputs.contains(&input.handle), "a question comes again");
+                self.inputs.push(input.handle);
+            }
+            Event::Request(request) => {
+                assert!(!self.requests.contains(&request.handle), "a request comes again");
+                self.requests.push(request.handle);
+            }
+            Event::Ended(ended) => {
+                let count = self.calls.get_mut(&ended.call).expect("the end of a call");
+                *count += 1;
+                assert_eq!(*count, 1, "a call ends again");
+            }
+            Event::Cancelled(cancelled) => match cancelled.subject {
+                Subject::Input(handle) => self.inputs.retain(|input| *input != handle),
+                Subject::Request(handle) => self.requests.retain(|request| *request != handle),
+            },
+            Event::Closed(_) => self.closed = true,
+            _ => {}
+        }
+    }
+
+    /// Takes what the machine has made.
+    pub(super) fn look(&mut self) {
+        while let Some(event) = self.client.poll_event() {
+            self.see(event);
+        }
+        assert!(self.client.poll_event().is_none());
+    }
+
+    /// Takes what the machine sends.
+    pub(super) fn sent(&mut self) -> Vec<u8> {
+        let mut sent = Vec::new();
+        while let Some(bytes) = self.client.poll_transmit() {
+            sent.extend_from_slice(bytes);
+        }
+        if !sent.is_empty() {
+            self.conduct.judge_lines(&sent);
+            self.transcript.push_str(&String::from_utf8_lossy(&sent));
+        }
+        sent
+    }
+
+    /// Ends the input: after that the machine is at rest.
+    pub(super) fn finish(mut self) -> String {
+        self.client.handle_eof();
+        self.look();
+        self.sent();
+        assert!(self.client.is_drained(), "{}", self.transcript);
+        assert_eq!(self.client.poll_timeout(), None);
+        assert!(self.closed && self.calls.values().all(|ends| *ends == 1), "{:?}", self.calls);
+        self.transcript
+    }
+}

@@ -1,0 +1,246 @@
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use crate::Instant;
+use crate::catalog::Changes;
+use crate::framing::FrameError;
+use crate::fuzzing::conduct::Conduct;
+use crate::fuzzing::operation::{Operation, script};
+use crate::fuzzing::words;
+use crate::jsonrpc::ErrorObject;
+use crate::peer::{CallHandle, Event, Request, RequestHandle, Server, Subject};
+use crate::protocol::LoggingLevel;
+
+/// A server's side under any operations: it sends whole lines of valid messages, answers nothing
+/// twice and nothing that was not asked, ends every call and every request once, says nothing after
+/// its end, never wakes in vain, comes to rest, and does the same with the same input.
+pub fn peer_server(bytes: &[u8]) {
+    let run = || {
+        let (settings, operations) = script(bytes);
+        let mut rig = ServerRig::new(settings);
+        operations.for_each(|operation| rig.operate(&operation));
+        rig.finish()
+    };
+    assert_eq!(run(), run(), "the same input has another outcome");
+}
+
+/// A server with its application, and all that is known of it.
+pub(super) struct ServerRig {
+    pub(super) server: Server,
+    pub(super) now: Instant,
+    pub(super) transcript: String,
+    conduct: Conduct,
+    waiting: Vec<Request<'static>>,
+    /// Requests that were handed out, and whether each has ended.
+    requests: BTreeMap<RequestHandle, bool>,
+    /// Calls, and how often each has ended.
+    calls: BTreeMap<CallHandle, usize>,
+    closed: bool,
+    /// Answers of the application that the machine took.
+    answers: usize,
+    /// This side ended the connection, or the client cancelled something: answers may be dropped.
+    dropping: bool,
+}
+
+impl ServerRig {
+    pub(super) fn new(settings: &[u8]) -> Self {
+        Self {
+            server: Server::new(words::server_options(settings), 0),
+            now: Instant::ZERO,
+            transcript: String::new(),
+            conduct: Conduct::default(),
+            waiting: Vec::new(),
+            requests: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            closed: false,
+            answers: 0,
+            dropping: false,
+        }
+    }
+
+    pub(super) fn operate(&mut self, operation: &Operation<'_>) {
+        let now = self.now;
+        match operation.verb {
+            b'{' => self.take(Ok(operation.text)),
+            b'E' => self.take(Err(FrameError::TooLong { limit: operation.number })),
+            b'a' | b'r' | b'q' => self.end_one(operation),
+            b'p' => {
+                if let Some(at) = operation.place(self.waiting.len()) {
+                    let handle = self.waiting[at].handle;
+                    let progress = f64::from(operation.number as u32) / 8.0;
+                    let total = operation.text().parse().ok();
+                    self.server.progress(handle, progress, total, Some(operation.text()), now);
+                }
+            }
+            b'l' => {
+                let request = operation.place(self.waiting.len()).map(|at| self.waiting[at].handle);
+                let level = LoggingLevel::ALL[operation.number % 8];
+                let written = self.server.log(request, level, None, operation.text());
+                written.expect("a text can be written");
+            }
+            b'u' => self.server.resource_updated(operation.text()),
+            b'n' => {
+                let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
+                self.server.announce(Changes { tools, resources, prompts });
+            }
+            b'c' => {
+                let options = words::call_options(operation);
+                let method = words::method(operation);
+                let params = words::params(operation);
+                if let Ok(call) = self.server.call(method, &params, &options, now) {
+                    assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+                }
+            }
+            b'o' => {
+                let _refused =
+                    self.server.notify(words::method(operation), &words::params(operation));
+            }
+            b'x' => {
+                if let Some(at) = operation.place(self.calls.len())
+                    && let Some(call) = self.calls.keys().nth(at)
+                {
+                    self.server.cancel(*call, operation.text(), now);
+                }
+            }
+            b't' => self.wake(now + operation.duration()),
+            b'T' => {
+                if let Some(due) = self.server.poll_timeout() {
+                    self.wake(due.max(now));
+                }
+            }
+            b'e' if operation.text == b"of" => self.server.handle_eof(),
+            b'k' if operation.text == b"ill" => {
+                self.dropping = true;
+                self.server.close();
+                self.forget_requests();
+            }
+            _ => return,
+        }
+        self.look();
+    }
+
+    /// Takes a frame, or what is none.
+    pub(super) fn take(&mut self, frame: Result<&[u8], FrameError>) {
+        let closed = self.server.is_closed();
+        let event = match frame {
+            Ok(frame) => {
+                self.conduct.hear(frame);
+                self.server.handle_message(frame, self.now)
+            }
+            Err(error) => {
+                self.conduct.hear_error();
+                self.server.handle_frame_error(error)
+            }
+        };
+        assert!(!closed || event.is_err(), "a frame is taken after the end");
+        if let Ok(Some(event)) = event {
+            self.see(event.into_owned());
+        }
+        self.look();
+    }
+
+    fn end_one(&mut self, operation: &Operation<'_>) {
+        let Some(at) = operation.place(self.waiting.len()) else { return };
+        let request = self.waiting.swap_remove(at);
+        let handle = request.handle;
+        let over = self.requests[&handle];
+        let outcome = match operation.verb {
+            b'a' => self.server.respond_with(handle, &words::params(operation)),
+            b'r' => self.server.reject(handle, words::error(operation)),
+            _ => {
+                let questions = words::questions(operation);
+                match self.server.require_input(request, &questions, self.now) {
+                    Ok(()) => return,
+                    outcome => return assert!(outcome.is_err()),
+                }
+            }
+        };
+        assert_eq!(outcome.is_err(), over, "{outcome:?}");
+        self.requests.insert(handle, true);
+        if outcome.is_ok() {
+            self.answers += 1;
+            let again = self.server.reject(handle, ErrorObject::internal("again"));
+            assert!(again.is_err(), "answered twice");
+        }
+    }
+
+    /// The connection ended here: no request is to be answered any more.
+    fn forget_requests(&mut self) {
+        self.requests.values_mut().for_each(|over| *over = true);
+    }
+
+    pub(super) fn wake(&mut self, now: Instant) {
+        self.now = now;
+        self.server.handle_timeout(now);
+        let next = self.server.poll_timeout();
+        assert!(next.is_none_or(|next| next > now), "woken in vain at {now:?}");
+    }
+
+    fn see(&mut self, event: Event<'static>) {
+        writeln!(self.transcript, "{event:?}").expect("a string takes all");
+        assert!(!self.closed, "after the end: {event:?}");
+        match event {
+            Event::Request(request) => {
+                // After a round of input it comes again.
+                let over = self.requests.insert(request.handle, false);
+                assert_ne!(over, Some(true), "a request comes after its end");
+                self.waiting.push(request);
+            }
+            Event::Ended(ended) => {
+                let count = self.calls.get_mut(&ended.call).expect("the end of a call");
+                *count += 1;
+                assert_eq!(*count, 1, "a call ends again");
+            }
+            Event::Cancelled(cancelled) => {
+                self.dropping = true;
+                let Subject::Request(handle) = cancelled.subject else { panic!("no input here") };
+                let over = self.requests.insert(handle, true);
+                assert_eq!(over, Some(false), "cancelled after its end, or before its start");
+            }
+            Event::Closed(_) => self.closed = true,
+            _ => {}
+        }
+    }
+
+    /// Takes what the machine has made.
+    pub(super) fn look(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            self.see(event);
+        }
+        assert!(self.server.poll_event().is_none());
+    }
+
+    /// Takes what the machine sends.
+    pub(super) fn sent(&mut self) -> Vec<u8> {
+        let mut sent = Vec::new();
+        while let Some(bytes) = self.server.poll_transmit() {
+            sent.extend_from_slice(bytes);
+        }
+        if !sent.is_empty() {
+            self.conduct.judge_lines(&sent);
+            self.transcript.push_str(&String::from_utf8_lossy(&sent));
+        }
+        sent
+    }
+
+    /// Ends the input and answers what is left: after that the machine is at rest.
+    pub(super) fn finish(mut self) -> String {
+        self.sent();
+        self.server.handle_eof();
+        self.look();
+        while let Some(request) = self.waiting.pop() {
+            let outcome = self.server.respond_with(request.handle, &words::EMPTY);
+            assert_eq!(outcome.is_err(), self.requests[&request.handle], "{outcome:?}");
+            self.answers += usize::from(outcome.is_ok());
+            self.look();
+        }
+        self.sent();
+        assert!(self.server.is_drained(), "{}", self.transcript);
+        assert_eq!(self.server.poll_timeout(), None);
+        assert!(self.closed && self.calls.values().all(|ends| *ends == 1), "{:?}", self.calls);
+        assert!(self.dropping || self.answers <= self.conduct.answers(), "an answer is lost");
+        self.transcript
+    }
+}

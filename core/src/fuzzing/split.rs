@@ -1,0 +1,210 @@
+//! Streams that arrive in different pieces.
+
+use alloc::string::String;
+use core::fmt::Write;
+
+use crate::Instant;
+use crate::framing::{FrameError, LineDecoder};
+#[cfg(feature = "http")]
+use crate::http::{
+    Client as HttpClient, ClientOptions as HttpOptions, ExchangeId, IncomingResponse, Location,
+    Status, client::Transmit,
+};
+use crate::peer::{Client, ConnectionClosed, Event, Server};
+#[cfg(feature = "http")]
+use crate::{
+    peer::CallOptions,
+    protocol::{Method, SubscriptionFilter},
+};
+
+use super::pieces::random_lengths;
+use super::words;
+
+/// However a stream is split, what comes of it is the same: the same events in the same order, and
+/// the same bytes to be sent. The first line of the input says who reads the stream, how it is cut,
+/// and with which settings; the rest is the stream.
+pub fn split(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let (settings, stream) = bytes.split_at(end);
+    let stream = stream.get(1..).unwrap_or_default();
+    let [reader, pattern, settings @ ..] = settings else { return };
+    let mut random = random_lengths(*pattern, 64);
+    let pieces: [&mut dyn FnMut() -> usize; 3] = [&mut || usize::MAX, &mut || 1, &mut random];
+    let [whole, single, other] = pieces.map(|piece| match reader {
+        b's' => {
+            let mut server = Server::new(words::server_options(settings), 0);
+            byte_stream(&mut server, stream, piece)
+        }
+        #[cfg(feature = "http")]
+        b'j' | b'e' => body(*reader, settings, stream, piece),
+        _ => {
+            let mut client = Client::new(words::client_options(settings), 0, Instant::ZERO);
+            byte_stream(&mut client, stream, piece)
+        }
+    });
+    assert_eq!(single, whole, "byte by byte");
+    assert_eq!(other, whole, "in pieces");
+}
+
+/// What comes of a stream.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    events: String,
+    sent: String,
+}
+
+/// What reads a stream of bytes.
+trait Machine {
+    fn take<'f>(
+        &mut self,
+        frame: Result<&'f [u8], FrameError>,
+    ) -> Result<Option<Event<'f>>, ConnectionClosed>;
+    fn event(&mut self) -> Option<Event<'static>>;
+    fn transmit(&mut self) -> Option<&[u8]>;
+    fn end(&mut self);
+}
+
+macro_rules! machine {
+    ($machine:ty) => {
+        impl Machine for $machine {
+            fn take<'f>(
+                &mut self,
+                frame: Result<&'f [u8], FrameError>,
+            ) -> Result<Option<Event<'f>>, ConnectionClosed> {
+                match frame {
+                    Ok(frame) => self.handle_message(frame, Instant::ZERO),
+                    Err(error) => self.handle_frame_error(error),
+                }
+            }
+
+            fn event(&mut self) -> Option<Event<'static>> {
+                self.poll_event()
+            }
+
+            fn transmit(&mut self) -> Option<&[u8]> {
+                self.poll_transmit()
+            }
+
+            fn end(&mut self) {
+                self.handle_eof();
+            }
+        }
+    };
+}
+
+machine!(Server);
+machine!(Client);
+
+fn byte_stream(
+    machine: &mut impl Machine,
+    mut stream: &[u8],
+    piece: &mut dyn FnMut() -> usize,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut decoder = LineDecoder::growing(4096);
+    outcome.pull(machine);
+    while !stream.is_empty() {
+        let piece = piece().min(stream.len());
+        stream = &stream[decoder.feed(&stream[..piece])..];
+        while let Some(frame) = decoder.next_frame() {
+            match machine.take(frame) {
+                Ok(Some(event)) => outcome.tell(&event),
+                Ok(None) => {}
+                Err(closed) => outcome.tell(&closed),
+            }
+            outcome.pull(machine);
+        }
+    }
+    if let Some(error) = decoder.handle_eof() {
+        // What is left is told of, whoever still listens.
+        let _closed = machine.take(Err(error));
+    }
+    machine.end();
+    outcome.pull(machine);
+    outcome
+}
+
+impl Outcome {
+    fn tell(&mut self, what: &dyn core::fmt::Debug) {
+        writeln!(self.events, "{what:?}").expect("a string takes all");
+    }
+
+    fn pull(&mut self, machine: &mut impl Machine) {
+        while let Some(event) = machine.event() {
+            self.tell(&event);
+        }
+        while let Some(bytes) = machine.transmit() {
+            self.sent.push_str(&String::from_utf8_lossy(bytes));
+        }
+    }
+}
+
+/// What an HTTP client makes of the body of a response.
+#[cfg(feature = "http")]
+fn body(
+    media: u8,
+    settings: &[u8],
+    mut stream: &[u8],
+    piece: &mut dyn FnMut() -> usize,
+) -> Outcome {
+    let now = Instant::ZERO;
+    let mut outcome = Outcome::default();
+    let url = Location::parse("https://example.com/mcp").expect("it is a URL");
+    let options = words::client_options(settings);
+    let mut client = HttpClient::new(options, HttpOptions::new(url), 0, now);
+    let mut exchange = outcome.exchange(&mut client);
+    if settings.contains(&b'o')
+        && let Some(opening) = exchange
+    {
+        client.handle_response(opening, &head("application/json"), now);
+        client.handle_body(opening, DISCOVERED.as_bytes(), now);
+        client.handle_body_end(opening, now);
+        let filter = SubscriptionFilter::new().tools_list_changed(true);
+        let _not_open = client.subscribe(&filter, now);
+        let _not_open = client.call(Method::ToolsCall, &words::EMPTY, &CallOptions::default(), now);
+        exchange = outcome.exchange(&mut client);
+    }
+    let Some(exchange) = exchange else { return outcome };
+    let media = if media == b'e' { "text/event-stream" } else { "application/json" };
+    client.handle_response(exchange, &head(media), now);
+    while !stream.is_empty() {
+        let (piece, rest) = stream.split_at(piece().min(stream.len()));
+        client.handle_body(exchange, piece, now);
+        outcome.exchange(&mut client);
+        stream = rest;
+    }
+    client.handle_body_end(exchange, now);
+    outcome.exchange(&mut client);
+    client.close(now);
+    outcome.exchange(&mut client);
+    outcome
+}
+
+/// A server of the modern era, in answer to the first request.
+#[cfg(feature = "http")]
+const DISCOVERED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}}"#;
+
+#[cfg(feature = "http")]
+fn head(media: &'static str) -> IncomingResponse<'static> {
+    let mut head = IncomingResponse::new(Status::OK);
+    head.field("content-type", media.as_bytes());
+    head
+}
+
+#[cfg(feature = "http")]
+impl Outcome {
+    /// Takes all that a client has made, and tells the last exchange that it opened.
+    fn exchange(&mut self, client: &mut HttpClient) -> Option<ExchangeId> {
+        while let Some(event) = client.poll_event() {
+            self.tell(&event);
+        }
+        let mut last = None;
+        while let Some(transmit) = client.poll_transmit() {
+            writeln!(self.sent, "{transmit:?}").expect("a string takes all");
+            if let Transmit::Send(request) = transmit {
+                last = Some(request.exchange);
+            }
+        }
+        last
+    }
+}

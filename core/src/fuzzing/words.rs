@@ -1,0 +1,176 @@
+//! What applications say in the targets with operations.
+
+use core::time::Duration;
+
+use crate::catalog::Catalog;
+use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use crate::peer::{
+    CallOptions, ClientOptions, Limits, Policy, Reaction, ServerOptions, Timeouts, UnknownMethods,
+};
+use crate::protocol::*;
+use crate::{Era, Revisions};
+
+use super::operation::Operation;
+
+/// An object without members.
+pub(super) const EMPTY: RawJson<'static> = RawJson::EMPTY_OBJECT;
+
+/// A letter of the settings by its place; `0` where there is none.
+fn setting(settings: &[u8], at: usize) -> u8 {
+    settings.get(at).copied().unwrap_or(b'0')
+}
+
+/// One revision, or a range: `1` to `5` one of them, `l` the legacy ones, `m` the modern one,
+/// everything else all.
+pub(super) fn revisions(letter: u8) -> Revisions {
+    match letter {
+        b'1'..=b'5' => Revisions::only(Revision::ALL[usize::from(letter - b'1')]),
+        b'l' => Revisions::LEGACY,
+        b'm' => Revisions::MODERN,
+        _ => Revisions::ALL,
+    }
+}
+
+fn limits(letter: u8) -> Limits {
+    match letter {
+        b's' => Limits::SMALL,
+        b't' => Limits {
+            requests_in_flight_max: 1,
+            calls_in_flight_max: 1,
+            tombstones_max: 1,
+            subscribed_resources_max: 1,
+            listen_streams_max: 1,
+            rounds_max: 1,
+            inputs_per_round_max: 1,
+            batch_length_max: 2,
+            ..Limits::SMALL
+        },
+        _ => Limits::DEFAULT,
+    }
+}
+
+fn policy(letter: u8) -> Policy {
+    let reaction = |bit| if letter & bit > 0 { Reaction::Close } else { Reaction::Survive };
+    Policy {
+        malformed: reaction(1),
+        duplicate_id: reaction(2),
+        unknown_response: reaction(4),
+        forbidden: reaction(8),
+        unknown_methods: if letter >= b'@' {
+            UnknownMethods::Deliver
+        } else {
+            UnknownMethods::Refuse
+        },
+    }
+}
+
+fn timeouts(letter: u8) -> Timeouts {
+    let keep_alive = (letter == b'k').then_some(Duration::from_secs(1));
+    Timeouts { keep_alive, ..Timeouts::default() }
+}
+
+/// The settings of a server: a letter each for revisions, limits, policy and timeouts.
+pub(super) fn server_options(settings: &[u8]) -> ServerOptions {
+    ServerOptions::new(Implementation::new("s", "1"))
+        .capabilities(
+            ServerCapabilities::new()
+                .tools(ToolsCapability::new().list_changed(true))
+                .resources(ResourcesCapability::new().list_changed(true).subscribe(true))
+                .prompts(PromptsCapability::new().list_changed(true))
+                .completions(Settings::default())
+                .logging(Settings::default()),
+        )
+        .catalog(if setting(settings, 4) == b'c' { catalog() } else { Catalog::new() })
+        .revisions(revisions(setting(settings, 0)))
+        .limits(limits(setting(settings, 1)))
+        .policy(policy(setting(settings, 2)))
+        .timeouts(timeouts(setting(settings, 3)))
+}
+
+/// Something of each kind.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::new();
+    let schema = r#"{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
+    let schema = RawJson::parse(schema).expect("it is JSON");
+    catalog.add_tool(Tool::new("t", schema)).expect("the first of its name");
+    catalog.add_resource(Resource::new("a:1", "one")).expect("the first of its name");
+    let template = ResourceTemplate::new("a:{id}", "any");
+    catalog.add_resource_template(template).expect("the first of its name");
+    catalog.add_prompt(Prompt::new("p")).expect("the first of its name");
+    catalog.take_changes();
+    catalog
+}
+
+/// The settings of a client: a letter each for revisions, limits, policy, timeouts, and the era that
+/// is known.
+pub(super) fn client_options(settings: &[u8]) -> ClientOptions {
+    let options = ClientOptions::new(Implementation::new("c", "1"))
+        .capabilities(
+            ClientCapabilities::new()
+                .roots(RootsCapability::new().list_changed(true))
+                .sampling(SamplingCapability::new())
+                .elicitation(ElicitationCapability::new()),
+        )
+        .revisions(revisions(setting(settings, 0)))
+        .limits(limits(setting(settings, 1)))
+        .policy(policy(setting(settings, 2)))
+        .timeouts(timeouts(setting(settings, 3)));
+    match setting(settings, 4) {
+        b'l' => options.known_era(Era::Legacy),
+        b'm' => options.known_era(Era::Modern),
+        _ => options,
+    }
+}
+
+/// The method of a call, by the last two digits of the number.
+pub(super) fn method(operation: &Operation<'_>) -> Method {
+    TABLE[operation.number % 100 % TABLE.len()].method
+}
+
+/// The text where it is an object, and one without members otherwise.
+pub(super) fn params<'a>(operation: &Operation<'a>) -> RawJson<'a> {
+    match RawJson::parse(operation.text()) {
+        Ok(json) if json.as_str().trim_start().starts_with('{') => json,
+        _ => EMPTY,
+    }
+}
+
+/// Where the hundreds of the number are odd: progress, and times of its own.
+pub(super) fn call_options<'a>(operation: &Operation<'_>) -> CallOptions<'a> {
+    let options = CallOptions::default();
+    if (operation.number / 100).is_multiple_of(2) {
+        return options;
+    }
+    options.progress().timeout(Duration::from_secs(1)).timeout_hard(Duration::from_secs(3))
+}
+
+/// An error with the number as its code, below zero.
+pub(super) fn error<'a>(operation: &Operation<'a>) -> ErrorObject<'a> {
+    ErrorObject::new(ErrorCode(-(operation.number as i64)), operation.text())
+}
+
+/// As many questions as the number says, and a state where there is a text.
+pub(super) fn questions(operation: &Operation<'_>) -> InputRequiredResult {
+    let mut questions: Map<InputRequest> = Map::default();
+    for (index, key) in ["a", "b", "c"].into_iter().take(operation.number % 4).enumerate() {
+        let form = ElicitParams::from(ElicitFormParams::new("?", ElicitSchema::new()));
+        let question: InputRequest =
+            if index == 1 { ListRootsParams::new().into() } else { form.into() };
+        questions.insert(key, question);
+    }
+    let required = InputRequiredResult::new().input_requests(questions);
+    if operation.text.is_empty() { required } else { required.request_state(operation.text()) }
+}
+
+/// Changes that are asked for, by the bits of the number, and the resource in the text.
+pub(super) fn filter(operation: &Operation<'_>) -> SubscriptionFilter {
+    let bit = |bit| operation.number & bit > 0;
+    let filter = SubscriptionFilter::new()
+        .tools_list_changed(bit(1))
+        .resources_list_changed(bit(2))
+        .prompts_list_changed(bit(4));
+    if operation.text.is_empty() {
+        return filter;
+    }
+    filter.resource_subscriptions([operation.text().into()])
+}
