@@ -1,0 +1,142 @@
+//! What calls are made with.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::framing::FrameError;
+use crate::jsonrpc::{RawJson, WriteError, WriteJson};
+use crate::peer::CallOptions;
+use crate::protocol::{LoggingLevel, Method};
+
+/// How a call of the application is made.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Options<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_hard: Option<Duration>,
+    #[serde(skip_serializing_if = "is_false")]
+    progress_keeps_deadline: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    progress: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_level: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    meta: Option<RawJson<'a>>,
+}
+
+impl<'a> Options<'a> {
+    pub(super) fn of(options: &CallOptions<'a>) -> Self {
+        Self {
+            timeout: options.timeout,
+            timeout_hard: options.timeout_hard,
+            progress_keeps_deadline: options.progress_keeps_deadline,
+            progress: options.wants_progress(),
+            log_level: options.log_level.map(|level| level.as_str().into()),
+            meta: options.meta.clone(),
+        }
+    }
+
+    pub(super) fn is_default(&self) -> bool {
+        matches!(
+            self,
+            Self {
+                timeout: None,
+                timeout_hard: None,
+                progress_keeps_deadline: false,
+                progress: false,
+                log_level: None,
+                meta: None,
+            }
+        )
+    }
+
+    pub(crate) fn to_options(&self) -> Result<CallOptions<'_>, Unperformable> {
+        let mut options = CallOptions::default();
+        if self.progress {
+            options = options.progress();
+        }
+        options.timeout = self.timeout;
+        options.timeout_hard = self.timeout_hard;
+        options.progress_keeps_deadline = self.progress_keeps_deadline;
+        options.log_level = self.log_level.as_deref().map(level).transpose()?;
+        options.meta = self.meta.as_ref().map(RawJson::borrow);
+        Ok(options)
+    }
+}
+
+/// What came instead of a frame.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Misframed {
+    TooLong { limit: usize },
+    Truncated { length: usize },
+}
+
+impl From<FrameError> for Misframed {
+    fn from(error: FrameError) -> Self {
+        match error {
+            FrameError::TooLong { limit } => Self::TooLong { limit },
+            FrameError::Truncated { length } => Self::Truncated { length },
+        }
+    }
+}
+
+impl From<Misframed> for FrameError {
+    fn from(error: Misframed) -> Self {
+        match error {
+            Misframed::TooLong { limit } => Self::TooLong { limit },
+            Misframed::Truncated { length } => Self::Truncated { length },
+        }
+    }
+}
+
+/// A line says something that cannot be done. The fault of whoever wrote the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unperformable(pub(crate) &'static str);
+
+impl From<super::payload::NotBase64> for Unperformable {
+    fn from(_: super::payload::NotBase64) -> Self {
+        Self("the bytes cannot be read")
+    }
+}
+
+/// A machine has no such call.
+pub(crate) const MISPLACED: Unperformable = Unperformable("this machine has no such call");
+
+pub(super) fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// JSON that was to be written, or could not be.
+impl WriteJson for Option<RawJson<'_>> {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        self.as_ref().ok_or(WriteError::NotAnObject)?.write_json(out)
+    }
+}
+
+pub(super) fn text(value: &(impl WriteJson + ?Sized)) -> Option<RawJson<'static>> {
+    let mut out = Vec::new();
+    value.write_json(&mut out).ok()?;
+    Some(RawJson::parse(core::str::from_utf8(&out).ok()?).ok()?.into_owned())
+}
+
+pub(crate) fn level(text: &str) -> Result<LoggingLevel, Unperformable> {
+    text.parse().map_err(|_| Unperformable("there is no such log level"))
+}
+
+pub(crate) fn method(text: &str) -> Result<Method, Unperformable> {
+    Method::parse(text).ok_or(Unperformable("there is no such method"))
+}
+
+pub(crate) fn number(text: &str) -> Result<f64, Unperformable> {
+    text.parse().map_err(|_| Unperformable("the number cannot be read"))
+}
+
+pub(crate) fn decoded<'a, T: Deserialize<'a>>(json: &'a RawJson<'_>) -> Result<T, Unperformable> {
+    json.decode().map_err(|_| Unperformable("the value cannot be read"))
+}

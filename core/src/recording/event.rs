@@ -1,0 +1,65 @@
+//! Events as a recording tells them: enough to see where two runs part.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use crate::peer::{Event, Failure, Subject};
+use crate::protocol::Wire;
+
+use super::handle::{Handle, InputName};
+
+/// The kind of an event, what it is about, and how it went, in one line.
+pub(crate) fn describe(event: &Event<'_>) -> String {
+    let mut text = told(event);
+    // What stands behind the path of a URL may be a secret, and is not in recordings.
+    if let Some(start) = text.find("redirects to `")
+        && let Some(query) = text[start..].find('?').map(|at| start + at)
+        && let Some(end) = text[query..].find('`').map(|at| query + at)
+    {
+        text.replace_range(query..end, "");
+    }
+    text
+}
+
+fn told(event: &Event<'_>) -> String {
+    match event {
+        Event::Opened(opened) => format!("opened {}", opened.revision),
+        Event::Request(request) => {
+            let round = if request.inputs.is_empty() { "" } else { " with inputs" };
+            format!("request {} {}{round}", Handle::from(request.handle).text(), request.method)
+        }
+        Event::Notification(notification) => match notification.subscription {
+            Some(call) => {
+                format!("notification {} of {}", notification.method, Handle::from(call).text())
+            }
+            None => format!("notification {}", notification.method),
+        },
+        Event::Progress(progress) => {
+            format!("progress {} {}", Handle::from(progress.call).text(), progress.progress)
+        }
+        Event::Ended(ended) => {
+            let outcome = match &ended.outcome {
+                Ok(_) => "result".to_string(),
+                Err(failure @ Failure::Refused(error)) => format!("{} {failure}", error.code.0),
+                Err(failure) => failure.to_string(),
+            };
+            format!("ended {}: {outcome}", Handle::from(ended.call).text())
+        }
+        Event::Input(input) => {
+            format!("input {} {}", InputName::from(input.handle).text(), input.method.as_str())
+        }
+        Event::Cancelled(cancelled) => match cancelled.subject {
+            Subject::Request(handle) => format!("cancelled {}", Handle::from(handle).text()),
+            Subject::Input(handle) => {
+                format!("cancelled input {}", InputName::from(handle).text())
+            }
+        },
+        Event::Subscribed(subscribed) => {
+            let honoured = subscribed.honoured.to_json_at(crate::Revision::LATEST);
+            let honoured = honoured.as_ref().map_or("", |json| json.as_str());
+            format!("subscribed {} {honoured}", Handle::from(subscribed.subscription).text())
+        }
+        Event::Violation(violation) => format!("violation: {violation}"),
+        Event::Closed(reason) => format!("closed: {reason}"),
+    }
+}

@@ -1,0 +1,103 @@
+//! Values of the protocol with all that they have, at whichever revision.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::Revision;
+use crate::jsonrpc::{Json, RawJson, write_string};
+use crate::protocol::Wire;
+
+/// The text of a value with the fields of every revision, from which the value can be read back:
+/// reading knows no revisions, and the newest one that has a field has it whole. `null` if no
+/// revision can say it.
+pub(crate) fn whole<T: Wire + ?Sized>(value: &T) -> RawJson<'static> {
+    let newest_first = Revision::ALL.into_iter().rev();
+    let texts: Vec<Json> = newest_first.filter_map(|it| value.to_json_at(it).ok()).collect();
+    let whole = texts.iter().map(|json| json.as_str().to_string()).reduce(joined);
+    whole.and_then(|text| Some(RawJson::parse(&text).ok()?.into_owned())).unwrap_or(RawJson::NULL)
+}
+
+/// The newer value, with what only the older one has.
+fn joined(newer: String, older: String) -> String {
+    if newer == older {
+        return newer;
+    }
+    match (newer.as_bytes().first(), older.as_bytes().first()) {
+        (Some(b'{'), Some(b'{')) => joined_objects(&newer, &older),
+        (Some(b'['), Some(b'[')) => joined_arrays(&newer, &older).unwrap_or(newer),
+        _ => newer,
+    }
+}
+
+fn joined_objects(newer: &str, older: &str) -> String {
+    let (newer, older) = (RawJson::trusted(newer), RawJson::trusted(older));
+    let mut out = Vec::from(*b"{");
+    let mut write = |name: &str, value: &str| {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        write_string(&mut out, name);
+        out.push(b':');
+        out.extend_from_slice(value.as_bytes());
+    };
+    for member in newer.members() {
+        let value = member.value.as_str().to_string();
+        let value = match older.get(&member.name()) {
+            Some(older) => joined(value, older.as_str().to_string()),
+            None => value,
+        };
+        write(&member.name(), &value);
+    }
+    for member in older.members().filter(|member| newer.get(&member.name()).is_none()) {
+        write(&member.name(), member.value.as_str());
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Element by element; `None` if they are not the same elements.
+fn joined_arrays(newer: &str, older: &str) -> Option<String> {
+    let elements = |text| RawJson::trusted(text).decode::<Vec<Json>>().ok();
+    let (newer, older) = (elements(newer)?, elements(older)?);
+    if newer.len() != older.len() {
+        return None;
+    }
+    let pairs = newer.iter().zip(&older);
+    let joined: Vec<String> =
+        pairs.map(|(n, o)| joined(n.as_str().to_string(), o.as_str().to_string())).collect();
+    Some(["[", &joined.join(","), "]"].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{
+        Annotations, ClientCapabilities, ElicitationCapability, Prompt, PromptArgument,
+        RootsCapability, Settings, TaskSupport, Tool, ToolAnnotations, ToolExecution,
+    };
+
+    fn comes_back<T: Wire + serde::de::DeserializeOwned + PartialEq + core::fmt::Debug>(value: &T) {
+        let text = whole(value);
+        assert_eq!(serde_json::from_str::<T>(text.as_str()).unwrap(), *value, "{text}");
+    }
+
+    #[test]
+    fn what_only_some_revisions_have_comes_back() {
+        let schema = RawJson::parse(r#"{"type":"object", "x":[1,{"b":2}]}"#).unwrap();
+        comes_back(
+            &Tool::new("t", schema.clone())
+                .title("T")
+                .annotations(ToolAnnotations::new().title("A"))
+                .execution(ToolExecution::new().task_support(TaskSupport::Optional))
+                .output_schema(schema),
+        );
+        let argument = PromptArgument::new("a").title("A").required(true);
+        comes_back(&Prompt::new("p").arguments(alloc::vec![argument]));
+        comes_back(
+            &ClientCapabilities::new()
+                .roots(RootsCapability::new().list_changed(true))
+                .elicitation(ElicitationCapability::new().url(Settings::default())),
+        );
+        comes_back(&Annotations::new().priority(0.5));
+    }
+}

@@ -1,0 +1,406 @@
+//! Exchanges of HTTP as a recording holds them.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::str;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Principal;
+use crate::http::server::{EventPlace, ReadId, StoreAction as Action, StoredEvent, Transmit};
+use crate::http::{Refusal, Response, ResponseHead, SessionId, Status};
+use crate::jsonrpc::ErrorObject;
+use crate::peer::TransportFailure;
+
+use super::arguments::Unperformable;
+use super::handle::Handle;
+use super::payload::Payload;
+
+/// What stands in a recording for what is nobody else's business.
+///
+/// Equal values have equal stand-ins, so that a recording tells one session from another.
+// MCP 2025-11-25 basic/transports#session-management [SESS-005]
+#[derive(Clone, Copy)]
+pub(crate) struct StandIns {
+    /// Drawn with what is secret of the machine; none in a replay, which has nothing to hide.
+    key: Option<[u8; 32]>,
+}
+
+impl core::fmt::Debug for StandIns {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("StandIns(..)")
+    }
+}
+
+impl StandIns {
+    /// Everything is written as it is.
+    pub(crate) const NONE: Self = Self { key: None };
+
+    pub(crate) const fn keyed(key: [u8; 32]) -> Self {
+        Self { key: Some(key) }
+    }
+
+    /// Whether anything stands for anything.
+    pub(crate) const fn is_on(self) -> bool {
+        self.key.is_some()
+    }
+
+    fn digits(self, kind: &str, value: &[u8]) -> Option<String> {
+        let hash = Sha256::new().chain_update(self.key?).chain_update(kind).chain_update(value);
+        let hash: [u8; 32] = hash.finalize().into();
+        Some(hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// For the name of a session of this side's own.
+    pub(crate) fn session(self, id: &SessionId) -> String {
+        let text = id.as_str();
+        self.digits("session", text.as_bytes()).unwrap_or_else(|| text.into())
+    }
+
+    /// For what came as the name of a session of this side. What cannot be one stays what cannot.
+    pub(crate) fn named_session(self, id: &[u8]) -> Vec<u8> {
+        match (SessionId::parse(id), self.digits("session", id)) {
+            (_, None) => id.to_vec(),
+            (Some(_), Some(digits)) => digits.into_bytes(),
+            (None, Some(_)) => b"-".to_vec(),
+        }
+    }
+
+    /// For the name of a session of the other side, where names are at most so long.
+    pub(crate) fn foreign_session(self, id: &[u8], length_max: usize) -> Vec<u8> {
+        let is_one = !id.is_empty()
+            && id.len() <= length_max
+            && id.iter().all(|byte| (0x21..=0x7E).contains(byte));
+        match self.digits("session", id) {
+            None => id.to_vec(),
+            Some(digits) if is_one => digits.into_bytes().into_iter().take(length_max).collect(),
+            // What is no name stays none.
+            Some(_) => b"\x7F".to_vec(),
+        }
+    }
+
+    pub(crate) fn principal(self, principal: &Principal) -> String {
+        let text = principal.as_str();
+        self.digits("principal", text.as_bytes()).unwrap_or_else(|| text.into())
+    }
+
+    /// For the name of a session within a text that may hold it.
+    pub(crate) fn within<'a>(self, text: &'a [u8], id: Option<&SessionId>) -> Cow<'a, [u8]> {
+        let Some((id, text_str)) = id.zip(str::from_utf8(text).ok()) else { return text.into() };
+        if self.key.is_none() || !text_str.contains(id.as_str()) {
+            return text.into();
+        }
+        text_str.replace(id.as_str(), &self.session(id)).into_bytes().into()
+    }
+
+    /// A URL without what stands behind its path.
+    pub(crate) fn url(self, url: &str) -> &str {
+        match self.key {
+            Some(_) => url.split('?').next().unwrap_or(url),
+            None => url,
+        }
+    }
+}
+
+/// A header field: its name in lower case and its value.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Field<'a>(pub(crate) Cow<'a, str>, #[serde(borrow)] pub(crate) Value<'a>);
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Bytes { base64: Cow<'a, str> },
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn of(name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
+        let value = match value.into() {
+            Cow::Borrowed(value) => {
+                str::from_utf8(value).map(Cow::Borrowed).map_err(|_| value.to_vec())
+            }
+            Cow::Owned(value) => {
+                String::from_utf8(value).map(Cow::Owned).map_err(|error| error.into_bytes())
+            }
+        };
+        let value = value.map_or_else(
+            |bytes| match Payload::of(&bytes) {
+                Payload::Base64(text) => Value::Bytes { base64: text.into_owned().into() },
+                _ => Value::Text("".into()),
+            },
+            Value::Text,
+        );
+        Self(name.into(), value)
+    }
+
+    pub(crate) fn value(&self) -> Result<Cow<'_, [u8]>, Unperformable> {
+        match &self.1 {
+            Value::Text(text) => Ok(text.as_bytes().into()),
+            Value::Bytes { base64 } => {
+                let payload = Payload::Base64(Cow::Borrowed(base64));
+                let bytes = payload.bytes()?.into_owned();
+                Ok(bytes.into())
+            }
+        }
+    }
+}
+
+/// A refusal by a layer above.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Refused<'a> {
+    status: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    challenge: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u32>,
+    #[serde(borrow)]
+    error: ErrorObject<'a>,
+}
+
+impl<'a> Refused<'a> {
+    pub(crate) fn of(refusal: &'a Refusal) -> Self {
+        Self {
+            status: refusal.status.0,
+            challenge: refusal.challenge.as_deref().map(Cow::Borrowed),
+            retry_after: refusal.retry_after,
+            error: refusal.error.clone(),
+        }
+    }
+
+    pub(crate) fn to_refusal(&self) -> Refusal {
+        Refusal {
+            status: Status(self.status),
+            challenge: self.challenge.as_deref().map(Into::into),
+            retry_after: self.retry_after,
+            error: self.error.clone().into_owned(),
+        }
+    }
+}
+
+/// What left on an exchange.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Transmitted<'a> {
+    Respond {
+        status: u16,
+        #[serde(borrow)]
+        fields: Vec<Field<'a>>,
+        #[serde(borrow)]
+        body: Payload<'a>,
+    },
+    Open {
+        status: u16,
+        #[serde(borrow)]
+        fields: Vec<Field<'a>>,
+    },
+    Chunk {
+        #[serde(borrow)]
+        bytes: Payload<'a>,
+    },
+    Finish {},
+    Abort {},
+}
+
+/// What left, with stand-ins in the place of what names a session.
+pub(crate) enum Left<'a> {
+    Respond(&'a Response),
+    Open(&'a ResponseHead),
+    Chunk(Cow<'a, [u8]>),
+    Finish,
+    Abort,
+}
+
+impl<'a> Left<'a> {
+    pub(crate) fn of(
+        transmit: &'a Transmit<'_>,
+        stand_ins: StandIns,
+        session: Option<&SessionId>,
+    ) -> Self {
+        match transmit {
+            Transmit::Respond(response) => Self::Respond(response),
+            Transmit::Open(head) => Self::Open(head),
+            Transmit::Chunk(bytes) => Self::Chunk(stand_ins.within(bytes, session)),
+            Transmit::Finish => Self::Finish,
+            Transmit::Abort => Self::Abort,
+        }
+    }
+
+    pub(crate) fn noted(&'a self, stand_ins: StandIns) -> Transmitted<'a> {
+        let fields = |head: &'a ResponseHead| {
+            let fields = head.fields().map(|(name, value)| match &head.session {
+                Some(id) if name == "mcp-session-id" => {
+                    Field::of(name, stand_ins.session(id).into_bytes())
+                }
+                _ => Field::of(name, value.into_owned().into_bytes()),
+            });
+            (head.status.0, fields.collect())
+        };
+        match self {
+            Self::Respond(response) => {
+                let (status, fields) = fields(&response.head);
+                Transmitted::Respond { status, fields, body: Payload::of(&response.body) }
+            }
+            Self::Open(head) => {
+                let (status, fields) = fields(head);
+                Transmitted::Open { status, fields }
+            }
+            Self::Chunk(bytes) => Transmitted::Chunk { bytes: Payload::of(bytes) },
+            Self::Finish => Transmitted::Finish {},
+            Self::Abort => Transmitted::Abort {},
+        }
+    }
+}
+
+/// The place of an event in the store.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Place<'a> {
+    session: Cow<'a, str>,
+    stream: u32,
+    sequence: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    principal: Option<Cow<'a, str>>,
+}
+
+impl Place<'_> {
+    fn of(place: &EventPlace, stand_ins: StandIns) -> Self {
+        let principal = place.principal.as_ref();
+        Self {
+            session: stand_ins.session(&place.session).into(),
+            stream: place.stream,
+            sequence: place.sequence,
+            principal: principal.map(|it| stand_ins.principal(it).into()),
+        }
+    }
+
+    fn to_place(&self) -> Result<EventPlace, Unperformable> {
+        Ok(EventPlace {
+            session: session_of(&self.session)?,
+            stream: self.stream,
+            sequence: self.sequence,
+            principal: self.principal.as_deref().map(Principal::new),
+        })
+    }
+}
+
+pub(crate) fn session_of(text: &str) -> Result<SessionId, Unperformable> {
+    SessionId::parse(text.as_bytes()).ok_or(Unperformable("that cannot be the name of a session"))
+}
+
+/// An event in the store.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stored<'a> {
+    #[serde(borrow)]
+    place: Place<'a>,
+    #[serde(borrow)]
+    message: Payload<'a>,
+}
+
+impl<'a> Stored<'a> {
+    pub(crate) fn of(event: &'a StoredEvent, stand_ins: StandIns) -> Self {
+        Self { place: Place::of(&event.place, stand_ins), message: Payload::of(&event.message) }
+    }
+
+    pub(crate) fn to_event(&self) -> Result<StoredEvent, Unperformable> {
+        let message = self.message.bytes()?.into_owned();
+        Ok(StoredEvent { place: self.place.to_place()?, message })
+    }
+}
+
+/// A read of the store: its connection, its stream and its number.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Read(Handle, u32, u64);
+
+impl Read {
+    pub(crate) const fn of(read: ReadId) -> Self {
+        Self(Handle::of(read.connection), read.stream, read.number)
+    }
+
+    pub(crate) const fn to_id(self) -> ReadId {
+        ReadId { connection: self.0.key(), stream: self.1, number: self.2 }
+    }
+}
+
+/// What the store was told to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum StoreAction<'a> {
+    Append(#[serde(borrow)] Stored<'a>),
+    Read {
+        read: Read,
+        #[serde(borrow)]
+        from: Place<'a>,
+        events_max: usize,
+        bytes_max: usize,
+    },
+    Forget {
+        session: Cow<'a, str>,
+        stream: Option<u32>,
+        principal: Option<Cow<'a, str>>,
+    },
+}
+
+impl<'a> StoreAction<'a> {
+    pub(crate) fn of(action: &'a Action, stand_ins: StandIns) -> Self {
+        match action {
+            Action::Append { event } => Self::Append(Stored::of(event, stand_ins)),
+            Action::Read { read, from, events_max, bytes_max } => Self::Read {
+                read: Read::of(*read),
+                from: Place::of(from, stand_ins),
+                events_max: *events_max,
+                bytes_max: *bytes_max,
+            },
+            Action::Forget { session, stream, principal } => Self::Forget {
+                session: stand_ins.session(session).into(),
+                stream: *stream,
+                principal: principal.as_ref().map(|it| stand_ins.principal(it).into()),
+            },
+        }
+    }
+}
+
+/// Why an exchange of a client came to nothing, as far as anybody but the machine finds that.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Cause<'a> {
+    NotSent,
+    Broken,
+    Unauthorized { status: u16, challenge: Option<Cow<'a, str>> },
+    AuthorizationFailed { reason: Cow<'a, str> },
+}
+
+impl<'a> Cause<'a> {
+    pub(crate) fn of(failure: &'a TransportFailure) -> Self {
+        match failure {
+            TransportFailure::NotSent => Self::NotSent,
+            TransportFailure::Broken => Self::Broken,
+            TransportFailure::Unauthorized { status, challenge } => Self::Unauthorized {
+                status: *status,
+                challenge: challenge.as_deref().map(Cow::Borrowed),
+            },
+            TransportFailure::AuthorizationFailed { reason } => {
+                Self::AuthorizationFailed { reason: reason.into() }
+            }
+            other => Self::AuthorizationFailed { reason: other.to_string().into() },
+        }
+    }
+
+    pub(crate) fn to_failure(&self) -> TransportFailure {
+        match self {
+            Self::NotSent => TransportFailure::NotSent,
+            Self::Broken => TransportFailure::Broken,
+            Self::Unauthorized { status, challenge } => TransportFailure::Unauthorized {
+                status: *status,
+                challenge: challenge.as_deref().map(Into::into),
+            },
+            Self::AuthorizationFailed { reason } => {
+                TransportFailure::AuthorizationFailed { reason: (&**reason).into() }
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Handles as a recording names them.
+
+use alloc::format;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::peer::slab::Key;
+use crate::peer::{CallHandle, InputHandle, InputSource, RequestHandle};
+
+/// A handle: slot and generation, and those of its connection where a machine has many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Handle {
+    Own([u32; 2]),
+    Of([u32; 4]),
+}
+
+impl Handle {
+    pub(crate) const fn of(key: Key) -> Self {
+        Self::Own(key.to_parts())
+    }
+
+    const fn within(key: Key, connection: Key) -> Self {
+        let ([slot, generation], [owner, owner_generation]) =
+            (key.to_parts(), connection.to_parts());
+        if owner == Key::NONE.slot {
+            Self::of(key)
+        } else {
+            Self::Of([slot, generation, owner, owner_generation])
+        }
+    }
+
+    pub(crate) const fn key(self) -> Key {
+        match self {
+            Self::Own([slot, generation]) | Self::Of([slot, generation, ..]) => {
+                Key::from_parts(slot, generation)
+            }
+        }
+    }
+
+    const fn connection(self) -> Key {
+        match self {
+            Self::Own(_) => Key::NONE,
+            Self::Of([.., slot, generation]) => Key::from_parts(slot, generation),
+        }
+    }
+
+    pub(crate) const fn to_request(self) -> RequestHandle {
+        RequestHandle { key: self.key(), connection: self.connection() }
+    }
+
+    pub(crate) const fn to_call(self) -> CallHandle {
+        CallHandle { key: self.key(), connection: self.connection() }
+    }
+
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Own(parts) => format!("{parts:?}"),
+            Self::Of(parts) => format!("{parts:?}"),
+        }
+    }
+}
+
+impl From<RequestHandle> for Handle {
+    fn from(handle: RequestHandle) -> Self {
+        Self::within(handle.key, handle.connection)
+    }
+}
+
+impl From<CallHandle> for Handle {
+    fn from(handle: CallHandle) -> Self {
+        Self::within(handle.key, handle.connection)
+    }
+}
+
+/// A question to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InputName {
+    Request(Handle),
+    Round { call: Handle, round: u32, index: u32 },
+}
+
+impl InputName {
+    pub(crate) const fn to_handle(self) -> InputHandle {
+        InputHandle(match self {
+            Self::Request(handle) => InputSource::Request(handle.key()),
+            Self::Round { call, round, index } => {
+                InputSource::Round { call: call.key(), round, index }
+            }
+        })
+    }
+
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Request(handle) => handle.text(),
+            Self::Round { call, round, index } => format!("{} {round}.{index}", call.text()),
+        }
+    }
+}
+
+impl From<InputHandle> for InputName {
+    fn from(handle: InputHandle) -> Self {
+        match handle.0 {
+            InputSource::Request(key) => Self::Request(Handle::of(key)),
+            InputSource::Round { call, round, index } => {
+                Self::Round { call: Handle::of(call), round, index }
+            }
+        }
+    }
+}

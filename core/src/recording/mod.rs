@@ -1,0 +1,44 @@
+//! What goes into a machine and what comes out of it, on a tape, and the same once more from there.
+//!
+//! The machines are functions of what they are made of and of their inputs, time included. So a
+//! file with these is all that there is to know of a session: [`Replay`] makes the machine anew and
+//! has it do the same again, byte for byte, at a desk far away from where it happened.
+//!
+//! A [`Tape`] is given to a machine when it is made, such as to
+//! [`peer::Server::recorded`](crate::peer::Server::recorded); servers and hosts of
+//! [`handler`](crate::handler) have a builder for that, so that each adapter can record. The format
+//! of the file is described in `docs/recording.md`.
+//!
+//! A recording holds the contents of all messages. What names a session of HTTP, who a user is and
+//! the tokens that requests bring along are not in it: stand-ins are, or nothing.
+
+mod arguments;
+mod call;
+mod error;
+mod event;
+mod every_revision;
+#[cfg(feature = "http")]
+pub(crate) mod exchange;
+mod handle;
+mod noted;
+mod payload;
+mod replay;
+mod start;
+mod tape;
+
+pub use error::{Difference, RecordingError, ReplayError};
+pub use replay::{Replay, Step};
+pub use start::FORMAT;
+pub use tape::Tape;
+
+pub(crate) use arguments::{MISPLACED, Unperformable, decoded, level, method, number};
+pub(crate) use call::Call;
+#[cfg(feature = "http")]
+pub(crate) use event::describe;
+pub(crate) use every_revision::whole;
+pub(crate) use handle::Handle;
+#[cfg(feature = "http")]
+pub(crate) use payload::Payload;
+pub(crate) use start::{Machine, Revisioned, Start, era, era_name};
+#[cfg(feature = "http")]
+pub(crate) use tape::SharedTape;

@@ -1,0 +1,245 @@
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::str;
+
+use serde::Deserialize;
+
+use crate::Instant;
+#[cfg(feature = "http")]
+use crate::http;
+use crate::peer::{Client, Server};
+
+use super::arguments::Unperformable;
+use super::call::Call;
+use super::error::{Difference, RecordingError, ReplayError};
+use super::start::{FORMAT, Machine, Start};
+use super::tape::Tape;
+
+/// A recording that is played again: the machine of then, made anew, step by step.
+///
+/// Each step makes the next call on the machine, has it noted as it was noted then, and compares
+/// the two lines. So a recording that comes to its end gave the same outputs, byte for byte.
+///
+/// ```
+/// use mcp_sansio::Instant;
+/// use mcp_sansio::peer::{Server, ServerOptions};
+/// use mcp_sansio::protocol::Implementation;
+/// use mcp_sansio::recording::{Replay, Tape};
+/// use std::sync::{Arc, Mutex};
+///
+/// let kept = Arc::new(Mutex::new(Vec::new()));
+/// let sink = Arc::clone(&kept);
+/// let tape = Tape::new(move |line| sink.lock().unwrap().extend_from_slice(line));
+/// let options = ServerOptions::new(Implementation::new("weather", "1.0.0"));
+/// let mut server = Server::recorded(options, 42, tape);
+/// server.handle_message(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Instant::ZERO)?;
+/// while let Some(_bytes) = server.poll_transmit() {}
+///
+/// let recording = kept.lock().unwrap().clone();
+/// let mut replay = Replay::new(&recording)?;
+/// while let Some(step) = replay.step()? {
+///     println!("{}: {}", step.line, step.text);
+/// }
+/// assert_eq!((replay.inputs(), replay.outputs()), (1, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Replay<'r> {
+    rest: &'r [u8],
+    line: usize,
+    machine: Played,
+    inputs: usize,
+    outputs: usize,
+    at: Option<Instant>,
+    failed: Option<ReplayError>,
+}
+
+#[derive(Debug)]
+enum Played {
+    Server(Box<Server>),
+    Client(Box<Client>),
+    #[cfg(feature = "http")]
+    HttpServer(Box<http::Server>),
+    #[cfg(feature = "http")]
+    HttpClient(Box<http::Client>),
+}
+
+/// A line of a recording whose call was made again, and came to the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Step<'r> {
+    /// Its number; the first line is 1.
+    pub line: usize,
+    /// The line: a JSON object. See `docs/recording.md`.
+    pub text: &'r str,
+    /// The machine's time, as far as it is known.
+    pub at: Option<Instant>,
+    /// Whether something was asked of the machine, and not only taken from it.
+    pub is_input: bool,
+}
+
+impl<'r> Replay<'r> {
+    /// Makes the machine of a recording anew.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplayError::Recording`]: its first line is not one that this crate can read.
+    /// [`ReplayError::Difference`]: what it says of the machine would not be said of the new one.
+    pub fn new(recording: &'r [u8]) -> Result<Self, ReplayError> {
+        let (first, rest) = first_line(recording, 1)?;
+        let not_one =
+            |error: &dyn ToString| RecordingError::NotARecording { reason: error.to_string() };
+        let Some(first) = first else {
+            return Err(not_one(&"it is empty").into());
+        };
+        let Version { recording: found } =
+            serde_json::from_str(first).map_err(|error| not_one(&error))?;
+        if found != FORMAT {
+            return Err(RecordingError::UnknownFormat { found, known: FORMAT }.into());
+        }
+        let start: Start<'_> = serde_json::from_str(first).map_err(|error| not_one(&error))?;
+        let unperformable =
+            |Unperformable(reason)| RecordingError::NotARecording { reason: reason.to_string() };
+        let mut machine = made(&start.machine).map_err(unperformable)?;
+        let noted = machine.take_notes();
+        // Recordings of other versions are played as far as these do the same. What a version did
+        // not know yet, such as a limit, has its default on both sides.
+        same(1, &written(&start), &in_version_of(&start, &noted))?;
+        Ok(Self { rest, line: 1, machine, inputs: 0, outputs: 0, at: None, failed: None })
+    }
+
+    /// Makes the next call of the recording. `None`: it has come to its end.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReplayError`]. There is no going on after one: it comes again.
+    pub fn step(&mut self) -> Result<Option<Step<'r>>, ReplayError> {
+        match &self.failed {
+            Some(failed) => Err(failed.clone()),
+            None => self.try_step().inspect_err(|error| self.failed = Some(error.clone())),
+        }
+    }
+
+    fn try_step(&mut self) -> Result<Option<Step<'r>>, ReplayError> {
+        let line = self.line + 1;
+        let (Some(text), rest) = first_line(self.rest, line)? else { return Ok(None) };
+        let damaged = |reason: String| RecordingError::Damaged { line, reason };
+        let call: Call<'_> =
+            serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
+        self.machine.perform(&call).map_err(|Unperformable(reason)| damaged(reason.to_string()))?;
+        let noted = self.machine.take_notes();
+        same(line, text, str::from_utf8(&noted).unwrap_or_default())?;
+        self.at = call.at().or(self.at);
+        let is_input = call.is_input();
+        self.inputs += usize::from(is_input);
+        self.outputs += usize::from(!is_input);
+        (self.rest, self.line) = (rest, line);
+        Ok(Some(Step { line, text, at: self.at, is_input }))
+    }
+
+    /// How many inputs were played so far.
+    #[must_use]
+    pub const fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// How many outputs came so far, all as they were recorded.
+    #[must_use]
+    pub const fn outputs(&self) -> usize {
+        self.outputs
+    }
+}
+
+/// What tells the version of the format, in whichever version.
+#[derive(Deserialize)]
+struct Version {
+    recording: u32,
+}
+
+/// The line that starts here, without its end, and what follows. `None`: there is none.
+fn first_line(rest: &[u8], line: usize) -> Result<(Option<&str>, &[u8]), RecordingError> {
+    let Some(end) = memchr::memchr(b'\n', rest) else {
+        let cut = RecordingError::CutShort { line };
+        return if rest.is_empty() { Ok((None, rest)) } else { Err(cut) };
+    };
+    let text = str::from_utf8(&rest[..end]).map_err(|error| match line {
+        1 => RecordingError::NotARecording { reason: error.to_string() },
+        _ => RecordingError::Damaged { line, reason: error.to_string() },
+    })?;
+    Ok((Some(text), &rest[end + 1..]))
+}
+
+fn same(line: usize, recorded: &str, replayed: &str) -> Result<(), Difference> {
+    let replayed = replayed.trim_end_matches('\n');
+    if recorded == replayed {
+        return Ok(());
+    }
+    Err(Difference { line, recorded: recorded.into(), replayed: replayed.into() })
+}
+
+/// The first line of a machine made anew, as the version would have written it that wrote `start`.
+fn in_version_of(start: &Start<'_>, noted: &[u8]) -> String {
+    let noted = str::from_utf8(noted).unwrap_or_default();
+    let Ok(mut again) = serde_json::from_str::<Start<'_>>(noted) else { return noted.into() };
+    again.version.clone_from(&start.version);
+    written(&again)
+}
+
+fn written(start: &Start<'_>) -> String {
+    let mut text = Vec::new();
+    let written = crate::jsonrpc::WriteJson::write_json(&crate::jsonrpc::Typed(start), &mut text);
+    debug_assert!(written.is_ok(), "it was written before");
+    String::from_utf8(text).unwrap_or_default()
+}
+
+fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
+    let tape = Tape::kept();
+    Ok(match machine {
+        // The seed of tables has no influence on any output.
+        Machine::Server(settings) => {
+            Played::Server(Box::new(Server::recorded(settings.to_options()?, 0, tape)))
+        }
+        Machine::Client { at, options } => {
+            let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
+            Played::Client(Box::new(Client::recorded(options, 0, now, tape)))
+        }
+        #[cfg(feature = "http")]
+        Machine::HttpServer { options, http } => {
+            let (options, http) = (options.to_options()?, http.to_options()?);
+            let server = http::Server::replayed(options, http, tape);
+            let server = server.map_err(|_| Unperformable("a tool cannot be served"))?;
+            Played::HttpServer(Box::new(server))
+        }
+        #[cfg(feature = "http")]
+        Machine::HttpClient { at, seed, options, http } => {
+            let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
+            let http = http.to_options()?;
+            Played::HttpClient(Box::new(http::Client::replayed(options, http, *seed, now, tape)))
+        }
+    })
+}
+
+impl Played {
+    fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
+        match self {
+            Self::Server(server) => server.perform(call),
+            Self::Client(client) => client.perform(call),
+            #[cfg(feature = "http")]
+            Self::HttpServer(server) => server.perform(call),
+            #[cfg(feature = "http")]
+            Self::HttpClient(client) => client.perform(call),
+        }
+    }
+
+    fn take_notes(&mut self) -> Vec<u8> {
+        match self {
+            Self::Server(server) => server.take_notes(),
+            Self::Client(client) => client.take_notes(),
+            #[cfg(feature = "http")]
+            Self::HttpServer(server) => server.take_notes(),
+            #[cfg(feature = "http")]
+            Self::HttpClient(client) => client.take_notes(),
+        }
+    }
+}

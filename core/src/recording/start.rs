@@ -1,0 +1,99 @@
+//! The first line of a recording: what the machine is, and what it is made of.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use serde::de::{Deserializer, Error as _};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "http")]
+use crate::http;
+use crate::peer::{client, server};
+use crate::{Era, Revision, Revisions};
+
+use super::arguments::Unperformable;
+
+/// The version of the format: see `docs/recording.md`.
+pub const FORMAT: u32 = 1;
+
+/// What comes before the first call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Start<'a> {
+    recording: u32,
+    /// The version of the crate that wrote it.
+    pub(crate) version: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) machine: Machine<'a>,
+}
+
+/// A machine, by its role and by what it is bound to.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Machine<'a> {
+    Server(#[serde(borrow)] Box<server::recorded::Settings<'a>>),
+    Client {
+        at: u64,
+        #[serde(borrow)]
+        options: Box<client::recorded::Settings<'a>>,
+    },
+    #[cfg(feature = "http")]
+    HttpServer {
+        #[serde(borrow)]
+        options: Box<server::recorded::Settings<'a>>,
+        #[serde(borrow)]
+        http: Box<http::server::recorded::Settings<'a>>,
+    },
+    #[cfg(feature = "http")]
+    HttpClient {
+        at: u64,
+        /// It spreads what is tried again.
+        seed: u64,
+        #[serde(borrow)]
+        options: Box<client::recorded::Settings<'a>>,
+        #[serde(borrow)]
+        http: Box<http::client::recorded::Settings<'a>>,
+    },
+}
+
+impl<'a> Start<'a> {
+    pub(crate) const fn of(machine: Machine<'a>) -> Self {
+        Self { recording: FORMAT, version: Cow::Borrowed(env!("CARGO_PKG_VERSION")), machine }
+    }
+}
+
+/// Revisions by their names, oldest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Revisioned(pub(crate) Revisions);
+
+impl Serialize for Revisioned {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Revision::as_str))
+    }
+}
+
+impl<'de> Deserialize<'de> for Revisioned {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut revisions = Revisions::NONE;
+        for name in Vec::<Cow<'de, str>>::deserialize(deserializer)? {
+            let unknown = || D::Error::custom("there is no such revision");
+            let revision = Revision::parse(&name).ok_or_else(unknown)?;
+            revisions = revisions.union(Revisions::only(revision));
+        }
+        Ok(Self(revisions))
+    }
+}
+
+pub(crate) const fn era_name(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "legacy",
+        Era::Modern => "modern",
+    }
+}
+
+pub(crate) fn era(name: &str) -> Result<Era, Unperformable> {
+    let mut eras = [Era::Legacy, Era::Modern].into_iter();
+    eras.find(|era| era_name(*era) == name).ok_or(Unperformable("there is no such era"))
+}

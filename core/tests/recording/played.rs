@@ -1,0 +1,150 @@
+//! Machines that are recorded where the feature is on, and played again when a test is done with
+//! them: whatever the test did, the recording gives the same bytes.
+
+#![allow(dead_code, reason = "each test crate has machines of its own")]
+
+use mcp_sansio::Instant;
+#[cfg(feature = "http")]
+use mcp_sansio::http;
+use mcp_sansio::peer::{Client, ClientOptions, Server, ServerOptions};
+
+#[cfg(feature = "recording")]
+pub(crate) use recorded::Played;
+#[cfg(not(feature = "recording"))]
+pub(crate) use unrecorded::Played;
+
+/// A server, and what plays it again in the end.
+pub(crate) fn server(options: ServerOptions) -> (Server, Played) {
+    #[cfg(feature = "recording")]
+    {
+        match Played::begin() {
+            (Some(tape), played) => (Server::recorded(options, 0, tape), played),
+            (None, played) => (Server::new(options, 0), played),
+        }
+    }
+    #[cfg(not(feature = "recording"))]
+    (Server::new(options, 0), Played)
+}
+
+/// A client, and what plays it again in the end.
+pub(crate) fn client(options: ClientOptions) -> (Client, Played) {
+    #[cfg(feature = "recording")]
+    {
+        match Played::begin() {
+            (Some(tape), played) => (Client::recorded(options, 0, Instant::ZERO, tape), played),
+            (None, played) => (Client::new(options, 0, Instant::ZERO), played),
+        }
+    }
+    #[cfg(not(feature = "recording"))]
+    (Client::new(options, 0, Instant::ZERO), Played)
+}
+
+/// A server on HTTP, and what plays it again in the end.
+#[cfg(feature = "http")]
+pub(crate) fn http_server(
+    peer: ServerOptions,
+    options: http::ServerOptions,
+) -> (http::Server, Played) {
+    #[cfg(feature = "recording")]
+    {
+        let (tape, played) = Played::begin();
+        let server = match tape {
+            Some(tape) => http::Server::recorded(peer, options, [7; 32], 0, tape),
+            None => http::Server::new(peer, options, [7; 32], 0),
+        };
+        (server.expect("the tools can be served"), played)
+    }
+    #[cfg(not(feature = "recording"))]
+    {
+        let server = http::Server::new(peer, options, [7; 32], 0);
+        (server.expect("the tools can be served"), Played)
+    }
+}
+
+/// A client on HTTP, and what plays it again in the end.
+#[cfg(feature = "http")]
+pub(crate) fn http_client(
+    peer: ClientOptions,
+    options: http::ClientOptions,
+    seed: u64,
+    now: Instant,
+) -> (http::Client, Played) {
+    #[cfg(feature = "recording")]
+    {
+        match Played::begin() {
+            (Some(tape), played) => {
+                (http::Client::recorded(peer, options, seed, now, tape), played)
+            }
+            (None, played) => (http::Client::new(peer, options, seed, now), played),
+        }
+    }
+    #[cfg(not(feature = "recording"))]
+    (http::Client::new(peer, options, seed, now), Played)
+}
+
+#[cfg(feature = "recording")]
+mod recorded {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use mcp_sansio::recording::{Replay, Tape};
+
+    /// The machines of a test that are recorded in any case, and of the others one in how many:
+    /// some tests have thousands.
+    const ALL_UNTIL: usize = 8;
+    const ONE_IN: usize = 251;
+
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+    /// A recording, which is played when this is dropped.
+    #[derive(Debug)]
+    pub(crate) struct Played(Arc<Mutex<Vec<u8>>>);
+
+    impl Played {
+        /// A tape, for some of the machines that begin.
+        pub(crate) fn begin() -> (Option<Tape>, Self) {
+            let begun = BEGUN.fetch_add(1, Ordering::Relaxed);
+            let (tape, played) = Self::new();
+            ((begun < ALL_UNTIL || begun.is_multiple_of(ONE_IN)).then_some(tape), played)
+        }
+
+        pub(crate) fn new() -> (Tape, Self) {
+            let lines = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&lines);
+            let tape = Tape::new(move |line| sink.lock().unwrap().extend_from_slice(line));
+            (tape, Self(lines))
+        }
+
+        /// The recording so far.
+        pub(crate) fn bytes(&self) -> Vec<u8> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        }
+    }
+
+    impl Drop for Played {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                return;
+            }
+            let recording = self.bytes();
+            if recording.is_empty() {
+                return;
+            }
+            let mut replay = Replay::new(&recording).expect("the start is the same");
+            loop {
+                match replay.step() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(error) => panic!("{error}\n{}", String::from_utf8_lossy(&recording)),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "recording"))]
+mod unrecorded {
+    /// Nothing is recorded.
+    #[derive(Debug)]
+    pub(crate) struct Played;
+}

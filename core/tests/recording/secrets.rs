@@ -1,0 +1,127 @@
+use mcp_sansio::Instant;
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{
+    Client, ClientOptions, IncomingResponse, Location, Principal, RequestHead, Server,
+    ServerOptions, Status,
+};
+use mcp_sansio::peer;
+use mcp_sansio::protocol::Implementation;
+
+use crate::played::Played;
+
+const NOW: Instant = Instant::from_millis(1);
+
+fn initialize() -> String {
+    let client = r#""capabilities":{},"clientInfo":{"name":"c","version":"1"}"#;
+    let params = format!(r#"{{"protocolVersion":"2025-11-25",{client}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#)
+}
+
+fn server() -> (Server, Played) {
+    let (tape, played) = Played::new();
+    let peer = peer::ServerOptions::new(Implementation::new("s", "1"));
+    let options = ServerOptions::new().legacy_sse("/sse", "/messages");
+    (Server::recorded(peer, options, [0xA5; 32], 0, tape).unwrap(), played)
+}
+
+fn head<'a>(method: &'a str, target: &'a str, more: &[(&'a str, &'a str)]) -> RequestHead<'a> {
+    let mut head = RequestHead::new(method, target);
+    let own = [
+        ("host", "localhost"),
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("authorization", "Bearer opensesame"),
+        ("cookie", "opensesame"),
+        ("x-api-key", "opensesame"),
+    ];
+    for (name, value) in own.iter().chain(more) {
+        head.field(name, value.as_bytes());
+    }
+    head
+}
+
+#[test]
+fn a_server_records_neither_tokens_nor_users_nor_the_names_of_sessions() {
+    // Rule: [SESS-005].
+    let (mut server, played) = server();
+    let user = Principal::new("ada@example.com");
+    let target = "/mcp?token=opensesame";
+    let body = initialize();
+    let (exchange, _) =
+        server.handle_request(&head("POST", target, &[]), body.as_bytes(), Some(&user), NOW);
+    let Some(Transmit::Respond(response)) = server.poll_transmit(exchange, NOW) else { panic!() };
+    let session: Vec<String> = response
+        .head
+        .fields()
+        .filter(|(name, _)| *name == "mcp-session-id")
+        .map(|(_, value)| value.into_owned())
+        .collect();
+    let fields = [("mcp-session-id", &*session[0])];
+    let ping = br#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+    let (exchange, _) =
+        server.handle_request(&head("POST", target, &fields), ping, Some(&user), NOW);
+    assert!(matches!(
+        server.poll_transmit(exchange, NOW),
+        Some(Transmit::Respond(response)) if response.head.status == Status::OK
+    ));
+    let recording = String::from_utf8(played.bytes()).unwrap();
+    for secret in ["opensesame", "ada@example.com", &session[0]] {
+        assert!(!recording.contains(secret), "{secret}: {recording}");
+    }
+    assert_eq!(recording.matches("\"session\":\"").count(), 1, "{recording}");
+}
+
+#[test]
+fn the_address_of_an_old_session_has_a_stand_in_too() {
+    // Rule: [SESS-005].
+    let (mut server, played) = server();
+    let (stream, _) = server.handle_request(&head("GET", "/sse", &[]), b"", None, NOW);
+    let mut text = String::new();
+    while let Some(transmit) = server.poll_transmit(stream, NOW) {
+        if let Transmit::Chunk(bytes) = transmit {
+            text.push_str(core::str::from_utf8(bytes).unwrap());
+        }
+    }
+    let address = text.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned();
+    let body = initialize();
+    server.handle_request(&head("POST", &address, &[]), body.as_bytes(), None, NOW);
+    while server.poll_transmit(stream, NOW).is_some() {}
+    let recording = String::from_utf8(played.bytes()).unwrap();
+    let (_, session) = address.split_once('=').unwrap();
+    assert!(!recording.contains(session), "{recording}");
+    assert!(recording.contains("/messages?sessionId="), "{recording}");
+    assert!(recording.contains("protocolVersion"), "{recording}");
+}
+
+#[test]
+fn a_client_records_neither_queries_nor_the_names_of_sessions() {
+    // Rule: [SESS-005].
+    let (tape, played) = Played::new();
+    let url = Location::parse("https://example.com/mcp?token=opensesame").unwrap();
+    let revisions = mcp_sansio::Revisions::LEGACY;
+    let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
+    let mut client = Client::recorded(peer, ClientOptions::new(url), 7, NOW, tape);
+    let Some(mcp_sansio::http::client::Transmit::Send(request)) = client.poll_transmit() else {
+        panic!()
+    };
+    let mut head = IncomingResponse::new(Status::OK);
+    head.field("content-type", b"application/json");
+    head.field("mcp-session-id", b"opensesame");
+    head.field("dpop-nonce", b"opensesame");
+    client.handle_response(request.exchange, &head, NOW);
+    let server = r#""capabilities":{},"serverInfo":{"name":"s","version":"1"}"#;
+    let result = format!(r#"{{"protocolVersion":"2025-11-25",{server}}}"#);
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+    client.handle_body(request.exchange, answer.as_bytes(), NOW);
+    client.handle_body_end(request.exchange, NOW);
+    let mut named = 0;
+    while let Some(transmit) = client.poll_transmit() {
+        if let mcp_sansio::http::client::Transmit::Send(request) = transmit {
+            named += request.fields().filter(|(_, value)| *value == "opensesame").count();
+        }
+    }
+    assert!(named > 0, "the session goes on");
+    let recording = String::from_utf8(played.bytes()).unwrap();
+    assert!(!recording.contains("opensesame"), "{recording}");
+    assert!(recording.contains("mcp-session-id"), "{recording}");
+}
