@@ -335,7 +335,7 @@ fn is_version(text: &str) -> bool {
     text == "\"2.0\"" || unquote(text).is_some_and(|version| version == "2.0")
 }
 
-fn read_id(text: &str) -> Result<RequestId, Reason> {
+pub(super) fn read_id(text: &str) -> Result<RequestId, Reason> {
     /// A byte takes at most six when it is written as an escape.
     const WRITTEN_LENGTH_MAX: usize = 6 * ID_LENGTH_MAX + 2;
     match text.as_bytes() {

@@ -1,5 +1,6 @@
 use core::fmt;
 
+use arrayvec::ArrayString;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -14,7 +15,7 @@ pub enum RequestId {
     /// An integer id.
     Number(i64),
     /// A string id of at most [`ID_LENGTH_MAX`] bytes.
-    Text(heapless::String<ID_LENGTH_MAX>),
+    Text(ArrayString<ID_LENGTH_MAX>),
 }
 
 /// A string is too long to be an id: see [`ID_LENGTH_MAX`].
@@ -32,7 +33,7 @@ impl TryFrom<&str> for RequestId {
     type Error = IdTooLong;
 
     fn try_from(text: &str) -> Result<Self, IdTooLong> {
-        heapless::String::try_from(text).map(Self::Text).map_err(|_| IdTooLong)
+        ArrayString::from(text).map(Self::Text).map_err(|_| IdTooLong)
     }
 }
 

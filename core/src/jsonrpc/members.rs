@@ -90,6 +90,22 @@ impl RawJson<'_> {
         self.members().find(|member| member.is_named(name)).map(|member| member.value)
     }
 
+    /// How many elements this array has; none when it is no array.
+    pub(crate) fn element_count(&self) -> usize {
+        let mut scanner = Scanner::new(self.as_str());
+        if !scanner.eat(b'[') || scanner.eat(b']') {
+            return 0;
+        }
+        let mut count = 1;
+        loop {
+            scanner.trusted_value();
+            if !scanner.eat(b',') {
+                return count;
+            }
+            count += 1;
+        }
+    }
+
     /// Whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
@@ -126,6 +142,15 @@ mod tests {
     fn other_values_have_no_members() {
         for text in ["{}", "{ }", "[]", "[{\"a\":1}]", "1", "\"{\"", "null"] {
             assert_eq!(RawJson::trusted(text).members().count(), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn elements_are_counted_and_other_values_have_none() {
+        for (text, count) in
+            [("[]", 0), ("[ ]", 0), ("[1]", 1), (r#"[ "a,b" , [1,2], {} ]"#, 3), ("{}", 0)]
+        {
+            assert_eq!(RawJson::trusted(text).element_count(), count, "{text}");
         }
     }
 

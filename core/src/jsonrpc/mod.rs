@@ -1,6 +1,7 @@
 //! JSON-RPC 2.0 as MCP uses it: ids, errors, envelopes, batches; nested values stay text.
 
 mod code;
+mod deserializer;
 mod envelope;
 mod error;
 mod id;

@@ -5,11 +5,15 @@ use core::fmt;
 
 use bytestring::ByteString;
 use serde::de::{Deserialize, Deserializer};
-use serde::ser::{Error as _, Serialize, Serializer};
+use serde::ser::{Error as _, Serialize, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 
+use super::deserializer::deserialize;
+use super::envelope::read_id;
+use super::id::RequestId;
 use super::members::Members;
-use super::serializer::serialize;
+use super::scan::{DEPTH_MAX, ScanError, Scanner};
+use super::serializer::{RAW_VALUE, serialize};
 use super::text::unquote;
 
 /// One JSON value as text, checked but not taken apart.
@@ -37,7 +41,22 @@ impl<'a> RawJson<'a> {
     ///
     /// The caller's fault: `text` is not JSON.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<&RawValue>(text).map(|value| Self::trusted(value.get()))
+        let mut scanner = Scanner::new(text);
+        scanner.peek();
+        let start = scanner.at();
+        let checked = scanner.value(DEPTH_MAX).map(|()| scanner.since(start));
+        let checked = checked.and_then(|value| scanner.end().map(|()| value));
+        match checked {
+            Ok(value) => Ok(Self::trusted(value)),
+            Err(ScanError::Syntax) => {
+                let at = scanner.at();
+                Err(serde_json::Error::custom(format_args!("not JSON, at byte {at}")))
+            }
+            // Deeper than the scanner can follow, as only an application's own text can be.
+            Err(ScanError::TooDeep) => {
+                serde_json::from_str::<&RawValue>(text).map(|value| Self::trusted(value.get()))
+            }
+        }
     }
 
     /// Serialises `value`.
@@ -52,7 +71,7 @@ impl<'a> RawJson<'a> {
         // Not with `serde_json`'s own: every message would be compiled for two serializers.
         let mut text = Vec::new();
         serialize(&mut text, value)?;
-        let text = String::from_utf8(text).expect("what is serialised as JSON is UTF-8");
+        let text = String::from_utf8(text).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
         Ok(RawJson(Text::Shared(text.into())))
     }
 
@@ -79,9 +98,10 @@ impl<'a> RawJson<'a> {
     ///
     /// # Errors
     ///
-    /// The fault of whoever wrote the value: it does not have the shape of `T`.
+    /// The fault of whoever wrote the value: it does not have the shape of `T`. The error says what
+    /// was expected, but no line and column.
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(self.as_str())
+        deserialize(self.as_str())
     }
 
     /// The same value, free of the frame's lifetime. Copies borrowed text, shares shared text.
@@ -109,6 +129,19 @@ impl<'a> RawJson<'a> {
             Text::Borrowed(text) => unquote(text),
             Text::Shared(text) => unquote(text).map(|text| Cow::Owned(text.into_owned())),
         }
+    }
+
+    /// The number that this value is; `None` if it is none, or none of this type.
+    pub(crate) fn to_number<T: for<'de> Deserialize<'de>>(&self) -> Option<T> {
+        // Of anything else there would be an error that repeats it, however long it is.
+        let number =
+            self.as_str().starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        if number { self.decode().ok() } else { None }
+    }
+
+    /// The id that this value is, if it is one.
+    pub(crate) fn to_id(&self) -> Option<RequestId> {
+        read_id(self.as_str()).ok()
     }
 
     /// The same value, borrowing from this one.
@@ -141,9 +174,10 @@ impl Eq for RawJson<'_> {}
 
 impl Serialize for RawJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::from_str::<&RawValue>(self.as_str())
-            .map_err(S::Error::custom)?
-            .serialize(serializer)
+        // As `serde_json`'s own raw values do it, which would have the text checked once more.
+        let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
+        raw.serialize_field(RAW_VALUE, self.as_str())?;
+        raw.end()
     }
 }
 
@@ -219,5 +253,35 @@ impl<'de> Deserialize<'de> for Json {
             let text: alloc::boxed::Box<str> = value.into();
             Self(RawJson::trusted_shared(String::from(text).into()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn what_is_checked_is_one_value_without_the_space_around_it() {
+        assert_eq!(RawJson::parse(" [1, 2]\n").expect("JSON").as_str(), "[1, 2]");
+        for text in ["", " ", "[1", "1 2", "{\"a\":1}}", "nul"] {
+            assert!(RawJson::parse(text).is_err(), "{text}");
+        }
+        let error = RawJson::parse("[1,}").expect_err("no value");
+        assert_eq!(error.to_string(), "not JSON, at byte 3");
+        let nested = |depth| ["[".repeat(depth), "]".repeat(depth)].concat();
+        for depth in [DEPTH_MAX, DEPTH_MAX + 1, 5000] {
+            assert!(RawJson::parse(&nested(depth)).is_ok(), "{depth}");
+            assert!(RawJson::parse(&nested(depth)[1..]).is_err(), "{depth}");
+        }
+    }
+
+    #[test]
+    fn text_passes_through_the_serializers_of_others_as_it_is() {
+        let text = r#"{"b": 1.0,"a":[]}"#;
+        let value = RawJson::parse(text).expect("JSON");
+        assert_eq!(serde_json::to_string(&value).expect("JSON"), text);
+        assert_eq!(serde_json::to_value(&value).expect("JSON")["b"], 1.0);
     }
 }

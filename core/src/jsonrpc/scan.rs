@@ -92,6 +92,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Goes past a string, which comes next; what is between its quotes, as written. `None` is an
+    /// error of syntax.
+    pub(super) fn string(&mut self) -> Option<&'a str> {
+        let start = self.at;
+        let end = member_key(self.text.as_bytes(), start).ok()?;
+        self.at = end;
+        self.text.get(start + 1..end - 1)
+    }
+
     /// Goes past one value with at most `depth` levels of nesting in it.
     #[inline]
     pub(super) fn value(&mut self, depth: usize) -> Result<(), ScanError> {

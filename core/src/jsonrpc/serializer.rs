@@ -17,9 +17,11 @@ pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> 
     value.serialize(Serializer { out })
 }
 
-/// The names under which `serde_json` passes text through as it is: the first for raw values, the
-/// second for numbers of arbitrary precision.
-const RAW: [&str; 2] = ["$serde_json::private::RawValue", "$serde_json::private::Number"];
+/// The name under which `serde_json` passes raw values through as they are.
+pub(super) const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+/// All such names: the second is that of numbers of arbitrary precision.
+const RAW: [&str; 2] = [RAW_VALUE, "$serde_json::private::Number"];
 
 struct Serializer<'o> {
     out: &'o mut Vec<u8>,

@@ -10,10 +10,60 @@ use super::scan::plain_prefix;
 /// there are escapes to resolve.
 pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.as_bytes().contains(&b'\\') {
-        return Some(Cow::Borrowed(inner));
+    unescape(inner)
+}
+
+/// What is between the quotes of a string, with its escapes resolved; borrowed if there are none.
+/// `None` if an escape stands for nothing: for half of a surrogate pair.
+#[inline]
+pub(super) fn unescape(written: &str) -> Option<Cow<'_, str>> {
+    if written.as_bytes().contains(&b'\\') {
+        resolve(written).map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(written))
     }
-    serde_json::from_str::<String>(text).ok().map(Cow::Owned)
+}
+
+// Not inlined, as most strings have no escapes.
+#[inline(never)]
+fn resolve(written: &str) -> Option<String> {
+    let mut resolved = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        resolved.push_str(plain);
+        let (character, length) = match escape.as_bytes().first()? {
+            b'u' => code_point(escape)?,
+            b'b' => ('\u{8}', 1),
+            b'f' => ('\u{c}', 1),
+            b'n' => ('\n', 1),
+            b'r' => ('\r', 1),
+            b't' => ('\t', 1),
+            byte => (char::from(*byte), 1),
+        };
+        resolved.push(character);
+        rest = escape.get(length..)?;
+    }
+    resolved.push_str(rest);
+    Some(resolved)
+}
+
+/// What an escape of four digits stands for, or a pair of them, given without the first backslash;
+/// and its length.
+fn code_point(escape: &str) -> Option<(char, usize)> {
+    /// Of the `u` and the digits; in a pair there is a backslash between the two.
+    const LENGTH: usize = 5;
+    let unit = |at: usize| {
+        let digits = escape.get(at..at + LENGTH)?.strip_prefix('u')?;
+        digits.chars().try_fold(0, |unit, digit| Some(unit << 4 | digit.to_digit(16)?))
+    };
+    match unit(0)? {
+        high @ 0xD800..=0xDBFF => {
+            let low = unit(LENGTH + 1).filter(|low| matches!(low, 0xDC00..=0xDFFF))?;
+            let code = 0x10000 + ((high - 0xD800) << 10 | (low - 0xDC00));
+            Some((char::from_u32(code)?, 2 * LENGTH + 1))
+        }
+        unit => Some((char::from_u32(unit)?, LENGTH)),
+    }
 }
 
 /// Whether a key, given as written between its quotes, is `name` once its escapes are resolved.
@@ -25,14 +75,7 @@ pub(super) fn key_is(key: &str, name: &str) -> bool {
 // Two spellings of one key are one key: were an escaped `method` overlooked here but understood by
 // whoever decodes the text later, the two would disagree on what the message is.
 pub(super) fn resolve_key(key: &str) -> Cow<'_, str> {
-    if !key.contains('\\') {
-        return Cow::Borrowed(key);
-    }
-    let mut quoted = String::with_capacity(key.len() + 2);
-    quoted.push('"');
-    quoted.push_str(key);
-    quoted.push('"');
-    serde_json::from_str::<String>(&quoted).map_or(Cow::Borrowed(key), Cow::Owned)
+    unescape(key).unwrap_or(Cow::Borrowed(key))
 }
 
 /// Appends `text` as a JSON string.
@@ -107,6 +150,13 @@ mod tests {
     fn a_plain_string_is_borrowed_and_an_escaped_one_resolved() {
         assert!(matches!(unquote("\"é\""), Some(Cow::Borrowed("é"))));
         assert_eq!(unquote(r#""\u0061\n""#).as_deref(), Some("a\n"));
+        assert_eq!(unquote(r#""\"\\\/\b\f\n\r\t""#).as_deref(), Some("\"\\/\u{8}\u{c}\n\r\t"));
+        assert_eq!(unquote(r#""é\u20AC\ud83d\uDE00!""#).as_deref(), Some("é€😀!"));
+        for broken in
+            [r#""\ud83d""#, r#""\ude00""#, r#""\ud83dx\ude00""#, r#""\u12g4""#, r#""\u12""#]
+        {
+            assert_eq!(unquote(broken), None, "{broken}");
+        }
         assert_eq!(unquote("1"), None);
         assert_eq!(unquote("\""), None);
     }

@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use memchr::memchr2;
 use serde::Serialize;
+use serde::ser::Error as _;
 
 use super::error::ErrorObject;
 use super::id::RequestId;
@@ -39,7 +40,7 @@ pub trait WriteJson {
     fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError> {
         let mut out = Vec::new();
         self.write_json(&mut out)?;
-        let text = String::from_utf8(out).expect("what is written as JSON is UTF-8");
+        let text = String::from_utf8(out).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
         Ok(RawJson::trusted_shared(text.into()))
     }
 }

@@ -1,0 +1,441 @@
+//! A serde deserializer of text that is known to be JSON.
+//!
+//! What arrives has been checked by the scanner already, so that this one looks for nothing but the
+//! shape that a type asks for. `serde_json` would check all of it again, which takes several times
+//! the code in a device's image. What can be read is the same; the errors name no line and column,
+//! as a message has one line.
+
+use alloc::borrow::Cow;
+use core::iter;
+
+use serde::de::value::{BorrowedStrDeserializer, CowStrDeserializer, MapDeserializer};
+use serde::de::{
+    self, Deserialize, DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess,
+    Unexpected, VariantAccess, Visitor,
+};
+use serde_json::Error;
+
+use super::scan::Scanner;
+use super::serializer::RAW_VALUE;
+use super::text::unescape;
+
+/// The most arrays and objects within each other, as in `serde_json`: types may be recursive, and
+/// each level takes stack.
+const DEPTH_MAX: u8 = 127;
+
+/// Reads `text`, which is one JSON value. Of other text, whatever it looks like is read.
+pub(super) fn deserialize<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
+    T::deserialize(Deserializer { scanner: &mut Scanner::new(text), depth: DEPTH_MAX })
+}
+
+/// One value, from its first byte on.
+struct Deserializer<'s, 'de> {
+    scanner: &'s mut Scanner<'de>,
+    depth: u8,
+}
+
+impl<'de> Deserializer<'_, 'de> {
+    /// Goes past the value, which is text as it is.
+    fn skip(self) -> &'de str {
+        self.scanner.peek();
+        let start = self.scanner.at();
+        self.scanner.trusted_value();
+        self.scanner.since(start)
+    }
+
+    fn string(self) -> Result<Cow<'de, str>, Error> {
+        self.scanner.string().and_then(unescape).ok_or_else(|| Error::custom("not a string"))
+    }
+
+    /// That the value is another one than `expected`.
+    #[cold]
+    fn unexpected(self, expected: &dyn Expected) -> Error {
+        unexpected(self.skip(), expected)
+    }
+
+    fn integer<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let text = self.skip();
+        match Integer::read(text) {
+            Some(integer) => integer.visit(visitor),
+            None => Err(unexpected(text, &visitor)),
+        }
+    }
+
+    fn float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
+            return Err(self.unexpected(&visitor));
+        }
+        visit_number(self.skip(), visitor)
+    }
+
+    /// What is in an array or an object, whose first byte comes next.
+    fn enter(self) -> Result<Elements<Self>, Error> {
+        let depth = self.depth.checked_sub(1);
+        let depth = depth.ok_or_else(|| Error::custom("recursion limit exceeded"))?;
+        self.scanner.bump();
+        Ok(Elements(Deserializer { scanner: self.scanner, depth }))
+    }
+
+    fn sequence<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Elements(mut within) = self.enter()?;
+        let value = visitor.visit_seq(Elements(within.again()))?;
+        within.leave(b']')?;
+        Ok(value)
+    }
+
+    fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let Elements(mut within) = self.enter()?;
+        let value = visitor.visit_map(Elements(within.again()))?;
+        within.leave(b'}')?;
+        Ok(value)
+    }
+
+    const fn again(&mut self) -> Deserializer<'_, 'de> {
+        Deserializer { scanner: self.scanner, depth: self.depth }
+    }
+
+    /// Whether there is another element before the `end` of the container.
+    fn has_next(&mut self, end: u8) -> bool {
+        self.scanner.eat(b',');
+        self.scanner.peek().is_some_and(|byte| byte != end)
+    }
+
+    fn leave(self, end: u8) -> Result<(), Error> {
+        if self.scanner.eat(end) { Ok(()) } else { Err(Error::custom("more than expected")) }
+    }
+}
+
+/// That the value is another one than `expected`.
+#[cold]
+fn unexpected(text: &str, expected: &dyn Expected) -> Error {
+    let content = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let content = content.and_then(unescape).unwrap_or_default();
+    let found = match text.as_bytes().first() {
+        Some(b'{') => Unexpected::Map,
+        Some(b'[') => Unexpected::Seq,
+        Some(b'"') => Unexpected::Str(&content),
+        Some(b'n') => Unexpected::Unit,
+        Some(b't') => Unexpected::Bool(true),
+        Some(b'f') => Unexpected::Bool(false),
+        _ => match Integer::read(text) {
+            Some(Integer::Positive(number)) => Unexpected::Unsigned(number),
+            Some(Integer::Negative(number)) => Unexpected::Signed(number),
+            None => Unexpected::Other("floating point number"),
+        },
+    };
+    Error::invalid_type(found, expected)
+}
+
+/// An integer of at most 64 bits.
+enum Integer {
+    Positive(u64),
+    Negative(i64),
+}
+
+impl Integer {
+    /// `None` if the text is another number, or none.
+    fn read(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if digits.is_empty() {
+            return None;
+        }
+        let mut number = 0_u64;
+        for byte in digits.bytes() {
+            let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+            number = number.checked_mul(10)?.checked_add(digit)?;
+        }
+        if digits.len() == text.len() {
+            return Some(Self::Positive(number));
+        }
+        // Zero has a sign only as a fraction.
+        0_i64.checked_sub_unsigned(number).filter(|number| *number != 0).map(Self::Negative)
+    }
+
+    fn visit<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self {
+            Self::Positive(number) => visitor.visit_u64(number),
+            Self::Negative(number) => visitor.visit_i64(number),
+        }
+    }
+}
+
+/// Has a number of any kind visited.
+fn visit_number<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value, Error> {
+    match Integer::read(text) {
+        Some(integer) => integer.visit(visitor),
+        None => visitor.visit_f64(serde_json::from_str(text)?),
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident),*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.integer(visitor)
+        }
+    )*};
+}
+
+macro_rules! long_integers {
+    ($($method:ident: $visit:ident),*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.skip().parse() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => Err(Error::custom("not an integer of 128 bits")),
+            }
+        }
+    )*};
+}
+
+macro_rules! alike {
+    ($($method:ident($($ignored:ty),*) => $other:ident;)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $(_: $ignored,)*
+            visitor: V,
+        ) -> Result<V::Value, Error> {
+            self.$other(visitor)
+        }
+    )*};
+}
+
+impl<'de> de::Deserializer<'de> for Deserializer<'_, 'de> {
+    type Error = Error;
+
+    integers!(
+        deserialize_i8,
+        deserialize_i16,
+        deserialize_i32,
+        deserialize_i64,
+        deserialize_u8,
+        deserialize_u16,
+        deserialize_u32,
+        deserialize_u64
+    );
+
+    long_integers!(deserialize_i128: visit_i128, deserialize_u128: visit_u128);
+
+    alike! {
+        deserialize_f64() => float;
+        deserialize_char() => deserialize_str;
+        deserialize_string() => deserialize_str;
+        deserialize_identifier() => deserialize_str;
+        deserialize_byte_buf() => deserialize_bytes;
+        deserialize_unit_struct(&'static str) => deserialize_unit;
+        deserialize_tuple(usize) => deserialize_seq;
+        deserialize_tuple_struct(&'static str, usize) => deserialize_seq;
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(b'{') => self.object(visitor),
+            Some(b'[') => self.sequence(visitor),
+            Some(b'"') => self.deserialize_str(visitor),
+            Some(b'n') => self.deserialize_unit(visitor),
+            Some(b't' | b'f') => self.deserialize_bool(visitor),
+            _ => self.float(visitor),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if !matches!(self.scanner.peek(), Some(b'-' | b'0'..=b'9')) {
+            return Err(self.unexpected(&visitor));
+        }
+        // Whether what is too large for this type is refused is a feature of `serde_json`.
+        let text = self.skip();
+        match Integer::read(text) {
+            Some(integer) => integer.visit(visitor),
+            None => visitor.visit_f64(f64::from(serde_json::from_str::<f32>(text)?)),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(first @ (b't' | b'f')) => {
+                self.skip();
+                visitor.visit_bool(first == b't')
+            }
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.scanner.peek() != Some(b'"') {
+            return Err(self.unexpected(&visitor));
+        }
+        match self.string()? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(b'[') => self.sequence(visitor),
+            Some(b'"') => match self.string()? {
+                Cow::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+                Cow::Owned(text) => visitor.visit_byte_buf(text.into_bytes()),
+            },
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.scanner.peek() == Some(b'n') {
+            self.skip();
+            return visitor.visit_none();
+        }
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.scanner.peek() != Some(b'n') {
+            return Err(self.unexpected(&visitor));
+        }
+        self.skip();
+        visitor.visit_unit()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        if name == RAW_VALUE {
+            let text = BorrowedStrDeserializer::new(self.skip());
+            return visitor.visit_map(MapDeserializer::new(iter::once((RAW_VALUE, text))));
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(b'[') => self.sequence(visitor),
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(b'{') => self.object(visitor),
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(b'{') => self.object(visitor),
+            Some(b'[') => self.sequence(visitor),
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        match self.scanner.peek() {
+            Some(b'"') => visitor.visit_enum(CowStrDeserializer::new(self.string()?)),
+            Some(b'{') => {
+                let Elements(mut within) = self.enter()?;
+                let value = visitor.visit_enum(within.again())?;
+                within.leave(b'}')?;
+                Ok(value)
+            }
+            _ => Err(self.unexpected(&visitor)),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.skip();
+        visitor.visit_unit()
+    }
+}
+
+/// What is left in a container.
+struct Elements<D>(D);
+
+impl<'de> SeqAccess<'de> for Elements<Deserializer<'_, 'de>> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        if self.0.has_next(b']') { seed.deserialize(self.0.again()).map(Some) } else { Ok(None) }
+    }
+}
+
+impl<'de> MapAccess<'de> for Elements<Deserializer<'_, 'de>> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        if self.0.has_next(b'}') {
+            seed.deserialize(key::Deserializer(self.0.key()?)).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        seed.deserialize(self.0.again())
+    }
+}
+
+impl<'de> Deserializer<'_, 'de> {
+    /// Goes past a key and its colon.
+    fn key(&mut self) -> Result<Cow<'de, str>, Error> {
+        self.scanner.key().and_then(unescape).ok_or_else(|| Error::custom("not a key"))
+    }
+}
+
+/// A variant with content, as the one member of an object.
+impl<'de> EnumAccess<'de> for Deserializer<'_, 'de> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(mut self, seed: V) -> Result<(V::Value, Self), Error> {
+        let name = self.key()?;
+        Ok((seed.deserialize(CowStrDeserializer::<Error>::new(name))?, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Deserializer<'_, 'de> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        Deserialize::deserialize(self)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+        seed.deserialize(self)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        de::Deserializer::deserialize_seq(self, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        de::Deserializer::deserialize_struct(self, "", fields, visitor)
+    }
+}
+
+#[path = "deserializer_key.rs"]
+mod key;
+
+#[cfg(test)]
+#[path = "deserializer_tests.rs"]
+mod tests;

@@ -1,0 +1,231 @@
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::*;
+
+/// Reads the text both ways: both give the same value, or both refuse it.
+fn same_as_serde_json<T: DeserializeOwned + Debug + PartialEq>(text: &str) {
+    let expected = serde_json::from_str::<T>(text);
+    match (deserialize::<T>(text), expected) {
+        (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{text}"),
+        (Err(_), Err(_)) => {}
+        (read, expected) => panic!("{text}: {read:?}, not {expected:?}"),
+    }
+}
+
+/// Texts of every kind, each of which is read as whatever `T` is.
+const TEXTS: &[&str] = &[
+    "null",
+    " true ",
+    "false",
+    "0",
+    "-0",
+    "-1",
+    "255",
+    "256",
+    "-129",
+    "65535",
+    "4294967296",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "-9223372036854775809",
+    "18446744073709551615",
+    "18446744073709551616",
+    "170141183460469231731687303715884105727",
+    "-0.0",
+    "1.5",
+    "1e3",
+    "1E-2",
+    "1e400",
+    "33e55",
+    r#""""#,
+    r#""é""#,
+    r#""a""#,
+    r#""a\n\u00e9\ud83d\ude00\/""#,
+    r#""\ud83d""#,
+    r#""1""#,
+    "[]",
+    "[ ]",
+    "[1]",
+    "[1,2]",
+    "[ 1 , 2 , 3 ]",
+    r#"["a",1]"#,
+    "[[1],[2,3],[]]",
+    "{}",
+    "{ }",
+    r#"{"a":1}"#,
+    r#"{"a":1,"b":"x"}"#,
+    r#"{ "b" : "x" , "a" : 2 }"#,
+    r#"{"a":1,"a":2}"#,
+    r#"{"\u0061":3,"b":null,"other":[{"a":[1]}, "}"]}"#,
+    r#"{"1":"x","2":"y"}"#,
+    r#"{"-1":"x","01":"y"}"#,
+    r#"{"+1":"x"}"#,
+    r#"{"01":"x"}"#,
+    r#"{"-0":"x"}"#,
+    r#"{"1 ":"x"}"#,
+    r#"{" 1":"x"}"#,
+    r#"{"\u0031":"x"}"#,
+    r#"{"\u0074rue":1}"#,
+    r#"{"1.5":1}"#,
+    r#"{"true":1,"false":2}"#,
+    r#""Unit""#,
+    r#"{"Unit":null}"#,
+    r#"{"Newtype":7}"#,
+    r#"{"Tuple":[1,"x"]}"#,
+    r#"{"Struct":{"a":1,"b":"x"}}"#,
+    r#"{"Struct":[1,"x"]}"#,
+    r#"{"Newtype":7,"Unit":null}"#,
+];
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+struct Fields {
+    a: u8,
+    b: Option<String>,
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+struct Unit;
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+struct Newtype(u16);
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+enum Shape {
+    Unit,
+    Newtype(u8),
+    Tuple(u8, String),
+    Struct { a: u8, b: String },
+}
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(untagged)]
+enum Untagged {
+    Number(i64),
+    Fraction(f64),
+    Text(String),
+    Fields(Fields),
+    Many(Vec<Self>),
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+enum Key {
+    #[serde(rename = "a")]
+    A,
+    #[serde(rename = "b")]
+    B,
+}
+
+#[test]
+fn every_kind_of_type_is_read_as_serde_json_reads_it() {
+    for text in TEXTS {
+        same_as_serde_json::<Value>(text);
+        same_as_serde_json::<bool>(text);
+        same_as_serde_json::<u8>(text);
+        same_as_serde_json::<i8>(text);
+        same_as_serde_json::<u16>(text);
+        same_as_serde_json::<i16>(text);
+        same_as_serde_json::<u32>(text);
+        same_as_serde_json::<i32>(text);
+        same_as_serde_json::<u64>(text);
+        same_as_serde_json::<i64>(text);
+        same_as_serde_json::<u128>(text);
+        same_as_serde_json::<i128>(text);
+        same_as_serde_json::<f32>(text);
+        same_as_serde_json::<f64>(text);
+        same_as_serde_json::<char>(text);
+        same_as_serde_json::<String>(text);
+        same_as_serde_json::<()>(text);
+        same_as_serde_json::<Unit>(text);
+        same_as_serde_json::<Newtype>(text);
+        same_as_serde_json::<Option<Fields>>(text);
+        same_as_serde_json::<Shape>(text);
+        same_as_serde_json::<Untagged>(text);
+        same_as_serde_json::<(u8, u8)>(text);
+        same_as_serde_json::<Vec<Option<u8>>>(text);
+        same_as_serde_json::<Vec<Vec<u8>>>(text);
+        same_as_serde_json::<BTreeMap<String, Value>>(text);
+        same_as_serde_json::<BTreeMap<Key, Value>>(text);
+        same_as_serde_json::<BTreeMap<bool, u8>>(text);
+        same_as_serde_json::<BTreeMap<i8, String>>(text);
+        same_as_serde_json::<BTreeMap<u128, String>>(text);
+        same_as_serde_json::<BTreeMap<Option<Newtype>, String>>(text);
+    }
+}
+
+impl PartialOrd for Newtype {
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Eq for Newtype {}
+
+impl Ord for Newtype {
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+#[test]
+fn a_key_is_a_number_only_as_json_spells_one() {
+    assert!(deserialize::<BTreeMap<u128, u8>>(r#"{"1":2}"#).is_ok());
+    for key in ["+1", "01", "1 ", " 1", r"\u0031", "1.0", "0x1"] {
+        let text = alloc::format!(r#"{{"{key}":2}}"#);
+        assert!(deserialize::<BTreeMap<u128, u8>>(&text).is_err(), "{text}");
+        assert!(deserialize::<BTreeMap<i128, u8>>(&text).is_err(), "{text}");
+        assert!(deserialize::<BTreeMap<u8, u8>>(&text).is_err(), "{text}");
+    }
+    assert!(deserialize::<BTreeMap<bool, u8>>(r#"{"true":2}"#).is_ok());
+    assert!(deserialize::<BTreeMap<bool, u8>>(r#"{"\u0074rue":2}"#).is_err());
+    let error = deserialize::<BTreeMap<bool, u8>>(r#"{"ƌ":2}"#).expect_err("no boolean");
+    assert!(error.to_string().contains('ƌ'), "{error}");
+}
+
+#[test]
+fn strings_without_escapes_and_raw_values_borrow() {
+    let text = r#"{"a": "x","b":[1, {"c":2}] }"#;
+    let read: BTreeMap<&str, &RawValue> = deserialize(text).expect("an object");
+    assert_eq!((read["a"].get(), read["b"].get()), (r#""x""#, r#"[1, {"c":2}]"#));
+    assert!(deserialize::<&str>(r#""a\n""#).is_err());
+    let owned: alloc::boxed::Box<RawValue> = deserialize(text).expect("any value");
+    assert_eq!(owned.get(), text);
+}
+
+#[test]
+fn depth_has_a_bound() {
+    let nested = |depth| ["[".repeat(depth), "]".repeat(depth)].concat();
+    for depth in [127, 128, 100_000] {
+        same_as_serde_json::<Value>(&nested(depth));
+    }
+    // What is skipped takes no stack.
+    assert!(deserialize::<de::IgnoredAny>(&nested(100_000)).is_ok());
+}
+
+#[test]
+fn errors_say_what_was_expected() {
+    let error = |text| deserialize::<Fields>(text).expect_err("refused").to_string();
+    assert_eq!(error("{}"), "missing field `a`");
+    assert_eq!(error(r#"{"a":"\u0041"}"#), r#"invalid type: string "A", expected u8"#);
+    assert_eq!(error(r#"{"a":256}"#), "invalid value: integer `256`, expected u8");
+    assert_eq!(error(r#"{"a":1.5}"#), "invalid type: floating point number, expected u8");
+    assert_eq!(error("null"), "invalid type: null, expected struct Fields");
+}
+
+#[test]
+fn what_is_no_json_after_all_does_no_harm() {
+    for whole in TEXTS {
+        for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
+            let _ = deserialize::<Value>(&whole[..end]);
+            let _ = deserialize::<Fields>(&whole[..end]);
+            let _ = deserialize::<Shape>(&whole[end..]);
+            let _ = deserialize::<Vec<Value>>(&["[,,", &whole[end..]].concat());
+        }
+    }
+}
