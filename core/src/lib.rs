@@ -11,6 +11,20 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+/// Notes a call of a machine on its tape, if it has one.
+#[cfg(feature = "recording")]
+macro_rules! note {
+    ($machine:ident, $($call:tt)+) => {
+        if let Some(tape) = &mut $machine.tape {
+            tape.note($crate::recording::Call::$($call)+);
+        }
+    };
+}
+#[cfg(not(feature = "recording"))]
+macro_rules! note {
+    ($($call:tt)+) => {};
+}
+
 #[cfg(feature = "auth")]
 pub mod auth;
 pub mod catalog;
@@ -22,11 +36,14 @@ pub mod fuzzing;
 pub mod handler;
 #[cfg(feature = "http")]
 pub mod http;
+mod index;
 mod instant;
 pub mod jsonrpc;
 pub mod peer;
 mod principal;
 pub mod protocol;
+#[cfg(feature = "recording")]
+pub mod recording;
 #[cfg(feature = "seal")]
 pub mod seal;
 mod shared;

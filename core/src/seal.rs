@@ -172,7 +172,8 @@ fn authenticated(
 ) -> Hmac<Sha256> {
     let mac = mac.chain_update(LABEL).chain_update([VERSION]).chain_update(expiry);
     let mac = match binding.principal {
-        // MCP 2026-07-28 security-best-practices#state-handle-hijacking [SEC-010]
+        // MCP 2026-07-28 security-best-practices#state-handle-hijacking [SEC-009] [SEC-010]
+        // MCP 2026-07-28 client/elicitation#statefulness [ELIC-026]
         Some(principal) => framed(mac.chain_update([1]), principal.as_str().as_bytes()),
         None => mac.chain_update([0]),
     };

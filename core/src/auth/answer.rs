@@ -33,7 +33,9 @@ pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerF
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(AnswerFault::Malformed);
     }
-    serde_json::from_slice(body).map_err(|_| AnswerFault::Malformed)
+    // What is not wanted of it is passed over without a look at its encoding.
+    let body = core::str::from_utf8(body).map_err(|_| AnswerFault::Malformed)?;
+    serde_json::from_str(body).map_err(|_| AnswerFault::Malformed)
 }
 
 /// What can be shown of an error that a server wrote: ASCII is all that it should be (RFC 6749,
@@ -137,6 +139,12 @@ mod tests {
         assert_eq!(read_object::<Time>(deep.as_bytes()), Err(AnswerFault::Malformed));
         let long = alloc::vec![b' '; ANSWER_LENGTH_MAX + 1];
         assert_eq!(read_object::<Time>(&long), Err(AnswerFault::TooLong));
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_refused_even_where_nobody_wants_it() {
+        let body = b"{\"time\":1,\"x\":\"\xff\"}";
+        assert_eq!(read_object::<Time>(body), Err(AnswerFault::Malformed));
     }
 
     #[test]

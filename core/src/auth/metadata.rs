@@ -233,7 +233,10 @@ fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFau
     if document.trim_ascii_start().first() != Some(&b'{') {
         return Err(MetadataFault::Malformed("it is no object".into()));
     }
-    serde_json::from_slice(document)
+    // What is not wanted of a document is passed over without a look at its encoding.
+    let document = core::str::from_utf8(document)
+        .map_err(|error| MetadataFault::Malformed(error.to_string()))?;
+    serde_json::from_str(document)
         .map_err(|error| MetadataFault::Malformed(printable(&error.to_string())))
 }
 
@@ -274,6 +277,13 @@ mod tests {
         let it = server(r#","jwks_uri":5,"client_id_metadata_document_supported":null"#);
         assert!(!it.client_id_metadata_document_supported);
         assert!(!it.authorization_response_iss_parameter_supported);
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_refused_even_where_nobody_wants_it() {
+        let document = b"{\"issuer\":\"https://a.example\",\"x\":\"\xff\"}";
+        let parsed = AuthorizationServerMetadata::parse(document);
+        assert!(matches!(parsed, Err(MetadataFault::Malformed(_))), "{parsed:?}");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub mod challenge;
 pub mod client;
 mod client_authentication;
 mod client_document;
+#[cfg(feature = "_fuzz")]
+mod consistency;
 mod credential;
 pub mod discovery;
 mod dpop;
@@ -37,6 +39,8 @@ pub use answer::AnswerFault;
 pub use challenge::{BearerChallenge, Challenge, ChallengeScheme};
 pub use client_authentication::NoAuthenticationMethod;
 pub use client_document::{InvalidClientDocument, client_document};
+#[cfg(feature = "_fuzz")]
+pub(crate) use consistency::check_answers;
 pub use discovery::{DefaultEndpoints, InvalidIssuer, MetadataUrls};
 pub use dpop::InvalidDpopKey;
 pub use form::DuplicateParameter;

@@ -1,43 +1,57 @@
 //! A list in order of insertion that finds its entries by key and goes on after any of them.
 
-use alloc::collections::BTreeMap;
-use alloc::string::String;
-use core::ops::Bound;
+use alloc::vec::Vec;
 
 use super::error::CatalogError;
 use super::item::Item;
+use crate::index::Index;
 use crate::shared::Shared;
 
-/// Entries by a number that grows with each insertion and is never used again, and the numbers by
-/// key: adding, removing, finding and going on are all logarithmic.
+/// Entries in the order of a number that grows with each insertion and is never used again, and the
+/// numbers by key. Adding, finding and going on take no longer in a long list; removing moves what
+/// stands behind, a pointer each.
 ///
 /// Copies share the entries, so that a server and its connections hold them once.
 #[derive(Clone, Debug)]
 pub(super) struct List<T> {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-029]: a deterministic order.
-    entries: BTreeMap<u64, Shared<T>>,
-    numbers: BTreeMap<String, u64>,
+    entries: Vec<(u64, Shared<T>)>,
+    numbers: Index,
     next: u64,
 }
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self { entries: BTreeMap::new(), numbers: BTreeMap::new(), next: 0 }
+        Self { entries: Vec::new(), numbers: Index::default(), next: 0 }
     }
 }
 
 impl<T: Item> List<T> {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    /// Where the entry numbered `number` is.
+    fn place(&self, number: u64) -> Option<usize> {
+        self.entries.binary_search_by_key(&number, |(number, _)| *number).ok()
+    }
+
+    fn is_keyed(&self, key: &str, number: u64) -> bool {
+        self.place(number).is_some_and(|place| self.entries[place].1.key() == key)
+    }
+
+    fn find(&self, key: &str) -> Option<usize> {
+        let number = self.numbers.find(key, &|number| self.is_keyed(key, number));
+        number.and_then(|number| self.place(number))
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<&T> {
-        self.entries.get(self.numbers.get(key)?).map(|item| &**item)
+        self.find(key).map(|place| &*self.entries[place].1)
     }
 
     /// Appends `item`, unless its key is taken.
     pub(super) fn add(&mut self, item: T) -> Result<(), CatalogError> {
-        if self.numbers.contains_key(item.key()) {
+        if self.find(item.key()).is_some() {
             return Err(CatalogError::Duplicate { kind: T::KIND, key: item.key().into() });
         }
         self.append(item);
@@ -46,9 +60,9 @@ impl<T: Item> List<T> {
 
     /// Puts `item` in the place of the one with its key, which is given back, or at the end.
     pub(super) fn replace(&mut self, item: T) -> Option<T> {
-        let known = self.numbers.get(item.key()).and_then(|number| self.entries.get_mut(number));
-        match known {
-            Some(known) => {
+        match self.find(item.key()) {
+            Some(place) => {
+                let known = &mut self.entries[place].1;
                 Some(Shared::unwrap_or_clone(core::mem::replace(known, Shared::new(item))))
             }
             None => {
@@ -59,33 +73,63 @@ impl<T: Item> List<T> {
     }
 
     pub(super) fn remove(&mut self, key: &str) -> Option<T> {
-        let number = self.numbers.remove(key)?;
-        self.entries.remove(&number).map(Shared::unwrap_or_clone)
+        let place = self.find(key)?;
+        let number = self.entries[place].0;
+        self.numbers.remove(key, &|known| known == number);
+        Some(Shared::unwrap_or_clone(self.entries.remove(place).1))
     }
 
     fn append(&mut self, item: T) {
-        self.numbers.insert(item.key().into(), self.next);
-        self.entries.insert(self.next, Shared::new(item));
+        self.numbers.insert(item.key(), self.next);
+        self.entries.push((self.next, Shared::new(item)));
         self.next += 1;
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &T> + Clone {
-        self.entries.values().map(|item| &**item)
+        self.entries.iter().map(|(_, item)| &**item)
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.values_mut().map(Shared::make_mut)
+        self.entries.iter_mut().map(|(_, item)| Shared::make_mut(item))
     }
 
     /// The entries behind the one numbered `after`, whether or not that is still there.
     pub(super) fn iter_after(&self, after: Option<u64>) -> impl Iterator<Item = (u64, &T)> {
-        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.entries.range((start, Bound::Unbounded)).map(|(number, item)| (*number, &**item))
+        let start = self.entries.partition_point(|(number, _)| Some(*number) <= after);
+        self.entries[start..].iter().map(|(number, item)| (*number, &**item))
+    }
+
+    /// The entries with their numbers, and the number that comes next.
+    #[cfg(feature = "recording")]
+    pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T)>, u64) {
+        (self.iter_after(None), self.next)
+    }
+
+    /// The list that had these entries. Of two with one number or one key the later one stays.
+    #[cfg(feature = "recording")]
+    pub(super) fn restored(entries: impl Iterator<Item = (u64, T)>, next: u64) -> Self {
+        let mut list = Self { next, ..Self::default() };
+        for (number, item) in entries {
+            list.remove(item.key());
+            list.next = list.next.max(number.saturating_add(1));
+            match list.entries.binary_search_by_key(&number, |(number, _)| *number) {
+                Ok(place) => {
+                    let known = core::mem::replace(&mut list.entries[place].1, Shared::new(item));
+                    list.numbers.remove(known.key(), &|known| known == number);
+                    list.numbers.insert(list.entries[place].1.key(), number);
+                }
+                Err(place) => {
+                    list.numbers.insert(item.key(), number);
+                    list.entries.insert(place, (number, Shared::new(item)));
+                }
+            }
+        }
+        list
     }
 
     /// Whether an entry was ever numbered `number`, and which one, if it is still there.
     pub(super) fn issued(&self, number: u64) -> Option<Option<&T>> {
-        (number < self.next).then(|| self.entries.get(&number).map(|item| &**item))
+        (number < self.next).then(|| self.place(number).map(|place| &*self.entries[place].1))
     }
 }
 
@@ -128,6 +172,7 @@ mod tests {
         }
         list.remove("p2");
         list.remove("p3");
+        assert!(list.get("p3").is_none());
         list.add(Prompt::new("p3")).unwrap();
         let rest: Vec<_> = list.iter_after(Some(2)).map(|(_, p)| p.name.as_str()).collect();
         assert_eq!(rest, ["p4", "p5", "p3"]);

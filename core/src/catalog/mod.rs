@@ -25,6 +25,8 @@ mod error;
 mod item;
 mod list;
 mod page;
+#[cfg(feature = "recording")]
+pub(crate) mod recorded;
 mod subject;
 pub mod template;
 mod uri;
@@ -49,13 +51,16 @@ use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, Tool, check_to
 
 /// What a server offers. See the [module](self) for what it does with it.
 ///
-/// Each kind is listed in order of insertion. Adding, removing and finding by key are logarithmic.
-/// How much is put in is the application's affair: there is no bound.
+/// Each kind is listed in order of insertion. Adding and finding by key take no longer in a long
+/// list; removing moves what stands behind, a pointer each. How much is put in is the application's
+/// affair: there is no bound.
 #[derive(Debug)]
 pub struct Catalog {
     tools: List<ToolItem>,
     resources: List<Resource>,
     templates: List<ResourceTemplate>,
+    /// How templates are matched. Adding one leads to the code, so that an image has it only then.
+    match_template: Option<MatchTemplate>,
     prompts: List<Prompt>,
     /// How many tools run as tasks, or can.
     task_tools: usize,
@@ -69,6 +74,9 @@ pub struct Catalog {
     subscribe: bool,
     validator: Option<Box<dyn Validator>>,
 }
+
+/// As [`match_template`].
+type MatchTemplate = fn(&str, &str) -> Option<Vec<(String, String)>>;
 
 /// The kinds of lists that were edited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +111,7 @@ impl Default for Catalog {
             tools: List::default(),
             resources: List::default(),
             templates: List::default(),
+            match_template: None,
             prompts: List::default(),
             task_tools: 0,
             legacy_tasks: true,
@@ -307,6 +316,7 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         check_resource_template(&template)?;
         self.templates.add(template)?;
+        self.match_template = Some(match_template);
         self.changes.resources = true;
         Ok(())
     }
@@ -324,6 +334,7 @@ impl Catalog {
     ) -> Result<Option<ResourceTemplate>, CatalogError> {
         check_resource_template(&template)?;
         self.changes.resources |= self.resource_template(&template.uri_template) != Some(&template);
+        self.match_template = Some(match_template);
         Ok(self.templates.replace(template))
     }
 
@@ -350,6 +361,7 @@ impl Catalog {
     /// starts as the URI does, and next to nothing for the others.
     #[must_use]
     pub fn find_template(&self, uri: &str) -> Option<(&ResourceTemplate, Vec<(String, String)>)> {
+        let match_template = self.match_template?;
         // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
         if check_uri(uri).is_err() {
             return None;

@@ -54,7 +54,7 @@ impl<'b> Buffer<'b> {
         if let Storage::Grown { bytes, limit } = &mut self.storage {
             let length = self.end.saturating_add(count).min(*limit).min(KEPT);
             if bytes.len() < length {
-                bytes.resize(length, 0);
+                grow(bytes, length);
             }
         }
     }
@@ -149,10 +149,16 @@ impl<'b> Buffer<'b> {
             if self.end == 0 && length > KEPT {
                 *bytes = vec![0; KEPT.min(*limit)];
             } else if short && length < *limit {
-                bytes.resize((length * 2).max(INITIAL).min(*limit), 0);
+                grow(bytes, (length * 2).max(INITIAL).min(*limit));
             }
         }
     }
+}
+
+/// Makes `bytes` so long and no longer: left to itself it would double beyond the limit.
+fn grow(bytes: &mut Vec<u8>, length: usize) {
+    bytes.reserve_exact(length - bytes.len());
+    bytes.resize(length, 0);
 }
 
 impl Storage<'_> {

@@ -52,6 +52,13 @@ impl<'b> LineDecoder<'b> {
         LineDecoder::new(Buffer::growing(limit))
     }
 
+    /// The most heap that one takes which [grows](Self::growing) up to `limit`, in bytes: there are
+    /// two buffers while it goes from one to the next. One whose memory is lent takes none.
+    #[must_use]
+    pub const fn memory_max(limit: usize) -> usize {
+        limit.saturating_mul(2).saturating_add(2 * 3 * size_of::<usize>())
+    }
+
     const fn new(buffer: Buffer<'b>) -> Self {
         Self { buffer, searched: 0, skipping: false }
     }

@@ -1,10 +1,10 @@
 //! What a handler asks the user or the host, the same in both eras.
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
 use serde::de::DeserializeOwned;
 
+use crate::jsonrpc::ErrorObject;
 use crate::protocol::{
     CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult, ElicitSchema,
     ElicitUrlParams, InputRequest, InputRequests, InputRequiredResult, ListRootsResult,
@@ -47,13 +47,23 @@ impl Ask {
     ///
     /// # Errors
     ///
-    /// Always: that is how the handler ends for now.
+    /// Always: that is how the handler ends for now. If a model is asked to go on with tool calls that
+    /// have no results, the request fails instead, with the reason: the handler's fault.
     pub fn into_result<T>(self) -> Result<T, Error> {
+        for (key, request) in self.requests.iter() {
+            // MCP 2025-11-25 client/sampling#message-content-constraints [SAMP-008] [SAMP-009]
+            if let InputRequest::CreateMessage(params) = request {
+                let matching = params.check_tool_results();
+                matching.map_err(|error| {
+                    Error::Protocol(ErrorObject::internal(alloc::format!("`{key}`: {error}")))
+                })?;
+            }
+        }
         let mut required = InputRequiredResult::new();
         let asks = !self.requests.is_empty();
         required.input_requests = asks.then_some(self.requests);
         required.request_state = self.state;
-        Err(Error::InputRequired(Box::new(required)))
+        Err(Error::InputRequired(required.into()))
     }
 }
 

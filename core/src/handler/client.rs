@@ -6,14 +6,14 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use crate::jsonrpc::{ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
+use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
 use crate::peer::{CloseReason, Failure, MethodName};
 use crate::protocol::{
     At, CallToolParams, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult,
     GetPromptParams, GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
-    ReadResourceParams, ReadResourceResult, Resource, ResourceTemplate, SubscriptionFilter, Tool,
-    Wire,
+    ReadResourceParams, ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate,
+    SubscriptionFilter, Tool, Wire,
 };
 use crate::{Era, Revision};
 use serde::Serialize;
@@ -131,6 +131,21 @@ impl ClientError {
             Self::Failed(Failure::Refused(error)) => Some(error),
             _ => None,
         }
+    }
+
+    /// Whether the server has no such resource, as servers of any revision say it: with `-32002`, or
+    /// with `-32602` and the URI.
+    // MCP 2026-07-28 server/resources#error-handling [RSRC-011]
+    #[must_use]
+    pub fn is_resource_not_found(&self) -> bool {
+        self.as_refusal().is_some_and(|error| match error.code {
+            ErrorCode::RESOURCE_NOT_FOUND => true,
+            ErrorCode::INVALID_PARAMS => {
+                let data = error.data.as_ref();
+                data.is_some_and(|data| data.decode::<ResourceNotFoundData>().is_ok())
+            }
+            _ => false,
+        })
     }
 }
 
@@ -339,6 +354,8 @@ macro_rules! all_pages {
             /// [`ClientError::TooManyPages`] for a server whose list does not end.
             // MCP 2026-07-28 server/utilities/pagination#implementation-guidelines [PAGE-002]
             // [PAGE-004] [PAGE-005] [PAGE-006]: only the absence of a cursor is the end.
+            // MCP 2025-11-25 server/utilities/pagination#implementation-guidelines [PAGE-003]
+            // MCP 2026-07-28 server/prompts#implementation-considerations [PRMT-008]
             pub async fn $name(&self) -> Result<Vec<$item>, ClientError> {
                 let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
                 let mut page = self.$page(None).await?;

@@ -28,6 +28,9 @@ use super::opening::Opening;
 use super::pending::Pending;
 use super::reply::Outcome;
 
+/// A client's callers leave nothing that could be left out.
+const NO_REPORTS: usize = 0;
+
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
@@ -47,7 +50,7 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> 
 
 impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
-        let mailbox = Arc::new(Mailbox::new());
+        let mailbox = Arc::new(Mailbox::new(NO_REPORTS));
         let shared = Arc::new(Shared { mailbox: Arc::clone(&mailbox), opening: Opening::new() });
         let endpoint = Self {
             machine,

@@ -112,6 +112,15 @@ impl fmt::Debug for Command {
 /// Where commands go.
 pub(super) type Outlet = Arc<Mailbox<Command>>;
 
+/// Says that a resource changed, once for all the times that nobody heard of yet.
+pub(super) fn remind_of_update(outlet: &Outlet, uri: String) {
+    // A closed connection has nobody to tell.
+    let _sent = outlet.remind(
+        Command::ResourceUpdated(uri.clone()),
+        |waiting| matches!(waiting, Command::ResourceUpdated(other) if *other == uri),
+    );
+}
+
 /// What a handler can know of its request and do while it works on it.
 #[derive(Debug)]
 pub struct Context {
@@ -183,18 +192,19 @@ impl Context {
     }
 
     /// Reports progress, in units of the handler's choice; each report must be greater than the
-    /// one before. Nothing happens where the client did not ask for it. Of a task the message is
-    /// what its status says.
+    /// one before. Nothing happens where the client did not ask for it, and where it is too far
+    /// behind: see [`Limits`](crate::peer::Limits). Of a task the message is what its status says.
     // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: no progress of tasks.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         if !self.wants_progress && !self.accepts_task() {
             return;
         }
         let message = (!message.is_empty()).then(|| String::from(message));
-        self.send(Command::Progress { request: self.handle, progress, total, message });
+        self.report(Command::Progress { request: self.handle, progress, total, message });
     }
 
-    /// Sends a log message to the client, if it wants messages of this level.
+    /// Sends a log message to the client, if it wants messages of this level and is not too far
+    /// behind: see [`Limits`](crate::peer::Limits).
     pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
         self.log_as(level, None, data);
     }
@@ -209,7 +219,7 @@ impl Context {
         // Data that is no JSON is a fault of the server that its client cannot help.
         if let Ok(data) = Json::from_serialize(data) {
             let (request, logger) = (Some(self.handle), logger.map(String::from));
-            self.send(Command::Log { request, level, logger, data });
+            self.report(Command::Log { request, level, logger, data });
         }
     }
 
@@ -266,13 +276,22 @@ impl Context {
 
     /// Tells whoever subscribed to it that a resource changed.
     pub fn resource_updated(&self, uri: impl Into<String>) {
-        self.send(Command::ResourceUpdated(uri.into()));
+        if let Some(outlet) = &self.outlet {
+            remind_of_update(outlet, uri.into());
+        }
     }
 
     /// What earlier rounds of this request brought.
     #[must_use]
     pub const fn inputs(&self) -> &Inputs<'static> {
         &self.inputs
+    }
+
+    /// Says what may be left out where the driver is far behind.
+    fn report(&self, command: Command) {
+        if let Some(outlet) = &self.outlet {
+            let _sent = outlet.report(command);
+        }
     }
 
     fn send(&self, command: Command) {
@@ -407,19 +426,28 @@ pub struct Question<P> {
     pub revision: Revision,
 }
 
-macro_rules! questions {
-    ($($of:ty, $params:ty);+) => { $(
-        impl FromReceived<$of> for Question<$params> {
-            fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-                let params = received.request.params.decode();
-                let params = params.map_err(|error| invalid_params(&error))?;
-                Ok(Self { params, revision: received.request.revision })
-            }
-        }
-    )+ };
+impl<P: DeserializeOwned> Question<P> {
+    fn decode(received: &Received<'_, '_>) -> Result<Self, Error> {
+        let params = received.request.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { params, revision: received.request.revision })
+    }
 }
 
-questions!(OfElicitation, ElicitParams; OfSampling, CreateMessageParams);
+impl FromReceived<OfElicitation> for Question<ElicitParams> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        Self::decode(&received)
+    }
+}
+
+impl FromReceived<OfSampling> for Question<CreateMessageParams> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let question = Self::decode(&received)?;
+        let matching = question.params.check_tool_results();
+        // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
+        matching.map_err(|error| Error::invalid_params(error.to_string()))?;
+        Ok(question)
+    }
+}
 
 impl FromReceived<OfRoots> for Question<()> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {

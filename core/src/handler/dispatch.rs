@@ -42,14 +42,14 @@ impl<'h, K: Kind> Dispatch<'h, K> {
             MethodName::Known(Method::ToolsCall) => {
                 let name = subject("name").unwrap_or_default();
                 self.check_arguments(&name, request)?;
-                handlers.tools.get(&*name)
+                handlers.tools.get(&name)
             }
             MethodName::Known(Method::PromptsGet) => {
-                handlers.prompts.get(&*subject("name").unwrap_or_default())
+                handlers.prompts.get(&subject("name").unwrap_or_default())
             }
             MethodName::Known(Method::ResourcesRead) => {
                 let uri = subject("uri").unwrap_or_default();
-                if let Some(function) = handlers.resources.get(&*uri) {
+                if let Some(function) = handlers.resources.get(&uri) {
                     Some(function)
                 } else if let Some((template, variables)) = self.catalog.find_template(&uri)
                     && let Some(function) = handlers.templates.get(&template.uri_template)

@@ -48,6 +48,8 @@ pub struct Host<K: Kind = Shared> {
     pub(super) handlers: HostHandlers<K>,
     #[cfg(feature = "auth")]
     authorization: Option<Authorization<K>>,
+    #[cfg(feature = "recording")]
+    pub(super) recorder: Option<super::recorder::Recorder>,
 }
 
 /// The functions of a host.
@@ -67,6 +69,8 @@ impl<K: Kind> Clone for Host<K> {
             handlers: self.handlers.clone(),
             #[cfg(feature = "auth")]
             authorization: self.authorization.clone(),
+            #[cfg(feature = "recording")]
+            recorder: self.recorder.clone(),
         }
     }
 }
@@ -121,6 +125,8 @@ impl<K: Kind> Host<K> {
             },
             #[cfg(feature = "auth")]
             authorization: None,
+            #[cfg(feature = "recording")]
+            recorder: None,
         }
     }
 
@@ -245,7 +251,7 @@ impl<K: Kind> Host<K> {
     /// drives. `seed` is a random number: see [`peer::Client::new`](crate::peer::Client::new).
     #[must_use]
     pub fn connect(&self, seed: u64, now: Instant) -> (Client, ClientEndpoint<K>) {
-        ClientEndpoint::new(self, peer::Client::new(self.peer_options(), seed, now))
+        ClientEndpoint::new(self, self.machine(seed, now))
     }
 
     /// The same over HTTP: `http` says where the server is.
@@ -259,7 +265,7 @@ impl<K: Kind> Host<K> {
     ) -> (Client, HttpClientEndpoint<K>) {
         #[cfg(feature = "auth")]
         let stage = Stage::new(self.authorization.clone(), http.url(), now);
-        let machine = http::Client::new(self.peer_options(), http, seed, now);
+        let machine = self.http_machine(http, seed, now);
         #[cfg_attr(
             not(feature = "auth"),
             expect(unused_mut, reason = "changed where there is one")
@@ -270,6 +276,25 @@ impl<K: Kind> Host<K> {
             endpoint.stage = stage;
         }
         (client, endpoint)
+    }
+
+    fn machine(&self, seed: u64, now: Instant) -> peer::Client {
+        let options = self.peer_options();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return peer::Client::recorded(options, seed, now, tape);
+        }
+        peer::Client::new(options, seed, now)
+    }
+
+    #[cfg(feature = "http")]
+    fn http_machine(&self, options: http::ClientOptions, seed: u64, now: Instant) -> http::Client {
+        let peer = self.peer_options();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return http::Client::recorded(peer, options, seed, now, tape);
+        }
+        http::Client::new(peer, options, seed, now)
     }
 
     fn peer_options(&self) -> ClientOptions {

@@ -73,10 +73,12 @@ impl<K: Kind> HttpServer<K> {
         if let Some(problem) = &server.problem {
             return Err(problem.clone().into());
         }
+        // All clients share it: those of one connection, and one for each exchange beside it.
+        let reports_max = server.reports_max().saturating_add(options.limits.exchanges_max);
         Ok(Self {
-            machine: http::Server::new(server.peer_options(), options, secret, seed)?,
+            machine: server.http_machine(options, secret, seed)?,
             handlers: Arc::clone(&server.handlers),
-            outlet: Arc::new(Mailbox::new()),
+            outlet: Arc::new(Mailbox::new(reports_max)),
             running: BTreeMap::new(),
             table: server.open_tasks(),
             #[cfg(feature = "auth")]

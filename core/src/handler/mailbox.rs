@@ -22,12 +22,15 @@ pub(super) struct Mailbox<C> {
 struct Commands<C> {
     queue: VecDeque<C>,
     open: bool,
+    /// From how many on reports are dropped.
+    reports_max: usize,
 }
 
 impl<C> Mailbox<C> {
-    pub(super) const fn new() -> Self {
+    /// An empty one that takes no report while `reports_max` commands wait.
+    pub(super) const fn new(reports_max: usize) -> Self {
         Self {
-            commands: Mutex::new(Commands { queue: VecDeque::new(), open: true }),
+            commands: Mutex::new(Commands { queue: VecDeque::new(), open: true, reports_max }),
             ready: Mutex::new(VecDeque::new()),
             missed: AtomicBool::new(false),
             driver: Mutex::new(None),
@@ -36,9 +39,31 @@ impl<C> Mailbox<C> {
 
     /// Leaves a command and wakes the driver. Gives it back when nobody will take it.
     pub(super) fn send(&self, command: C) -> Result<(), C> {
+        self.send_unless(command, |_| false)
+    }
+
+    /// The same of one that says what can be left out where the driver is far behind: gives it back
+    /// then.
+    pub(super) fn report(&self, report: C) -> Result<(), C> {
+        self.send_unless(report, |commands| commands.queue.len() >= commands.reports_max)
+    }
+
+    /// The same of one that need not be said twice: gives it back where the driver is far behind
+    /// and finds `same` among what waits for it.
+    pub(super) fn remind(&self, reminder: C, same: impl Fn(&C) -> bool) -> Result<(), C> {
+        self.send_unless(reminder, |commands| {
+            commands.queue.len() >= commands.reports_max && commands.queue.iter().any(same)
+        })
+    }
+
+    fn send_unless(
+        &self,
+        command: C,
+        needless: impl FnOnce(&Commands<C>) -> bool,
+    ) -> Result<(), C> {
         {
             let mut commands = self.commands.lock();
-            if !commands.open {
+            if !commands.open || needless(&commands) {
                 return Err(command);
             }
             commands.queue.push_back(command);
@@ -143,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_closed_mailbox_gives_commands_back_and_lets_the_driver_go() {
-        let (mailbox, count) = (Mailbox::new(), Arc::new(Count::default()));
+        let (mailbox, count) = (Mailbox::new(8), Arc::new(Count::default()));
         mailbox.register(&Waker::from(Arc::clone(&count)));
         assert_eq!(mailbox.send(1), Ok(()));
         mailbox.register(&Waker::from(Arc::clone(&count)));
@@ -153,8 +178,21 @@ mod tests {
     }
 
     #[test]
+    fn reports_are_dropped_while_the_driver_is_far_behind_and_commands_are_not() {
+        let mailbox = Mailbox::new(2);
+        assert_eq!(
+            [mailbox.report(1), mailbox.report(2), mailbox.report(3)],
+            [Ok(()), Ok(()), Err(3)]
+        );
+        assert_eq!(mailbox.send(4), Ok(()));
+        assert_eq!(mailbox.remind(5, |other| *other == 4), Err(5));
+        assert_eq!(mailbox.remind(6, |other| *other == 6), Ok(()));
+        assert_eq!(mailbox.close(), [1, 2, 4, 6]);
+    }
+
+    #[test]
     fn a_driver_that_registers_is_woken_for_what_is_there_already() {
-        let (mailbox, count) = (Mailbox::new(), Arc::new(Count::default()));
+        let (mailbox, count) = (Mailbox::new(8), Arc::new(Count::default()));
         let waker = Waker::from(Arc::clone(&count));
         mailbox.register(&waker);
         assert_eq!(count.0.load(Ordering::Relaxed), 0);
@@ -170,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_wake_during_a_lock_waits_for_nothing_and_is_not_lost() {
-        let (mailbox, count) = (Mailbox::<()>::new(), Arc::new(Count::default()));
+        let (mailbox, count) = (Mailbox::<()>::new(8), Arc::new(Count::default()));
         let locks = (mailbox.ready.lock(), mailbox.driver.lock());
         mailbox.wake(3);
         drop(locks);

@@ -118,6 +118,7 @@ mod dispatch;
 mod endpoint;
 mod executor;
 mod function;
+mod functions;
 mod host;
 #[cfg(feature = "http")]
 mod http_client;
@@ -134,6 +135,9 @@ mod opening;
 mod pending;
 #[cfg(feature = "auth")]
 mod protection;
+mod questions;
+#[cfg(feature = "recording")]
+mod recorder;
 mod remote;
 mod reply;
 #[cfg(feature = "schemars")]
@@ -171,6 +175,7 @@ pub use kind::{Kind, Local, Shared, Step};
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "auth")]
 pub use protection::{Checking, TokenDemand};
+pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
     Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource,

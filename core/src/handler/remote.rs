@@ -5,7 +5,7 @@ use crate::catalog::Catalog;
 use crate::jsonrpc::Json;
 use crate::protocol::LoggingLevel;
 
-use super::context::{Command, Outlet};
+use super::context::{Command, Outlet, remind_of_update};
 
 /// Reaches into a running connection from outside its handlers, from any thread. That of a server
 /// on HTTP reaches all its clients.
@@ -19,7 +19,7 @@ impl Remote {
 
     /// Tells whoever subscribed to it that a resource changed.
     pub fn resource_updated(&self, uri: impl Into<String>) {
-        self.send(Command::ResourceUpdated(uri.into()));
+        remind_of_update(&self.0, uri.into());
     }
 
     /// Changes what the server offers ; clients are told.
@@ -31,7 +31,8 @@ impl Remote {
     /// level.
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
         let logger = logger.map(String::from);
-        self.send(Command::Log { request: None, level, logger, data });
+        // Left out where the client, or the driver, is too far behind.
+        let _sent = self.0.report(Command::Log { request: None, level, logger, data });
     }
 
     /// Ends the connection.

@@ -14,10 +14,11 @@ use crate::jsonrpc::{ErrorCode, ErrorObject, Json};
 use crate::peer::server::missing_capability;
 use crate::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
-    CreateMessageResult, ElicitResult, GetPromptResult, InputRequiredResult, ListRootsResult,
-    PromptMessage, ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents,
-    Wire,
+    CreateMessageResult, ElicitResult, GetPromptResult, ListRootsResult, PromptMessage,
+    ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents, Wire,
 };
+
+use super::questions::Questions;
 
 /// Marks what handles tool calls.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ pub enum Outcome {
     /// An error of the protocol.
     Error(ErrorObject<'static>),
     /// Questions to the user or the host first.
-    InputRequired(Box<InputRequiredResult>),
+    InputRequired(Questions),
     /// A refusal, and how HTTP says it.
     #[cfg(feature = "http")]
     Refused(Box<Refusal>),
@@ -109,7 +110,7 @@ pub enum Error {
     Protocol(ErrorObject<'static>),
     /// Not an error: the user or the host has to answer something first. Made by
     /// [`Ask`](super::Ask).
-    InputRequired(Box<InputRequiredResult>),
+    InputRequired(Questions),
     /// The request is refused, and HTTP says so too. Made by what checks scopes.
     #[cfg(feature = "http")]
     Refused(Box<Refusal>),
@@ -251,8 +252,25 @@ outcomes! {
     OfRequest, Json, |result| Body::Other(result);
     OfElicitation, ElicitResult, |result| Body::Elicitation(result);
     OfSampling, CreateMessageResult, |result| Body::Sampling(result);
-    OfRoots, ListRootsResult, |result| Body::Roots(result);
-    OfRoots, Vec<Root>, |roots| Body::Roots(ListRootsResult::new(roots));
+}
+
+impl IntoOutcome<OfRoots> for ListRootsResult {
+    // MCP 2025-11-25 client/roots#root [ROOT-002]
+    fn into_outcome(self) -> Outcome {
+        match self.roots.iter().find(|root| !root.is_file()) {
+            None => Outcome::Result(Body::Roots(self)),
+            Some(root) => {
+                let message = alloc::format!("the root {:?} is not a `file://` URI", root.uri);
+                Outcome::Error(ErrorObject::internal(message))
+            }
+        }
+    }
+}
+
+impl IntoOutcome<OfRoots> for Vec<Root> {
+    fn into_outcome(self) -> Outcome {
+        ListRootsResult::new(self).into_outcome()
+    }
 }
 
 /// A tool's result as a value of its own: it becomes structured content, and its JSON a text block

@@ -1,4 +1,3 @@
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,7 +5,9 @@ use core::fmt;
 
 use crate::Revisions;
 use crate::catalog::{Catalog, CatalogError};
-use crate::peer::{Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
+#[cfg(feature = "http")]
+use crate::http;
+use crate::peer::{self, Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
 use crate::protocol::{
     CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
     Tool,
@@ -14,6 +15,7 @@ use crate::protocol::{
 
 use super::blocking::Spawner;
 use super::function::Handler;
+use super::functions::Functions;
 use super::kind::{Kind, Local, Shared};
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::sealing::Sealing;
@@ -50,6 +52,8 @@ pub struct Server<K: Kind = Shared> {
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) problem: Option<CatalogError>,
     pub(super) tasks: Option<Offer>,
+    #[cfg(feature = "recording")]
+    pub(super) recorder: Option<super::recorder::Recorder>,
 }
 
 impl<K: Kind> Clone for Server<K> {
@@ -63,19 +67,21 @@ impl<K: Kind> Clone for Server<K> {
             handlers: Arc::clone(&self.handlers),
             problem: self.problem.clone(),
             tasks: self.tasks.clone(),
+            #[cfg(feature = "recording")]
+            recorder: self.recorder.clone(),
         }
     }
 }
 
 /// The functions of a server, by what they handle.
 pub(super) struct Handlers<K: Kind> {
-    pub(super) tools: BTreeMap<String, K::Function>,
-    pub(super) prompts: BTreeMap<String, K::Function>,
-    pub(super) resources: BTreeMap<String, K::Function>,
+    pub(super) tools: Functions<K::Function>,
+    pub(super) prompts: Functions<K::Function>,
+    pub(super) resources: Functions<K::Function>,
     /// By URI template.
-    pub(super) templates: BTreeMap<String, K::Function>,
+    pub(super) templates: Functions<K::Function>,
     pub(super) completion: Option<K::Function>,
-    pub(super) others: BTreeMap<String, K::Function>,
+    pub(super) others: Functions<K::Function>,
     pub(super) observers: Vec<Observer>,
     /// Where blocking handlers run; if nowhere, where they are called.
     pub(super) spawner: Option<Spawner>,
@@ -105,9 +111,9 @@ impl<K: Kind> Clone for Handlers<K> {
 impl<K: Kind> fmt::Debug for Handlers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handlers")
-            .field("tools", &Names(&self.tools))
-            .field("prompts", &Names(&self.prompts))
-            .field("resources", &Names(&self.resources))
+            .field("tools", &self.tools)
+            .field("prompts", &self.prompts)
+            .field("resources", &self.resources)
             .finish_non_exhaustive()
     }
 }
@@ -162,12 +168,12 @@ impl<K: Kind> Server<K> {
             capabilities: ServerCapabilities::default(),
             policy: Policy::default(),
             handlers: Arc::new(Handlers {
-                tools: BTreeMap::new(),
-                prompts: BTreeMap::new(),
-                resources: BTreeMap::new(),
-                templates: BTreeMap::new(),
+                tools: Functions::default(),
+                prompts: Functions::default(),
+                resources: Functions::default(),
+                templates: Functions::default(),
                 completion: None,
-                others: BTreeMap::new(),
+                others: Functions::default(),
                 observers: Vec::new(),
                 spawner: None,
                 sealing: Sealing::default(),
@@ -176,6 +182,8 @@ impl<K: Kind> Server<K> {
             }),
             problem: None,
             tasks: None,
+            #[cfg(feature = "recording")]
+            recorder: None,
         }
     }
 
@@ -366,15 +374,45 @@ impl<K: Kind> Server<K> {
     #[cfg(feature = "http")]
     pub fn http(
         &self,
-        options: crate::http::ServerOptions,
+        options: http::ServerOptions,
         secret: [u8; 32],
         seed: u64,
     ) -> Result<super::HttpServer<K>, super::HttpServerError> {
         super::HttpServer::new(self, options, secret, seed)
     }
 
+    pub(super) const fn reports_max(&self) -> usize {
+        self.options.limits.reports_max
+    }
+
+    /// The machine of one connection.
+    pub(super) fn machine(&self, seed: u64) -> peer::Server {
+        let options = self.peer_options();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return peer::Server::recorded(options, seed, tape);
+        }
+        peer::Server::new(options, seed)
+    }
+
+    /// The machine for all clients on HTTP.
+    #[cfg(feature = "http")]
+    pub(super) fn http_machine(
+        &self,
+        options: http::ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<http::Server, http::server::UnservableTool> {
+        let peer = self.peer_options();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return http::Server::recorded(peer, options, secret, seed, tape);
+        }
+        http::Server::new(peer, options, secret, seed)
+    }
+
     /// The options of the machines that serve it.
-    pub(super) fn peer_options(&self) -> ServerOptions {
+    fn peer_options(&self) -> ServerOptions {
         let mut policy = self.policy.clone();
         if !self.handlers.others.is_empty() {
             policy.unknown_methods = UnknownMethods::Deliver;
@@ -400,14 +438,6 @@ impl<K: Kind> Server<K> {
 impl<K: Kind> fmt::Debug for Server<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("handlers", &self.handlers).finish_non_exhaustive()
-    }
-}
-
-struct Names<'a, V>(&'a BTreeMap<String, V>);
-
-impl<V> fmt::Debug for Names<'_, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 

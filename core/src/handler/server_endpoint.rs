@@ -37,9 +37,9 @@ pub(super) struct Kept {
 
 impl<K: Kind> ServerEndpoint<K> {
     pub(super) fn new(server: &Server<K>, seed: u64) -> Self {
-        let outlet: Outlet = Arc::new(Mailbox::new());
+        let outlet: Outlet = Arc::new(Mailbox::new(server.reports_max()));
         Self {
-            machine: peer::Server::new(server.peer_options(), seed),
+            machine: server.machine(seed),
             handlers: Arc::clone(&server.handlers),
             tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
@@ -174,7 +174,7 @@ impl<K: Kind> ServerEndpoint<K> {
         let _answered = match outcome {
             Outcome::Result(body) => self.machine.respond(handle, &body),
             Outcome::Error(error) => self.machine.reject(handle, error),
-            Outcome::InputRequired(required) => self.machine.require_input(request, &required, now),
+            Outcome::InputRequired(questions) => questions.put(&mut self.machine, request, now),
             #[cfg(feature = "http")]
             Outcome::Refused(refusal) => self.machine.reject(handle, refusal.error),
         };

@@ -47,13 +47,9 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 
     /// Makes a task of a request and answers it so; whether there was room for one more.
-    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
     pub(super) fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
-        let Some(table) = &mut self.table else { return false };
-        let Some(created) = table.create(request.clone(), None, now) else { return false };
-        // That a client is gone meanwhile is no reason to give up its task.
-        let _answered = self.machine.respond(request.handle, &created);
-        true
+        let machine = &mut self.machine;
+        self.table.as_mut().is_some_and(|table| table.create_on(machine, request, now))
     }
 
     pub(super) fn drop_handler(&mut self, handler: Handler) {
@@ -62,8 +58,8 @@ impl<K: Kind> ServerEndpoint<K> {
 
     /// Tells the client of tasks whose status has changed.
     pub(super) fn tell_changes(&mut self) {
-        while let Some((status, _)) = self.table.as_mut().and_then(|table| table.poll_change()) {
-            self.machine.task_changed(&status);
+        if let Some(table) = &mut self.table {
+            table.tell_changes(&mut self.machine);
         }
     }
 }

@@ -5,6 +5,8 @@ use core::time::Duration;
 /// The interval doubles from `initial` up to `ceiling`; a delay is at least half of it, the rest is
 /// drawn, so that the clients of a server that comes back do not all come back at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Backoff {
     /// The first interval. 1 s: what a browser would wait at least for an event stream, and short

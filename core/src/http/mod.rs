@@ -14,7 +14,7 @@ pub(crate) mod head;
 mod location;
 mod media;
 mod mirrors;
-mod origin;
+pub(crate) mod origin;
 mod refusal;
 pub mod server;
 

@@ -140,6 +140,40 @@ impl AllowedHosts {
     }
 }
 
+/// What an [`AllowedHosts`] allows, as it is written.
+#[cfg(feature = "recording")]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct HostTexts {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    any_host: bool,
+    any_origin: bool,
+}
+
+#[cfg(feature = "recording")]
+impl AllowedHosts {
+    pub(crate) fn texts(&self) -> HostTexts {
+        let host = |it: &Authority| match it.port {
+            Some(port) => alloc::format!("{}:{port}", it.host),
+            None => alloc::format!("{}", it.host),
+        };
+        HostTexts {
+            hosts: self.hosts.iter().map(host).collect(),
+            origins: self.origins.iter().map(|origin| alloc::format!("{origin}")).collect(),
+            any_host: self.any_host,
+            any_origin: self.any_origin,
+        }
+    }
+
+    pub(crate) fn of_texts(texts: &HostTexts) -> Result<Self, InvalidAllowedHost> {
+        let (any_host, any_origin) = (texts.any_host, texts.any_origin);
+        let all = Self { any_host, any_origin, ..Self::new() };
+        let hosts = texts.hosts.iter().try_fold(all, |all, host| all.allow_host(host))?;
+        texts.origins.iter().try_fold(hosts, |all, origin| all.allow_origin(origin))
+    }
+}
+
 fn text(value: &[u8]) -> Option<&str> {
     str::from_utf8(trim(value)).ok()
 }

@@ -11,6 +11,7 @@ use crate::protocol::{LoggingLevel, Method};
 use super::deadlines::Deadlines;
 use super::limits::Limits;
 use super::outbox::{Channel, Mark};
+use super::outgoing::ReadNumber;
 use super::slab::{Key, Slab};
 
 /// The requests that this side sent and that are not ended.
@@ -21,8 +22,11 @@ pub(super) struct Calls {
     deadlines: Deadlines,
     next_id: i64,
     /// Calls given up: their late answers are expected.
-    tombstones: VecDeque<(Instant, i64)>,
+    tombstones: VecDeque<Tombstone>,
 }
+
+/// Until when an answer is expected, and to which id.
+pub(super) type Tombstone = (Instant, i64);
 
 /// One of them.
 #[derive(Debug)]
@@ -38,7 +42,8 @@ pub(super) struct Call {
     pub(super) held: Option<Held>,
     /// Where in the transmit queue its request ends.
     pub(super) written: Mark,
-    pub(super) wants_progress: bool,
+    /// How the numbers of its progress are read, if it wants progress.
+    pub(super) wants_progress: Option<ReadNumber>,
     pub(super) last_progress: Option<f64>,
     /// What a further round repeats; only where one is possible.
     pub(super) repeat: Option<Repeat>,
@@ -261,9 +266,9 @@ impl Calls {
         if at > now { None } else { self.entries.key_at(slot) }
     }
 
-    /// Any call, to end them all.
-    pub(super) fn first(&self) -> Option<Key> {
-        self.entries.find_from(0, |_| true)
+    /// The first call at or after `slot`, to end them all.
+    pub(super) fn first_from(&self, slot: u32) -> Option<Key> {
+        self.entries.find_from(slot, |_| true)
     }
 
     fn schedule(&mut self, key: Key, timing: Timing, now: Instant) {
@@ -292,7 +297,7 @@ mod tests {
             timing,
             held: None,
             written: Outbox::default().mark(),
-            wants_progress: true,
+            wants_progress: Some(|number| number.decode().ok()),
             last_progress: None,
             repeat: None,
         };

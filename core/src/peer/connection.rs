@@ -52,9 +52,10 @@ impl Connection {
         limits: Limits,
         timeouts: Timeouts,
         policy: Policy,
-        outbox: Outbox,
+        mut outbox: Outbox,
         seed: u64,
     ) -> Self {
+        outbox.hold_to(limits.transmit_bytes_max);
         Self {
             role,
             limits,
@@ -69,6 +70,11 @@ impl Connection {
             keep_alive_due: None,
             keep_alive_failures: 0,
         }
+    }
+
+    /// Whether more waits to be sent than the limit.
+    pub(super) fn is_congested(&self) -> bool {
+        self.outbox.len() > self.limits.transmit_bytes_max
     }
 
     pub(super) const fn parse_limits(&self) -> ParseLimits {
@@ -211,7 +217,7 @@ impl Connection {
         let id = self.calls.fresh_id();
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
         // active requests, as the id is.
-        let progress_token = options.progress.then_some(id);
+        let progress_token = options.progress.map(|_| id);
         let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
         let repeat = if repeatable {
             let params = params.to_shared_json()?;
@@ -262,7 +268,7 @@ impl Connection {
         let Self { calls, outbox, .. } = self;
         let Some(call) = calls.get(key) else { return Ok(()) };
         let (Some(method), Some(repeat)) = (call.method, &call.repeat) else { return Ok(()) };
-        let progress_token = call.wants_progress.then_some(id);
+        let progress_token = call.wants_progress.map(|_| id);
         let own = repeat.meta.as_ref();
         let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
         let params = |out: &mut Vec<u8>| {
@@ -348,9 +354,9 @@ impl Connection {
         let (mut token, mut progress, mut total, mut message) = (None, None, None, None);
         for member in params.walk() {
             match &*member.name() {
-                "progressToken" => token = member.value.decode::<i64>().ok(),
-                "progress" => progress = member.value.decode::<f64>().ok(),
-                "total" => total = member.value.decode::<f64>().ok(),
+                "progressToken" => token = member.value.to_number::<i64>(),
+                "progress" => progress = Some(member.value).filter(is_number),
+                "total" => total = Some(member.value).filter(is_number),
                 "message" => message = text(&member.value),
                 _ => {}
             }
@@ -363,9 +369,11 @@ impl Connection {
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-006]
         let Some(key) = token.and_then(|token| self.calls.by_id(token)) else { return Ok(None) };
         let Some(call) = self.calls.get_mut(key) else { return Ok(None) };
-        if !call.wants_progress {
-            return Ok(None);
-        }
+        let Some(read) = call.wants_progress else { return Ok(None) };
+        let total = total.and_then(|total| read(&total));
+        let Some(progress) = read(&progress) else {
+            return self.violation(self.policy.malformed, bad(BAD));
+        };
         if call.last_progress.is_some_and(|last| progress <= last) {
             return self.violation(self.policy.malformed, bad("`progress` did not increase"));
         }
@@ -440,7 +448,9 @@ impl Connection {
         if self.closed.is_some() {
             return;
         }
-        while let Some(key) = self.calls.first() {
+        let mut slot = 0;
+        while let Some(key) = self.calls.first_from(slot) {
+            slot = key.slot + 1;
             if let Some(call) = self.calls.remove(key)
                 && matches!(call.purpose, Purpose::Application | Purpose::Listen | Purpose::Waiting)
             {
@@ -451,6 +461,10 @@ impl Connection {
         self.closed = Some(reason.clone());
         self.events.push_back(Event::Closed(reason));
     }
+}
+
+fn is_number(value: &RawJson<'_>) -> bool {
+    value.as_str().starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 /// Writes an error to a message whose id may not have been readable.

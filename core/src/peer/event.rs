@@ -348,6 +348,13 @@ pub enum Failure<'a> {
         /// [`Limits::rounds_max`](crate::peer::Limits::rounds_max).
         limit: u32,
     },
+    /// The server asks for input, and what would have to be kept of it is more than the limit
+    /// allows.
+    #[error("the call would have to keep more than {limit} bytes of input")]
+    TooMuchInput {
+        /// [`Limits::input_bytes_max`](crate::peer::Limits::input_bytes_max).
+        limit: usize,
+    },
     /// The host refused to give an input that the call cannot go on without.
     #[error("the host refused the input `{key}`: {error}")]
     InputRefused {
@@ -374,6 +381,7 @@ impl Failure<'_> {
             Self::TimedOut { hard } => Failure::TimedOut { hard },
             Self::Cancelled => Failure::Cancelled,
             Self::TooManyRounds { limit } => Failure::TooManyRounds { limit },
+            Self::TooMuchInput { limit } => Failure::TooMuchInput { limit },
             Self::InputRefused { key, error } => Failure::InputRefused { key, error },
             Self::ConnectionLost => Failure::ConnectionLost,
             Self::Transport(failure) => Failure::Transport(failure),
@@ -415,7 +423,8 @@ impl Input<'_> {
 pub struct Cancelled<'a> {
     /// What it gave up.
     pub subject: Subject,
-    /// Why, in its words.
+    /// Why, in its words: for the log.
+    // MCP 2026-07-28 basic/patterns/cancellation#implementation-notes [CANC-008]
     pub reason: Option<Cow<'a, str>>,
 }
 
@@ -437,7 +446,8 @@ impl Cancelled<'_> {
     }
 }
 
-/// A subscription is in force.
+/// A subscription is in force. It comes again where a session on HTTP had to be renewed and the new
+/// one honours less.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Subscribed {

@@ -1,43 +1,76 @@
 use core::time::Duration;
 
 /// Every bound on what the other side can make this side hold or do. Each default has its reason.
+///
+/// What each costs is said in bytes of the heap of a computer of 64 bits; on a device of 32 tables
+/// take less. What all of them cost together, [`server_memory_max`] and [`client_memory_max`] say.
+///
+/// [`server_memory_max`]: Self::server_memory_max
+/// [`client_memory_max`]: Self::client_memory_max
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Limits {
     /// The nesting of JSON values. 128: `serde_json` stops there too, so that what passes can be
-    /// decoded.
+    /// decoded. Costs nothing here, as nothing is built; decoding costs stack.
     pub depth_max: usize,
     /// Messages in a batch. 1,024: a batch is answered as one frame, so its answers are held.
+    /// Each costs an event, of 176 bytes and its text, and a refusal, of up to 192 and its id.
     pub batch_length_max: usize,
-    /// Requests of the other side that are not answered yet. 4,096: each costs about 300 bytes
-    /// here and a task in many applications. A request beyond is refused, not lost.
+    /// Bytes of answers that wait for others of their batch, of all batches together. 1 MiB: beyond
+    /// it the answers of a batch leave in more than one frame. Costs up to three times as much.
+    pub batch_bytes_max: usize,
+    /// Requests of the other side that are not answered yet. 4,096: each is a task in many
+    /// applications. A request beyond is refused, not lost. Each costs some 500 bytes, a round of
+    /// input 250 more, and its answer when that waits to be sent.
     pub requests_in_flight_max: usize,
     /// Calls of this side that are not ended yet. 65,536: a guard against a caller that never
-    /// looks at the outcome.
+    /// looks at the outcome. Each costs some 400 bytes, and an event when they end together.
     pub calls_in_flight_max: usize,
     /// Bytes that wait to be sent before [`is_congested`](crate::peer::Server::is_congested) asks
     /// the driver to stop reading. 16 MiB: a peer that sends 100,000 pings before its first read
-    /// still does not block itself.
+    /// still does not block itself. Beyond it progress and log messages are dropped, changes are
+    /// told later and once, and what is left of a batch is refused. Costs up to four times as much,
+    /// for the time that the queue moves to a larger place.
     pub transmit_bytes_max: usize,
     /// Calls given up whose late answers are absorbed in silence. 256, and see
-    /// `tombstone_duration`.
+    /// `tombstone_duration`. Each costs 16 bytes.
     pub tombstones_max: usize,
     /// How long a late answer is expected. One minute: longer than any sane round trip.
     pub tombstone_duration: Duration,
-    /// Rounds of input that one call may take. 16: nobody answers a seventeenth question.
+    /// Rounds of input that one call may take. 16: nobody answers a seventeenth question. Costs
+    /// nothing: a round is forgotten before the next.
     pub rounds_max: u32,
-    /// Input requests in one round. 32.
+    /// Input requests in one round. 32: more than a person would answer. Each costs 112 bytes, and of
+    /// a client an event of 176.
     pub inputs_per_round_max: usize,
-    /// URIs that a legacy peer may subscribe to. 4,096, each of `uri_length_max` bytes at most.
+    /// Bytes that are kept for calls and requests that wait for input: requests that are handed to
+    /// the application again, states, and the answers of earlier questions, all together. 64 MiB:
+    /// sixteen of the longest messages that adapters take. Beyond it a request is refused, an answer
+    /// counts as refused, and a call ends with
+    /// [`Failure::TooMuchInput`](crate::peer::Failure::TooMuchInput). Costs up to twice as much.
+    pub input_bytes_max: usize,
+    /// URIs that a legacy peer may subscribe to, and that all listen streams of a modern one may
+    /// name together; of tasks as many. 4,096, each of `uri_length_max` bytes at most.
+    /// Each costs up to five times its length and some 250 bytes: of a session, of listen streams as
+    /// a resource and as a task, and twice where news of it has to wait.
     pub subscribed_resources_max: usize,
-    /// Listen streams that a modern peer may hold open. 256.
+    /// Listen streams that a modern peer may hold open. 256: a client needs one. Each costs as much
+    /// as a request in flight, and the two messages that end it.
     pub listen_streams_max: usize,
-    /// The length of a URI that is kept, in bytes. 2,048: what browsers accept.
+    /// The length of a URI that is kept, in bytes. 2,048: what browsers accept. Costs
+    /// what `subscribed_resources_max` says.
     pub uri_length_max: usize,
     /// Progress notifications of one request that are sent in any second. 1,000: more is a loop,
-    /// not progress. Those beyond are dropped.
+    /// not progress. Those beyond are dropped. Costs nothing that `transmit_bytes_max` does not.
     // MCP 2025-11-25 basic/utilities/progress#implementation-notes [PROG-008]
     pub progress_per_second_max: u32,
+    /// Progress reports and log messages of handlers that wait for the driver. 65,536: a handler that
+    /// does not pause for it may report each step of a long loop. One that never pauses, or whose
+    /// peer reads nothing, has those beyond dropped. Each costs some 80 bytes and its text, which is
+    /// the handler's own and part of no formula.
+    pub reports_max: usize,
 }
 
 impl Limits {
@@ -45,6 +78,7 @@ impl Limits {
     pub const DEFAULT: Self = Self {
         depth_max: 128,
         batch_length_max: 1024,
+        batch_bytes_max: 1024 * 1024,
         requests_in_flight_max: 4096,
         calls_in_flight_max: 65_536,
         transmit_bytes_max: 16 * 1024 * 1024,
@@ -52,10 +86,12 @@ impl Limits {
         tombstone_duration: Duration::from_secs(60),
         rounds_max: 16,
         inputs_per_round_max: 32,
+        input_bytes_max: 64 * 1024 * 1024,
         subscribed_resources_max: 4096,
         listen_streams_max: 256,
         uri_length_max: 2048,
         progress_per_second_max: 1000,
+        reports_max: 65_536,
     };
 
     /// Those that hold while a frame is read.
@@ -69,8 +105,10 @@ impl Limits {
         // A level costs a few dozen bytes of stack where values are decoded; schemas and forms of
         // clients stay under ten.
         depth_max: 32,
-        // Its answers are held together, of some hundred bytes each.
+        // Each may be a request with an event of its own.
         batch_length_max: 8,
+        // Eight answers of some hundred bytes each.
+        batch_bytes_max: 1024,
         // Clients call a few tools side by side; each costs some hundred bytes and its handler.
         requests_in_flight_max: 4,
         // A device asks one thing at a time.
@@ -85,6 +123,8 @@ impl Limits {
         rounds_max: 4,
         // More than one form at once is more than a person wants to see.
         inputs_per_round_max: 4,
+        // A request or two, with the answers to a form.
+        input_bytes_max: 2 * 1024,
         // Those of one client, of at most `uri_length_max` each: half a kilobyte.
         subscribed_resources_max: 4,
         // One for lists, one for resources.
@@ -93,6 +133,8 @@ impl Limits {
         uri_length_max: 128,
         // A report of a hundred bytes, on a line of 115,200 bits: a fifth of what it carries.
         progress_per_second_max: 20,
+        // What a handler says between two of its pauses.
+        reports_max: 8,
     };
 }
 
@@ -104,6 +146,8 @@ impl Default for Limits {
 
 /// How long things may take. Every duration can be set per connection, those of calls per call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Timeouts {
     /// A call without an answer and without progress. 60 s: what other implementations use.

@@ -78,7 +78,7 @@ impl<'a> Metadata<'a> {
                 // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
                 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
                 PROGRESS_TOKEN => {
-                    let token = member.value.decode().ok();
+                    let token = member.value.to_id();
                     self.progress_token =
                         Some(token.ok_or("`progressToken` is a string or an integer")?);
                 }
@@ -97,7 +97,7 @@ impl<'a> Metadata<'a> {
                         self.modern_fault = Some("no such log level");
                     }
                 }
-                SUBSCRIPTION_ID => self.subscription_id = member.value.decode().ok(),
+                SUBSCRIPTION_ID => self.subscription_id = member.value.to_id(),
                 _ => {}
             }
         }

@@ -3,6 +3,10 @@
 //!
 //! [`Client`] and [`Server`] are the machines. They know nothing of threads, sockets and clocks:
 //! frames, commands and the time go in; lines of text, events and the next deadline come out.
+//!
+//! What every implementation has to have is here, in each of the five revisions.
+// MCP 2026-07-28 basic/index#message-patterns [RPC-032]
+// MCP 2025-11-25 basic/index#messages [RPC-033]
 
 pub(crate) mod attachment;
 mod calls;
@@ -12,6 +16,7 @@ pub(crate) mod deadlines;
 mod error;
 mod event;
 mod limits;
+mod memory;
 pub(crate) mod metadata;
 pub(crate) mod outbox;
 mod outgoing;
@@ -24,12 +29,15 @@ mod transport;
 
 pub use client::{Client, ClientOptions};
 pub use error::{AnswerError, CallError, ConnectionClosed};
+#[cfg(feature = "recording")]
+pub(crate) use event::InputSource;
 pub use event::{
     CallHandle, Cancelled, CloseReason, Ended, Event, Failure, Input, InputHandle, Inputs,
     MethodName, Notification, Opened, OpeningFailure, Progress, Request, RequestHandle, Subject,
     Subscribed, Violation,
 };
 pub use limits::{Limits, Timeouts};
+pub use memory::MessageLengths;
 #[cfg(feature = "http")]
 pub(crate) use metadata::PROTOCOL_VERSION;
 pub use outgoing::CallOptions;

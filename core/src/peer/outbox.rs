@@ -10,7 +10,7 @@ use crate::jsonrpc::ErrorCode;
 ///
 /// A binding with a way of its own for each request makes it an outbox [of
 /// posts](Outbox::of_posts): single messages, in order, each with the channel that it belongs to.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outbox {
     bulk: Queue,
     control: Queue,
@@ -22,6 +22,14 @@ pub(crate) struct Outbox {
     last: Lane,
     /// Bytes ever put into the bulk lane.
     bulk_total: u64,
+}
+
+/// The most that a queue holds on to of `waiting` bytes and of what has left of it since it was
+/// moved over, with the place that it grows out of: it moves once a quarter of it has left, and
+/// grows by doubling.
+const fn queue_memory_max(waiting: usize) -> usize {
+    let length = waiting.saturating_add(waiting / 3).saturating_add(MOVED_MIN);
+    length.saturating_mul(3)
 }
 
 /// A place in the bulk lane: the end of the message that was queued last.
@@ -86,24 +94,61 @@ struct Sending {
     given: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     bytes: Vec<u8>,
     head: usize,
+    /// Capacity that it keeps when it is empty.
+    retained: usize,
 }
 
 /// The most that a bulk chunk takes at once, whole lines permitting: control traffic waits for at
 /// most this much. One write of 64 KiB fills a pipe.
 const CHUNK: usize = 64 * 1024;
 
-/// Capacity that an empty queue keeps. More would be memory that an idle connection holds for a
-/// burst long gone; less would be allocated again with every message of ordinary size.
+/// Capacity that an empty queue keeps at most. More would be memory that an idle connection holds
+/// for a burst long gone; less would be allocated again with every message of ordinary size.
 const RETAINED: usize = 256 * 1024;
+
+/// The same of the control lane, whose messages are short: some ten of them.
+const CONTROL_RETAINED: usize = 1024;
+
+/// What has left of a queue is worth moving the rest for.
+const MOVED_MIN: usize = 256;
 
 /// Room for a message of ordinary size, in bytes.
 const POST_LENGTH: usize = 256;
 
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            bulk: Queue::retaining(RETAINED),
+            control: Queue::retaining(CONTROL_RETAINED),
+            posts: None,
+            sending: None,
+            last: Lane::default(),
+            bulk_total: 0,
+        }
+    }
+}
+
 impl Outbox {
+    /// The most memory that one of whole lines takes, in bytes, where never more than `waiting`
+    /// bytes wait and `transmit_bytes_max` is the limit that it was [made for](Self::hold_to).
+    pub(super) const fn memory_max(transmit_bytes_max: usize, waiting: usize) -> usize {
+        // What waits is in two lanes, of which one grows at a time; the other may be empty and
+        // hold what it retains.
+        queue_memory_max(waiting)
+            .saturating_add(MOVED_MIN * 2)
+            .saturating_add(bulk_retained(transmit_bytes_max))
+            .saturating_add(CONTROL_RETAINED)
+    }
+
+    /// Keeps no more memory, when it is empty, than becomes one that holds so many bytes.
+    pub(super) const fn hold_to(&mut self, transmit_bytes_max: usize) {
+        self.bulk.retained = bulk_retained(transmit_bytes_max);
+    }
+
     /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
     #[cfg(any(feature = "http", test))]
     pub(crate) fn of_posts() -> Self {
@@ -271,6 +316,18 @@ impl Outbox {
         self.sending = (rest > 0).then_some(Sending { length: rest, ..sending });
     }
 
+    /// The first `length` bytes of what [`Outbox::peek`] showed last.
+    #[cfg(feature = "recording")]
+    pub(crate) fn peeked(&self, length: usize) -> &[u8] {
+        match self.sending {
+            Some(sending) => {
+                let queue = if sending.lane == Lane::Bulk { &self.bulk } else { &self.control };
+                queue.chunk(length.min(sending.length))
+            }
+            None => &[],
+        }
+    }
+
     fn retire(&mut self) {
         if let Some(Sending { length, given: true, .. }) = self.sending {
             self.consume(length);
@@ -305,7 +362,23 @@ impl Outbox {
     }
 }
 
+/// What the bulk lane keeps when it is empty.
+const fn bulk_retained(transmit_bytes_max: usize) -> usize {
+    let quarter = transmit_bytes_max / 4;
+    if quarter < POST_LENGTH {
+        POST_LENGTH
+    } else if quarter < RETAINED {
+        quarter
+    } else {
+        RETAINED
+    }
+}
+
 impl Queue {
+    const fn retaining(retained: usize) -> Self {
+        Self { bytes: Vec::new(), head: 0, retained }
+    }
+
     const fn len(&self) -> usize {
         self.bytes.len() - self.head
     }
@@ -331,11 +404,13 @@ impl Queue {
         if self.head == self.bytes.len() {
             self.head = 0;
             self.bytes.clear();
-            if self.bytes.capacity() > RETAINED {
-                self.bytes.shrink_to(RETAINED);
+            if self.bytes.capacity() > self.retained {
+                self.bytes.shrink_to(self.retained);
             }
-        } else if self.head > RETAINED && self.head >= self.bytes.len() / 2 {
-            // Moves at most as much as was sent since the last move: constant work per byte.
+        } else if self.head >= MOVED_MIN && self.head >= self.bytes.len() / 4 {
+            // Moves at most three times as much as was sent since the last move: constant work per
+            // byte. Were it left to later, a queue that is never empty would grow far beyond what
+            // waits in it.
             self.bytes.drain(..self.head);
             self.head = 0;
         }
@@ -427,6 +502,20 @@ mod tests {
         push(&mut outbox, Lane::Control, "urgent");
         assert_eq!(poll(&mut outbox).unwrap(), "urgent\n");
         assert_eq!(outbox.poll().unwrap().len(), 40_001);
+    }
+
+    #[test]
+    fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
+        let mut outbox = Outbox::default();
+        outbox.hold_to(4096);
+        for _ in 0..10_000 {
+            push(&mut outbox, Lane::Bulk, &"x".repeat(100));
+            let taken = outbox.peek().len();
+            push(&mut outbox, Lane::Bulk, &"x".repeat(100));
+            outbox.consume(taken);
+        }
+        assert!(outbox.bulk.bytes.capacity() <= Outbox::memory_max(4096, 202), "grown");
+        assert!(outbox.bulk.bytes.capacity() < 2048, "{}", outbox.bulk.bytes.capacity());
     }
 
     #[test]

@@ -14,12 +14,16 @@ use super::event::MethodName;
 use super::metadata;
 use super::outbox::{Channel, Lane, Outbox, Part};
 
+/// Reads a number, if it is one.
+pub(super) type ReadNumber = fn(&RawJson<'_>) -> Option<f64>;
+
 /// How one call is made: its time, its progress, its metadata.
 ///
 /// `CallOptions::default()` takes the connection's [`Timeouts`](crate::peer::Timeouts) and asks for no progress.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CallOptions<'a> {
+    // MCP 2026-07-28 basic/patterns/cancellation#timeouts [TIME-004]
     /// Without an answer and without progress for this long, the call is given up and cancelled.
     /// `None`: [`Timeouts::call`](crate::peer::Timeouts::call).
     pub timeout: Option<Duration>,
@@ -27,8 +31,9 @@ pub struct CallOptions<'a> {
     pub timeout_hard: Option<Duration>,
     /// Progress does not push the deadline back.
     pub progress_keeps_deadline: bool,
-    /// Ask for progress notifications.
-    pub progress: bool,
+    /// How the numbers of progress notifications are read, if any are asked for: only
+    /// [`progress`](Self::progress) leads to that code, so that an image has it only then.
+    pub(super) progress: Option<ReadNumber>,
     /// The least level of log messages for this call, at revisions that have it per request; at
     /// others it has no effect. `None`: that of the connection.
     pub log_level: Option<LoggingLevel>,
@@ -54,8 +59,14 @@ impl<'a> CallOptions<'a> {
     /// The same, asking for progress.
     #[must_use]
     pub const fn progress(mut self) -> Self {
-        self.progress = true;
+        self.progress = Some(|number| number.decode().ok());
         self
+    }
+
+    /// Whether progress is asked for.
+    #[must_use]
+    pub const fn wants_progress(&self) -> bool {
+        self.progress.is_some()
     }
 
     /// The same with another `log_level`.

@@ -1,5 +1,7 @@
 /// What is done when the other side breaks a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum Reaction {
     /// Answer where the protocol has an answer, report a
     /// [`Violation`](crate::peer::Event::Violation), go on.
@@ -11,6 +13,8 @@ pub enum Reaction {
 /// What is done about each class of violation. By default all are survived: the peers that close
 /// on a stray line or a wrong first message are the ones that people complain of.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct Policy {
     /// A frame that is not JSON, not a message, too long or cut short.
@@ -27,6 +31,8 @@ pub struct Policy {
 
 /// What is done with requests and notifications whose method the protocol does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum UnknownMethods {
     /// Requests are answered "method not found", notifications are ignored.
     Refuse,

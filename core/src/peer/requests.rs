@@ -1,3 +1,6 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
@@ -13,6 +16,24 @@ use super::slab::{Key, Slab};
 pub(super) struct Requests {
     entries: Slab<InFlight>,
     ids: HashMap<RequestId, Key, FixedState>,
+    listening: Listening,
+}
+
+/// What open listen streams hold, all together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Listening {
+    pub(super) streams: usize,
+    pub(super) resources: usize,
+    pub(super) tasks: usize,
+}
+
+impl Listening {
+    /// What one of them holds.
+    pub(super) fn of(filter: &SubscriptionFilter) -> Self {
+        let count = |names: &Option<Vec<String>>| names.as_ref().map_or(0, Vec::len);
+        let (resources, tasks) = (count(&filter.resource_subscriptions), count(&filter.task_ids));
+        Self { streams: 1, resources, tasks }
+    }
 }
 
 /// One of them.
@@ -23,6 +44,7 @@ pub(super) struct InFlight {
     pub(super) method: Option<Method>,
     pub(super) revision: Revision,
     pub(super) capabilities: Capabilities,
+    // MCP 2026-07-28 basic/patterns/progress#implementation-notes [PROG-007]
     pub(super) progress: Option<ProgressOut>,
     /// The least level of log messages that the request asks for.
     // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007]
@@ -33,6 +55,8 @@ pub(super) struct InFlight {
 }
 
 /// Where the answer to a request goes.
+// MCP 2026-07-28 basic/index#statelessness [LIFE-010]: requests that have nothing to do with each
+// other share a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplyTo {
     /// The way on which the request came.
@@ -94,8 +118,22 @@ impl ProgressOut {
 }
 
 impl Requests {
+    /// What keys the hash tables of this connection.
+    pub(super) fn hasher(&self) -> FixedState {
+        self.ids.hasher().clone()
+    }
+
     pub(super) fn new(seed: u64) -> Self {
-        Self { entries: Slab::new(), ids: HashMap::with_hasher(FixedState::with_seed(seed)) }
+        Self {
+            entries: Slab::new(),
+            ids: HashMap::with_hasher(FixedState::with_seed(seed)),
+            listening: Listening::default(),
+        }
+    }
+
+    /// What open listen streams hold, all together.
+    pub(super) const fn listening(&self) -> Listening {
+        self.listening
     }
 
     pub(super) fn len(&self) -> usize {
@@ -112,6 +150,12 @@ impl Requests {
 
     pub(super) fn insert(&mut self, request: InFlight) -> Key {
         let id = request.id.clone();
+        if let Work::Listening(filter) = &request.work {
+            let more = Listening::of(filter);
+            self.listening.streams += more.streams;
+            self.listening.resources += more.resources;
+            self.listening.tasks += more.tasks;
+        }
         let key = self.entries.insert(request);
         self.ids.insert(id, key);
         key
@@ -128,12 +172,20 @@ impl Requests {
     pub(super) fn remove(&mut self, key: Key) -> Option<InFlight> {
         let request = self.entries.remove(key)?;
         self.ids.remove(&request.id);
+        if let Work::Listening(filter) = &request.work {
+            let less = Listening::of(filter);
+            self.listening.streams -= less.streams;
+            self.listening.resources -= less.resources;
+            self.listening.tasks -= less.tasks;
+        }
         Some(request)
     }
 
     /// Forgets all requests: they get no answer.
     pub(super) fn clear(&mut self) {
-        while let Some(key) = self.entries.find_from(0, |_| true) {
+        let mut slot = 0;
+        while let Some(key) = self.entries.find_from(slot, |_| true) {
+            slot = key.slot + 1;
             self.remove(key);
         }
     }
@@ -150,7 +202,63 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
+    use core::hash::BuildHasher as _;
+
     use super::*;
+
+    /// Ids whose hashes under `seed` end in the same bits, as many as `wanted`.
+    fn colliding(seed: u64, bits: u32, wanted: usize) -> Vec<RequestId> {
+        let hasher = FixedState::with_seed(seed);
+        let ends_alike = |id: &RequestId| hasher.hash_one(id).trailing_zeros() >= bits;
+        (0..).map(RequestId::Number).filter(ends_alike).take(wanted).collect()
+    }
+
+    /// The most of these ids that a table of `places` places has to look at for any of them.
+    fn crowd(ids: &[RequestId], seed: u64, places: u64) -> usize {
+        let hasher = FixedState::with_seed(seed);
+        let mut counts = alloc::collections::BTreeMap::new();
+        for id in ids {
+            *counts.entry(hasher.hash_one(id) % places).or_insert(0_usize) += 1;
+        }
+        counts.into_values().max().unwrap_or(0)
+    }
+
+    #[test]
+    fn ids_that_collide_for_one_seed_are_spread_by_another() {
+        let (known, unknown) = (7, 0x5_eed0_f57e_e100);
+        let ids = colliding(known, 8, 128);
+        assert_eq!(crowd(&ids, known, 256), ids.len());
+        assert!(crowd(&ids, unknown, 256) <= 8, "{}", crowd(&ids, unknown, 256));
+    }
+
+    #[test]
+    fn ids_that_all_collide_are_told_apart_all_the_same() {
+        let mut requests = Requests::new(7);
+        let ids = colliding(7, 8, 128);
+        let keys: Vec<Key> = ids.iter().map(|id| requests.insert(listening(id.clone()))).collect();
+        for (id, key) in ids.iter().zip(&keys) {
+            assert_eq!(requests.by_id(id), Some(*key));
+        }
+        for (id, key) in ids.iter().zip(&keys) {
+            assert!(requests.remove(*key).is_some_and(|request| request.id == *id));
+            assert!(!requests.contains(id));
+        }
+        assert_eq!((requests.len(), requests.listening().streams), (0, 0));
+    }
+
+    fn listening(id: RequestId) -> InFlight {
+        InFlight {
+            id,
+            method: None,
+            revision: Revision::LATEST,
+            capabilities: Capabilities::NONE,
+            progress: None,
+            log_level: None,
+            reply: ReplyTo::on(Channel::UNSOLICITED),
+            work: Work::Listening(SubscriptionFilter::default()),
+            rounds: 0,
+        }
+    }
 
     #[test]
     fn progress_that_does_not_increase_is_not_sent() {

@@ -1,5 +1,7 @@
 use alloc::vec::Vec;
 
+use super::memory::{add, vector};
+
 /// Names an entry of a [`Slab`]. The generation tells an entry from a later one in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
@@ -10,6 +12,17 @@ pub(crate) struct Key {
 impl Key {
     /// Names no entry of any table.
     pub(crate) const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
+
+    /// Slot and generation.
+    #[cfg(feature = "recording")]
+    pub(crate) const fn to_parts(self) -> [u32; 2] {
+        [self.slot, self.generation]
+    }
+
+    #[cfg(feature = "recording")]
+    pub(crate) const fn from_parts(slot: u32, generation: u32) -> Self {
+        Self { slot, generation }
+    }
 }
 
 /// A table whose entries keep their place, and whose free places are used again.
@@ -30,10 +43,17 @@ impl<T> Slab<T> {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
+    /// The heap of one with so many entries, in bytes, while it grows.
+    pub(crate) const fn memory_max(count: usize) -> usize {
+        add(vector::<Slot<T>>(count), vector::<u32>(count))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
+    // An entry is large: inlined it is written in place, not copied.
+    #[inline]
     pub(crate) fn insert(&mut self, value: T) -> Key {
         if let Some(slot) = self.free.pop() {
             let entry = &mut self.slots[slot as usize];

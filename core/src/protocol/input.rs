@@ -267,8 +267,10 @@ fn asks_or_remembers(
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
-    use crate::protocol::{ElicitFormParams, ElicitSchema};
+    use crate::protocol::{ElicitFormParams, ElicitSchema, IncludeContext};
 
     #[test]
     fn a_result_that_requires_input_names_it_or_has_a_state() {
@@ -295,6 +297,19 @@ mod tests {
             request.params().to_json_at(Revision::V2025_06_18).unwrap().as_str(),
             r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#
         );
+    }
+
+    #[test]
+    fn context_of_other_servers_is_asked_for_where_the_client_offers_it() {
+        // Rule: [SAMP-013].
+        let question = |context| {
+            let params = CreateMessageParams::new([], 1).include_context(context);
+            InputRequest::from(params).needs(Revision::V2025_11_25).collect::<Vec<_>>()
+        };
+        assert_eq!(question(IncludeContext::None), [Capability::Sampling]);
+        for context in [IncludeContext::ThisServer, IncludeContext::AllServers] {
+            assert_eq!(question(context), [Capability::Sampling, Capability::SamplingContext]);
+        }
     }
 
     #[test]

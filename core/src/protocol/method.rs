@@ -298,6 +298,13 @@ pub enum Refusal {
 }
 
 /// Every method, in the order of [`Method::ALL`].
+// MCP 2026-07-28 basic/transports/index#messages [LIFE-017]: servers send no requests any more.
+// MCP 2026-07-28 basic/transports/stdio#receiving-messages [STDIO-012]
+// MCP 2026-07-28 client/elicitation#error-handling [ELIC-027]
+// MCP 2026-07-28 client/sampling#error-handling [SAMP-019]
+// MCP 2026-07-28 changelog#major-changes [LOG-006] [PING-005]
+// MCP 2026-07-28 changelog#minor-changes [ELIC-021]
+// MCP 2024-11-05 server/utilities/completion#protocol-messages [CAP-006]: no gate at the oldest.
 #[rustfmt::skip]
 pub static TABLE: [Row; Method::ALL.len()] = [
     Row { method: Method::Initialize, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Allowance::NEVER, note: "first message; never in a batch; never cancelled" },

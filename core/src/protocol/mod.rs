@@ -29,6 +29,7 @@
 //! its text.
 
 pub mod annotations;
+pub mod binary;
 pub mod cache;
 pub mod capabilities;
 pub mod capability;
@@ -58,9 +59,11 @@ pub mod sampling;
 pub mod subscription;
 pub mod task;
 pub mod tool;
+pub mod tool_results;
 pub mod wire;
 
 pub use annotations::*;
+pub use binary::NotBase64;
 pub use cache::{CacheHints, CacheScope, Ttl};
 pub use capabilities::*;
 pub use capability::{Capabilities, Capability, Side};
@@ -91,4 +94,5 @@ pub use tool::{
     CallToolParams, CallToolResult, InvalidToolName, ListToolsResult, TOOL_NAME_LENGTH_MAX,
     TaskSupport, Tool, ToolAnnotations, ToolExecution, check_tool_name,
 };
+pub use tool_results::ToolResultsError;
 pub use wire::{At, NotExpressible, OneOrMany, Wire};

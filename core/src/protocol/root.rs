@@ -23,6 +23,16 @@ message! {
     }
 }
 
+impl Root {
+    /// Whether it is named by a `file://` URI, as every root must be for now.
+    // MCP 2025-11-25 client/roots#root [ROOT-002]
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        let scheme = self.uri.as_bytes().get(..7);
+        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"file://"))
+    }
+}
+
 message! {
     /// The parameters of `roots/list`.
     #[derive(Default)]

@@ -42,7 +42,7 @@ fn a_state_is_refused_from_its_expiry_on() {
 
 #[test]
 fn a_state_of_another_principal_is_refused() {
-    // Rule: [MRTR-007] [SEC-009] [SEC-010].
+    // Rule: [MRTR-007] [SEC-009] [SEC-010] [ELIC-026].
     let (ann, ben, nameless) = (Principal::new("ann"), Principal::new("ben"), Principal::new(""));
     let all = [None, Some(&ann), Some(&ben), Some(&nameless)];
     for of in all {

@@ -213,9 +213,10 @@ mod tests {
 
     #[test]
     fn other_uris_do_not_match() {
-        // Rule: [RSRC-002].
+        // Rule: [RSRC-002] [RSRC-017]: a value never reaches across a path's segments.
         for (template, uri) in [
             ("a:b", "a:bc"),
+            ("file:///notes/{name}", "file:///notes/../secret"),
             ("a:{id}", "a:"),
             ("a:{id}", "a:x/y"),
             ("a:{id}", "a:x?y"),

@@ -67,7 +67,7 @@ impl ForStore {
 
 impl<K: Kind> Tasks<K> {
     pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::Keeps>) -> Self {
-        let mailbox = Arc::new(Mailbox::new());
+        let mailbox = Arc::new(Mailbox::new(0));
         Self {
             functions,
             store,

@@ -100,7 +100,7 @@ impl Tasks for TaskTable {
             Outcome::Error(error) => Err(error),
             #[cfg(feature = "http")]
             Outcome::Refused(refusal) => Err(refusal.error),
-            Outcome::InputRequired(required) => match self.ask(key, *required) {
+            Outcome::InputRequired(required) => match self.ask(key, required.into()) {
                 Ok(Some(state)) => Ok(state),
                 Ok(None) => return None,
                 Err(error) => Err(error),

@@ -1,7 +1,7 @@
 use core::fmt;
 
 use crate::handler::reply::Outcome;
-use crate::peer::{Request, RequestHandle};
+use crate::peer::{Request, RequestHandle, Server};
 use crate::protocol::{CreateTaskResult, TaskStatusParams};
 use crate::{Instant, Principal};
 
@@ -41,6 +41,16 @@ pub(in crate::handler) trait Tasks: fmt::Debug + Send + Sync {
         now: Instant,
     ) -> Option<CreateTaskResult>;
 
+    /// Makes a task of a request of `server`, and answers it so; whether there was room for one
+    /// more.
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
+    fn create_on(&mut self, server: &mut Server, request: &Request<'static>, now: Instant) -> bool {
+        let Some(created) = self.create(request.clone(), None, now) else { return false };
+        // That a client is gone meanwhile is no reason to give up its task.
+        let _answered = server.respond(request.handle, &created);
+        true
+    }
+
     /// Takes what the handler of a request came to; gives it back where the request is not a task,
     /// so that it is answered with it.
     fn settle(&mut self, request: RequestHandle, outcome: Outcome, now: Instant)
@@ -61,6 +71,13 @@ pub(in crate::handler) trait Tasks: fmt::Debug + Send + Sync {
 
     /// The status of a task that has changed, and whom it concerns.
     fn poll_change(&mut self) -> Option<(TaskStatusParams, Option<Principal>)>;
+
+    /// Has `server` tell its client of tasks whose status has changed.
+    fn tell_changes(&mut self, server: &mut Server) {
+        while let Some((status, _)) = self.poll_change() {
+            server.task_changed(&status);
+        }
+    }
 
     /// When the next task is given up.
     fn poll_timeout(&self) -> Option<Instant>;

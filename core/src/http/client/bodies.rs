@@ -3,7 +3,7 @@
 use crate::Instant;
 use crate::http::ExchangeId;
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Frame, Message as JsonRpc, RequestId, ResponseMessage, parse,
+    ErrorCode, ErrorObject, Frame, Malformed, Message as JsonRpc, RequestId, ResponseMessage, parse,
 };
 use crate::peer::{Failure, TransportFailure};
 
@@ -74,6 +74,10 @@ impl Client {
     /// Takes one message, which came on this exchange.
     pub(super) fn deliver(&mut self, id: ExchangeId, text: &[u8], now: Instant) {
         let frame = parse(text, self.peer.parse_limits());
+        let session = self.exchanges.get(id).and_then(|exchange| exchange.session);
+        if session.is_some_and(|number| number != self.legacy.number) {
+            return self.deliver_late(frame, now);
+        }
         let carried = self.exchanges.get(id).and_then(|exchange| exchange.message.as_ref());
         let request = carried.and_then(|m| m.request().map(|(id, asks)| (id, asks, m.revision)));
         let (Ok(Frame::Single(JsonRpc::Response(response))), Some((own, asks, Some(_)))) =
@@ -121,6 +125,21 @@ impl Client {
         }
     }
 
+    /// Takes what a session still says that is gone: all but what it asks, as an answer would go to the
+    /// next session, which may have asked something else under the same id.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+    fn deliver_late(&mut self, frame: Result<Frame<'_>, Malformed>, now: Instant) {
+        match frame {
+            Ok(Frame::Single(JsonRpc::Request(_))) => {}
+            Ok(Frame::Batch(batch)) => {
+                for message in batch {
+                    self.deliver_late(message.map(Frame::Single), now);
+                }
+            }
+            frame => self.hand_on(frame, now),
+        }
+    }
+
     /// Ends a request as if the server had answered it with this error.
     pub(super) fn answer_with(&mut self, request: i64, error: ErrorObject<'_>, now: Instant) {
         let id = Some(RequestId::Number(request));
@@ -128,7 +147,7 @@ impl Client {
         self.hand_on(Ok(Frame::Single(response)), now);
     }
 
-    fn hand_on(&mut self, frame: Result<Frame<'_>, crate::jsonrpc::Malformed>, now: Instant) {
+    fn hand_on(&mut self, frame: Result<Frame<'_>, Malformed>, now: Instant) {
         // Reports of what was found in the message come before what came of it.
         self.tell_events();
         if let Ok(Some(event)) = self.peer.handle_parsed(frame, now) {

@@ -116,8 +116,12 @@ impl Client {
             self.abort(id);
             return false;
         }
+        // The session that it was sent in is gone, and the next one knows nothing of it.
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]
+        let session = exchange.and_then(|exchange| exchange.session);
+        let known = session.is_none_or(|number| number == self.legacy.number);
         self.let_linger(id, now);
-        true
+        known
     }
 
     fn drop_pause(&mut self, id: i64) {
@@ -161,6 +165,8 @@ impl Client {
         None
     }
 
+    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-005]: never an array, so
+    // nothing is mixed.
     fn post(&mut self, message: Message, now: Instant) {
         if let Some((id, _)) = message.request() {
             self.peer.release(id, now);
@@ -264,7 +270,7 @@ impl Client {
             && let Some(at) = self.transmits.iter().position(waits)
         {
             self.transmits.remove(at);
-        } else {
+        } else if !exchange.over {
             self.transmits.push_back(Transmit::Abort(id));
         }
         Some(exchange)

@@ -29,6 +29,8 @@ pub(super) struct Exchange {
     pub(super) cut_off_at: Option<Instant>,
     /// It waits for something on this side.
     pub(super) stands_still: bool,
+    /// It has ended, so that there is nothing to cut off.
+    pub(super) over: bool,
 }
 
 /// What an exchange is for.
@@ -153,6 +155,7 @@ impl Exchanges {
         let bare = Exchange {
             receiving: Receiving::Nothing,
             cut_off_at: Some(entry.cut_off_at.unwrap_or(cut_off_at)),
+            over: entry.over,
             ..Exchange::new(entry.purpose, Shared::clone(&entry.url))
         };
         let exchange = core::mem::replace(entry, bare);
@@ -242,6 +245,7 @@ impl Exchange {
             session: None,
             cut_off_at: None,
             stands_still: false,
+            over: false,
         }
     }
 

@@ -3,6 +3,8 @@ use core::time::Duration;
 /// Every bound on what a server can make an HTTP client hold or do, beyond those of
 /// [`peer::Limits`](crate::peer::Limits). Each default has its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct ClientLimits {
     /// Requests to the server that are under way at once, those included whose stream waits to be

@@ -108,7 +108,10 @@ impl Client {
         let Some(mut stream) = stream else { return };
         // Nothing was to be said for a while, and someone in between closed what was idle.
         let stood_long = now.saturating_since(stream.since) >= self.options.backoff.ceiling;
-        if stood_long && !broken {
+        // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [SSE-009]: who says
+        // when to come back is not gone but wants to be polled, for as long as it likes.
+        let polled = stream.retry.is_some();
+        if (stood_long || polled) && !broken {
             stream.attempts.reset();
         }
         self.listen_later(Some(stream), None, now);
@@ -144,8 +147,15 @@ impl Client {
     ) {
         self.stop_waiting_for_listening();
         let stood = matches!(self.listening, Listening::On { stood: true, .. });
-        if stood || failure.is_of_authorization() {
+        // Perhaps the session was gone before its stream stood: the next one asks again.
+        // MCP 2025-11-25 basic/transports#session-management [SESS-009]
+        let of_session = matches!(failure, TransportFailure::NotResumed { status: 404 });
+        // The server has the stream, and no longer all that it said on it.
+        let lost = matches!(failure, TransportFailure::NotResumed { status: 410 });
+        if stood || lost || failure.is_of_authorization() {
             self.deaf(failure);
+        } else if of_session {
+            self.listening = Listening::Off;
         } else {
             self.listening = Listening::NotOffered;
         }

@@ -11,6 +11,8 @@ mod message;
 mod opening;
 mod options;
 mod queue;
+#[cfg(feature = "recording")]
+pub(crate) mod recorded;
 mod responses;
 mod session;
 mod standstill;
@@ -92,6 +94,8 @@ pub struct Client {
     listening: Listening,
     tools: Tools,
     ending: Ending,
+    #[cfg(feature = "recording")]
+    tape: Option<Box<recorded::NoteBook>>,
 }
 
 /// Which transport is used.
@@ -140,6 +144,8 @@ impl Client {
             listening: Listening::default(),
             tools: Tools::default(),
             ending: Ending::default(),
+            #[cfg(feature = "recording")]
+            tape: None,
         };
         client.settle(now);
         client
@@ -154,12 +160,17 @@ impl Client {
         head: &IncomingResponse<'_>,
         now: Instant,
     ) {
+        #[cfg(feature = "recording")]
+        if let Some(book) = &mut self.tape {
+            book.note_response(exchange, head, &self.options, now);
+        }
         self.receive_head(exchange, head, now);
         self.settle(now);
     }
 
     /// Takes a piece of the body of a response.
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
+        note!(self, body(exchange, bytes, now));
         self.receive_body(exchange, bytes, now);
         self.settle(now);
     }
@@ -167,6 +178,7 @@ impl Client {
     /// Takes the end of the body of a response, which came as announced: where a body is cut short
     /// the exchange has failed.
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
+        note!(self, body_end(exchange, now));
         self.receive_end(exchange, now);
         self.settle(now);
     }
@@ -178,12 +190,12 @@ impl Client {
         failure: ExchangeFailure,
         now: Instant,
     ) {
-        self.receive_failure(exchange, failure.into(), now);
-        self.settle(now);
+        self.refuse(exchange, failure.into(), now);
     }
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        note!(self, timeout(now));
         self.peer.handle_timeout(now);
         self.settle(now);
         if self.peer.is_closed() {
@@ -204,13 +216,20 @@ impl Client {
     /// What to do next; `None` when there is nothing.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
+        let transmit = self.transmits.pop_front()?;
+        #[cfg(feature = "recording")]
+        if let Some(book) = &mut self.tape {
+            book.note_transmit(&transmit, &self.options);
+        }
+        Some(transmit)
     }
 
     /// What happened, in the order in which it did.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        note!(self, event(&event));
+        Some(event)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.

@@ -18,6 +18,8 @@ pub struct ClientOptions {
 /// A call that the server refused because its session had ended did not run: it is sent again in
 /// the new session either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 pub enum LostSession {
     /// They end with [`TransportFailure::SessionLost`](crate::peer::TransportFailure::SessionLost):
     /// nobody knows whether they ran.

@@ -257,6 +257,9 @@ impl Client {
         failure: TransportFailure,
         now: Instant,
     ) {
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.over = true;
+        }
         self.go_on(id, now);
         let Some(exchange) = self.exchanges.get(id) else { return };
         match exchange.receiving {
@@ -271,7 +274,8 @@ impl Client {
     }
 
     pub(super) fn receive_end(&mut self, id: ExchangeId, now: Instant) {
-        let Some(exchange) = self.exchanges.get(id) else { return };
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        exchange.over = true;
         match exchange.receiving {
             Receiving::Head => {
                 self.exchange_came_to_nothing(id, TransportFailure::Broken, now);

@@ -85,6 +85,17 @@ impl Client {
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     pub(super) fn session_ended(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
+        let request = exchange.message.as_ref().and_then(Message::request);
+        if request.is_some_and(|(_, asks)| asks == Asks::Initialize) {
+            // The stream of the handshake went with its session: the same one is made again, and no
+            // second one beside it.
+            self.legacy.key = None;
+            self.legacy.number += 1;
+            if let Some(message) = exchange.message {
+                self.lose(message, now);
+            }
+            return;
+        }
         let current = exchange.session == Some(self.legacy.number) && self.legacy.key.is_some();
         if current && !self.renew_session(now) {
             return;

@@ -1,9 +1,12 @@
 //! What the application wants: the verbs of [`peer::Client`](crate::peer::Client).
 
 use crate::Instant;
-use crate::jsonrpc::{ErrorObject, WriteJson};
+use crate::jsonrpc::{ErrorObject, Typed, WriteJson};
 use crate::peer::{AnswerError, CallError, CallHandle, CallOptions, InputHandle, RequestHandle};
-use crate::protocol::{LoggingLevel, Method, SubscriptionFilter, Wire};
+use crate::protocol::{At, LoggingLevel, Method, SubscriptionFilter, Wire};
+
+#[cfg(feature = "recording")]
+use crate::peer::MethodName;
 
 use super::Client;
 
@@ -20,6 +23,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, started(MethodName::Known(method), params, options, now));
         let started = self.peer.call(method, params, options, now);
         self.settle(now);
         started
@@ -38,9 +42,8 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
-        let started = self.peer.call_typed(method, params, options, now);
-        self.settle(now);
-        started
+        let revision = self.peer.check_gate(method)?;
+        self.call(method, &Typed(&At(params, revision)), options, now)
     }
 
     /// Sends a request that the protocol does not know, for extensions.
@@ -55,6 +58,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, started(MethodName::Other(method.into()), params, options, now));
         let started = self.peer.call_other(method, params, options, now);
         self.settle(now);
         started
@@ -67,6 +71,7 @@ impl Client {
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [CANC-011]: closing a legacy stream
     // would say nothing.
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
+        note!(self, cancel(call, reason, now));
         self.peer.cancel(call, reason, now);
         self.settle(now);
     }
@@ -82,6 +87,7 @@ impl Client {
         params: &impl WriteJson,
         now: Instant,
     ) -> Result<(), CallError> {
+        note!(self, notify(method, params, Some(now)));
         let sent = self.peer.notify(method, params);
         self.settle(now);
         sent
@@ -103,6 +109,7 @@ impl Client {
         filter: &SubscriptionFilter,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, subscribe(filter, now));
         let started = self.peer.subscribe(filter, now);
         self.settle(now);
         started
@@ -114,6 +121,7 @@ impl Client {
     ///
     /// Nothing was sent: see [`CallError`].
     pub fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CallError> {
+        note!(self, set_log_level(level, now));
         let sent = self.peer.set_log_level(level, now);
         self.settle(now);
         sent
@@ -130,9 +138,8 @@ impl Client {
         result: &R,
         now: Instant,
     ) -> Result<(), AnswerError> {
-        let answered = self.peer.answer_input(input, result, now);
-        self.settle(now);
-        answered
+        let revision = self.peer.session_revision().ok_or(AnswerError::NotDue)?;
+        self.answer_input_with(input, &Typed(&At(result, revision)), now)
     }
 
     /// The same with a result of the caller's own.
@@ -146,6 +153,7 @@ impl Client {
         result: &impl WriteJson,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, answer_input(input, result, now));
         let answered = self.peer.answer_input_with(input, result, now);
         self.settle(now);
         answered
@@ -162,6 +170,7 @@ impl Client {
         error: ErrorObject<'_>,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, refuse_input(input, &error, Some(now)));
         let refused = self.peer.refuse_input(input, error);
         self.settle(now);
         refused
@@ -178,6 +187,7 @@ impl Client {
         result: &impl WriteJson,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, respond(request, result, Some(now)));
         let answered = self.peer.respond_with(request, result);
         self.settle(now);
         answered
@@ -194,6 +204,7 @@ impl Client {
         error: ErrorObject<'_>,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, reject(request, &error, Some(now)));
         let refused = self.peer.reject(request, error);
         self.settle(now);
         refused
@@ -204,6 +215,7 @@ impl Client {
     /// and the server of a legacy session is told that it is over. Go on driving the machine until
     /// it [is drained](Self::is_drained).
     pub fn close(&mut self, now: Instant) {
+        note!(self, close(Some(now)));
         self.peer.close();
         self.settle(now);
     }

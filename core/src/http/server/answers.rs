@@ -7,11 +7,14 @@ use serde::Serialize;
 use crate::Instant;
 use crate::catalog::{Catalog, Changes};
 use crate::http::{Principal, Refusal, Status};
-use crate::jsonrpc::{ErrorCode, ErrorObject, WriteError, WriteJson};
+use crate::jsonrpc::{ErrorCode, ErrorObject, Typed, WriteError, WriteJson};
 use crate::peer::outbox::Verdict;
 use crate::peer::slab::Key;
 use crate::peer::{AnswerError, Request, RequestHandle};
-use crate::protocol::{Era, InputRequiredResult, LoggingLevel, TaskStatusParams, Wire};
+use crate::protocol::{At, Era, InputRequiredResult, LoggingLevel, TaskStatusParams, Wire};
+
+#[cfg(feature = "recording")]
+use crate::recording::Call;
 
 use super::{Connection, Server, mirrors_of};
 
@@ -27,9 +30,8 @@ impl Server {
         result: &R,
         now: Instant,
     ) -> Result<(), AnswerError> {
-        let outcome = self.connection_of(request)?.machine.respond(request, result);
-        self.settle(request.connection, now);
-        outcome
+        let revision = self.connection_of(request)?.machine.revision_of(request)?;
+        self.respond_with(request, &Typed(&At(result, revision)), now)
     }
 
     /// Answers a request with a result of the caller's own: see
@@ -44,6 +46,7 @@ impl Server {
         result: &impl WriteJson,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, respond(request, result, Some(now)));
         let outcome = self.connection_of(request)?.machine.respond_with(request, result);
         self.settle(request.connection, now);
         outcome
@@ -55,6 +58,16 @@ impl Server {
     ///
     /// See [`AnswerError`].
     pub fn reject(
+        &mut self,
+        request: RequestHandle,
+        error: ErrorObject<'_>,
+        now: Instant,
+    ) -> Result<(), AnswerError> {
+        note!(self, reject(request, &error, Some(now)));
+        self.reject_unnoted(request, error, now)
+    }
+
+    fn reject_unnoted(
         &mut self,
         request: RequestHandle,
         error: ErrorObject<'_>,
@@ -77,6 +90,7 @@ impl Server {
         refusal: Refusal,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, refuse(request, &refusal, now));
         let connection = self.connection_of(request)?;
         let channel = connection.machine.channel_of(request).ok_or(AnswerError::NotDue)?;
         let stream = connection.streams.get(channel.0).filter(|_| !connection.is_event_stream());
@@ -85,7 +99,7 @@ impl Server {
         if let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader)) {
             exchange.refusal = Some(head);
         }
-        let outcome = self.reject(request, refusal.error, now);
+        let outcome = self.reject_unnoted(request, refusal.error, now);
         // What answers a request that waits for something else is none of it.
         if outcome.is_err()
             && let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader))
@@ -107,6 +121,7 @@ impl Server {
         required: &InputRequiredResult,
         now: Instant,
     ) -> Result<(), AnswerError> {
+        note!(self, require_input(request.handle, &request.method, required, now));
         let key = request.handle.connection;
         let outcome =
             self.connection_of(request.handle)?.machine.require_input(request, required, now);
@@ -123,6 +138,7 @@ impl Server {
         message: Option<&str>,
         now: Instant,
     ) {
+        note!(self, progress(request, progress, total, message, now));
         if let Ok(connection) = self.connection_of(request) {
             connection.machine.progress(request, progress, total, message, now);
             self.settle(request.connection, now);
@@ -143,6 +159,7 @@ impl Server {
         data: &D,
         now: Instant,
     ) -> Result<(), WriteError> {
+        note!(self, log(request, level, logger, data, Some(now)));
         let Some(request) = request else {
             let mut outcome = Ok(());
             self.for_each_connection(now, |connection| {
@@ -162,6 +179,7 @@ impl Server {
     /// such thing, or the connection has closed already.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
     pub fn release_connection(&mut self, request: RequestHandle, retry: core::time::Duration) {
+        note!(self, release(request, retry));
         let Ok(connection) = self.connection_of(request) else { return };
         if let Some(channel) = connection.machine.channel_of(request) {
             self.close_reader(request.connection, channel.0, retry);
@@ -170,6 +188,7 @@ impl Server {
 
     /// Tells every client that subscribed to `uri` that the resource changed.
     pub fn resource_updated(&mut self, uri: &str, now: Instant) {
+        note!(self, resource_updated(uri, Some(now)));
         self.for_each_connection(now, |connection| connection.machine.resource_updated(uri));
     }
 
@@ -181,6 +200,10 @@ impl Server {
         principal: Option<&Principal>,
         now: Instant,
     ) {
+        #[cfg(feature = "recording")]
+        if let Some(book) = &self.tape {
+            book.note(Call::task_changed(status, book.principal(principal), Some(now)));
+        }
         self.for_each_connection(now, |connection| {
             if connection.principal.as_ref() == principal {
                 connection.machine.task_changed(status);
@@ -190,6 +213,7 @@ impl Server {
 
     /// Tells clients that a list changed which the catalog does not hold.
     pub fn announce(&mut self, changes: Changes, now: Instant) {
+        note!(self, announce(changes, Some(now)));
         self.for_each_connection(now, |connection| connection.machine.announce(changes));
     }
 
@@ -200,6 +224,7 @@ impl Server {
     /// these would bring; see [`UnservableTool`](super::UnservableTool).
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let (edited, changes) = self.blueprint.edit_catalog(edit);
+        note!(self, catalog(&self.blueprint.catalog, Some(changes), Some(now)));
         (self.mirrors, _) = mirrors_of(&self.blueprint.catalog);
         let blueprint = self.blueprint.clone();
         self.for_each_connection(now, |connection| {

@@ -83,6 +83,7 @@ fn compare(
     }
 }
 
+// MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [VER-031]
 fn missing(name: &str) -> ErrorObject<'static> {
     mismatch_error(format!("the header field `{name}` is missing"))
 }

@@ -4,6 +4,8 @@ use core::cmp::Ordering;
 use core::fmt::Write as _;
 use core::time::Duration;
 
+use arrayvec::ArrayString;
+
 use crate::framing::{write_event, write_event_id, write_retry};
 
 /// The events of one stream, as they go over the wire: those that its reader has not taken yet,
@@ -111,8 +113,8 @@ impl Log {
     }
 
     /// The name of the event that is appended next.
-    fn draw_id(&mut self, stream: u32) -> heapless::String<32> {
-        let mut id = heapless::String::new();
+    fn draw_id(&mut self, stream: u32) -> ArrayString<32> {
+        let mut id = ArrayString::new();
         let written = write!(id, "{stream}-{}", self.next_sequence);
         debug_assert!(written.is_ok(), "both numbers and the dash have 31 digits at most");
         self.next_sequence += 1;

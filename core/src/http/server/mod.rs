@@ -10,6 +10,8 @@ mod log;
 mod options;
 mod placing;
 mod posts;
+#[cfg(feature = "recording")]
+pub(crate) mod recorded;
 mod replay;
 mod requests;
 mod retention;
@@ -104,6 +106,8 @@ pub struct Server {
     /// Readers that get stored events.
     replays: usize,
     closing: bool,
+    #[cfg(feature = "recording")]
+    tape: Option<recorded::NoteBook>,
 }
 
 /// The protocol state of a legacy session, or of one modern request, with its streams.
@@ -174,6 +178,8 @@ impl Server {
             store,
             replays: 0,
             closing: false,
+            #[cfg(feature = "recording")]
+            tape: None,
         })
     }
 
@@ -205,6 +211,7 @@ impl Server {
     /// under way get their answer, and clients may say what these need: answers to questions,
     /// cancellations. See [`is_drained`](Self::is_drained).
     pub fn close(&mut self, now: Instant) {
+        note!(self, close(Some(now)));
         self.closing = true;
         let keys: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
         for key in keys {
@@ -234,7 +241,9 @@ impl Server {
     /// The next event that the machine made by itself.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        note!(self, event(&event));
+        Some(event)
     }
 
     /// The events that wait, the oldest first.

@@ -14,12 +14,14 @@ pub struct ServerOptions {
     pub(super) hosts: AllowedHosts,
     pub(super) answers: Answers,
     pub(super) event_store: EventStore,
-    pub(super) limits: ServerLimits,
+    pub(crate) limits: ServerLimits,
     pub(super) timeouts: ServerTimeouts,
 }
 
 /// In which form a request is answered when the revision leaves it open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Answers {
     /// As JSON, unless something precedes the answer or it takes long: then as a stream of events.
@@ -117,6 +119,8 @@ impl ServerOptions {
 ///
 /// Those of a single connection are in [`peer::Limits`](crate::peer::Limits).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct ServerLimits {
     /// The body of a request, in bytes. 4 MiB: what other servers take.
@@ -186,6 +190,8 @@ impl Default for ServerLimits {
 
 /// How long things may take on HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(default))]
 #[non_exhaustive]
 pub struct ServerTimeouts {
     /// The body of a request, from its head on. 30 s. For the adapter, which reads it.

@@ -36,11 +36,15 @@ impl Server {
         permit: &dyn Fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
+        #[cfg(feature = "recording")]
+        if let Some(book) = self.tape.clone() {
+            return self.handle_noted(&book, head, body, principal, permit, now);
+        }
         let handled = self.handle_route(head, body, principal, permit, now);
         handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
     }
 
-    fn handle_route<'f>(
+    pub(super) fn handle_route<'f>(
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],

@@ -10,14 +10,49 @@ use crate::http::SessionId;
 pub(super) struct SessionIds {
     secret: [u8; 32],
     drawn: u64,
+    /// What is drawn next, where that was drawn before.
+    #[cfg(feature = "recording")]
+    next: Option<SessionId>,
+    #[cfg(feature = "recording")]
+    last: Option<SessionId>,
 }
 
 impl SessionIds {
     pub(super) const fn new(secret: [u8; 32]) -> Self {
-        Self { secret, drawn: 0 }
+        Self {
+            secret,
+            drawn: 0,
+            #[cfg(feature = "recording")]
+            next: None,
+            #[cfg(feature = "recording")]
+            last: None,
+        }
+    }
+
+    /// The next name is this one.
+    #[cfg(feature = "recording")]
+    pub(super) const fn draw_next(&mut self, id: Option<SessionId>) {
+        self.next = id;
+    }
+
+    /// What was drawn since the last time.
+    #[cfg(feature = "recording")]
+    pub(super) const fn take_drawn(&mut self) -> Option<SessionId> {
+        self.last.take()
     }
 
     pub(super) fn draw(&mut self) -> SessionId {
+        #[cfg(feature = "recording")]
+        {
+            let id = self.next.take().unwrap_or_else(|| self.draw_anew());
+            self.last = Some(id);
+            id
+        }
+        #[cfg(not(feature = "recording"))]
+        self.draw_anew()
+    }
+
+    fn draw_anew(&mut self) -> SessionId {
         let hash = Sha256::new().chain_update(self.secret).chain_update(self.drawn.to_le_bytes());
         self.drawn += 1;
         let hash: [u8; 32] = hash.finalize().into();

@@ -13,6 +13,8 @@ use super::stream::Stream;
 
 /// Where events are kept for clients that come back for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum EventStore {
     /// In the machine, within the bounds of [`ServerLimits`].
@@ -69,9 +71,9 @@ impl fmt::Debug for StoredEvent {
 /// Names a read of a [`Server`](super::Server). None is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReadId {
-    pub(super) connection: Key,
-    pub(super) stream: u32,
-    number: u64,
+    pub(crate) connection: Key,
+    pub(crate) stream: u32,
+    pub(crate) number: u64,
 }
 
 /// What an external store is to do.

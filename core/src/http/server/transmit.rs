@@ -24,6 +24,7 @@ impl Server {
         while let Some(exchange) = self.ready.pop_front() {
             if let Some(entry) = self.exchanges.get_mut(exchange.0) {
                 entry.queued = false;
+                note!(self, ready(exchange));
                 return Some(exchange);
             }
         }
@@ -34,6 +35,18 @@ impl Server {
     ///
     /// After [`Transmit::Respond`], [`Transmit::Finish`] and [`Transmit::Abort`] it is.
     pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
+        #[cfg(feature = "recording")]
+        if let Some(book) = self.tape.clone() {
+            return self.transmit_noted(&book, exchange, now);
+        }
+        self.next_transmit(exchange, now)
+    }
+
+    pub(super) fn next_transmit(
+        &mut self,
+        exchange: ExchangeId,
+        now: Instant,
+    ) -> Option<Transmit<'_>> {
         let key = exchange.0;
         let entry = self.exchanges.get_mut(key)?;
         match entry.state {
@@ -132,6 +145,7 @@ impl Server {
 
     /// The client has gone: nobody takes the response of an exchange any more.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
+        note!(self, disconnect(exchange, now));
         let key = exchange.0;
         self.exchange_deadlines.clear(key.slot);
         let Some(entry) = self.exchanges.remove(key) else { return };

@@ -21,19 +21,24 @@ use crate::{Instant, Revision};
 
 use super::Client;
 
+/// The length of the shortest question there is, in bytes: `"":{"method":"roots/list"}`.
+pub(in crate::peer) const QUESTION_LENGTH_MIN: usize = 25;
+
 /// One round of a call: what the server asked and what the host answered so far.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(in crate::peer) struct Round {
     call: Key,
     number: u32,
     /// The server's state, as JSON text, to be sent back as it is.
     state: Option<RawJson<'static>>,
     questions: Vec<Question>,
     waiting: usize,
+    /// What of this is counted against the limit, in bytes.
+    bytes: usize,
 }
 
 #[derive(Debug)]
-struct Question {
+pub(in crate::peer) struct Question {
     key: String,
     answer: Option<RawJson<'static>>,
 }
@@ -80,12 +85,20 @@ impl Client {
         }
         let Some(session) = &self.session else { return Ok(None) };
         let (client, revision) = (session.client, session.revision);
+        // The questions are handed on, but may wait for one another until then.
+        let length = |value: &Option<RawJson<'_>>| value.as_ref().map_or(0, |v| v.as_str().len());
+        let bytes = length(&state) + length(&asked);
+        let limit = limits.input_bytes_max;
+        if bytes > limit.saturating_sub(self.input_bytes) {
+            return fail(self, Failure::TooMuchInput { limit });
+        }
         let mut round = Round {
             call: key,
             number,
             state: state.map(RawJson::into_owned),
             questions: Vec::new(),
             waiting: 0,
+            bytes,
         };
         let mut inputs = Vec::new();
         for (member, index) in asked.iter().flat_map(RawJson::walk).zip(0_u32..) {
@@ -106,6 +119,7 @@ impl Client {
             return Ok(None);
         }
         self.connection.calls.park(key, now);
+        self.input_bytes += bytes;
         let round = self.rounds.insert(round);
         self.set_round(key, Some(round));
         let mut inputs = inputs.into_iter().map(Event::Input);
@@ -145,16 +159,20 @@ impl Client {
         match input.0 {
             InputSource::Request(key) => self.respond_with(RequestHandle::of(key), result),
             InputSource::Round { call, round, index } => {
+                note!(self, answer_input(input, result, now));
                 let (key, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
                 let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
                 if question.answer.is_some() {
                     return Err(AnswerError::NotDue);
                 }
-                question.answer = Some(result.to_shared_json()?);
+                let answer = result.to_shared_json()?;
+                let length = answer.as_str().len();
+                question.answer = Some(answer);
                 open.waiting -= 1;
-                if open.waiting == 0
-                    && let Some(round) = self.rounds.remove(key)
-                {
+                open.bytes += length;
+                let done = open.waiting == 0;
+                self.input_bytes += length;
+                if done && let Some(round) = self.remove_round(key) {
                     self.set_round(call, None);
                     self.next_round(&round, now);
                 }
@@ -178,6 +196,7 @@ impl Client {
         match input.0 {
             InputSource::Request(key) => self.reject(RequestHandle::of(key), error),
             InputSource::Round { call, round, index } => {
+                note!(self, refuse_input(input, &error, None));
                 let (_, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
                 let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
                 if question.answer.is_some() {
@@ -206,6 +225,7 @@ impl Client {
         request: RequestHandle,
         result: &impl WriteJson,
     ) -> Result<(), AnswerError> {
+        note!(self, respond(request, result, None));
         let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
         let id = entry.id.clone();
         let part = Part::Answer(Verdict::Result);
@@ -227,6 +247,7 @@ impl Client {
         request: RequestHandle,
         error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
+        note!(self, reject(request, &error, None));
         let entry = self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)?;
         self.refuse_request(&entry.id, &error_at(error, entry.revision));
         Ok(())
@@ -235,7 +256,7 @@ impl Client {
     /// Ends the round that `call` waits for; whether there was one. Open questions are withdrawn.
     pub(super) fn drop_round(&mut self, call: &Call) -> bool {
         let Some(key) = call.repeat.as_ref().and_then(|repeat| repeat.round) else { return false };
-        let Some(round) = self.rounds.remove(key) else { return false };
+        let Some(round) = self.remove_round(key) else { return false };
         for (question, index) in round.questions.iter().zip(0_u32..) {
             if question.answer.is_none() {
                 let (call, round) = (round.call, round.number);
@@ -243,6 +264,12 @@ impl Client {
             }
         }
         true
+    }
+
+    fn remove_round(&mut self, key: Key) -> Option<Round> {
+        let round = self.rounds.remove(key)?;
+        self.input_bytes -= round.bytes;
+        Some(round)
     }
 
     fn round_of(&mut self, call: Key, number: u32) -> Option<(Key, &mut Round)> {

@@ -6,6 +6,8 @@ mod options;
 #[cfg(feature = "http")]
 pub(crate) mod posting;
 mod receive;
+#[cfg(feature = "recording")]
+pub(crate) mod recorded;
 mod subscriptions;
 
 use alloc::string::String;
@@ -29,7 +31,9 @@ use super::outbox::{Channel, Lane, Outbox, Part};
 use super::outgoing::{CallOptions, MetaParts, Outgoing};
 use super::slab::{Key, Slab};
 
+pub(super) use inputs::{QUESTION_LENGTH_MIN, Question, Round};
 pub use options::ClientOptions;
+use subscriptions::{Legacy, Standing};
 
 /// The client's side of one connection over a byte stream, as a state machine.
 ///
@@ -67,8 +71,12 @@ pub struct Client {
     /// Members of the `_meta` of every modern request, ready to be written.
     request_meta: Vec<u8>,
     log_level: Option<LoggingLevel>,
-    rounds: Slab<inputs::Round>,
-    subscriptions: Vec<(Key, subscriptions::Legacy)>,
+    rounds: Slab<Round>,
+    /// Bytes that they keep.
+    input_bytes: usize,
+    subscriptions: Vec<(Key, Legacy)>,
+    #[cfg(feature = "recording")]
+    tape: Option<alloc::boxed::Box<crate::recording::Tape>>,
 }
 
 /// What the server and this client agreed on.
@@ -150,7 +158,10 @@ impl Client {
             request_meta: Vec::new(),
             log_level: None,
             rounds: Slab::new(),
+            input_bytes: 0,
             subscriptions: Vec::new(),
+            #[cfg(feature = "recording")]
+            tape: None,
         };
         client.open(known_era, now);
         client
@@ -178,6 +189,7 @@ impl Client {
         if flow.is_err() {
             self.settle_end();
         }
+        note!(self, message(frame, now, &flow));
         flow
     }
 
@@ -195,23 +207,26 @@ impl Client {
         if flow.is_err() {
             self.settle_end();
         }
+        note!(self, frame_error(error, &flow));
         flow
     }
 
     /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].
     pub fn handle_eof(&mut self) {
+        note!(self, end_of_input());
         self.end(CloseReason::EndOfInput);
     }
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        note!(self, timeout(now));
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
                 Purpose::Opening => self.opening_timed_out(&call, now),
                 Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
                 Purpose::SubscribeResource { subscription, index } => {
                     self.connection.give_up(&call, "timed out", now);
-                    self.resource_subscribed(subscription, index, false);
+                    self.resource_subscribed(subscription, index, Standing::Unknown, now);
                 }
                 Purpose::Chore => self.connection.give_up(&call, "timed out", now),
                 _ => {
@@ -248,6 +263,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, started(MethodName::Known(method), params, options, now));
         Connection::check_kind(method, Kind::Request)?;
         self.check_gate(method)?;
         self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
@@ -282,6 +298,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, started(MethodName::Other(method.into()), params, options, now));
         self.connection.check_open()?;
         self.session.as_ref().ok_or(CallError::NotOpen)?;
         self.start(&MethodName::Other(method.into()), Purpose::Application, params, options, now)
@@ -290,6 +307,7 @@ impl Client {
     /// Gives up a call or ends a subscription: the server is told, and it ends with
     /// [`Failure::Cancelled`]. Nothing happens if it has ended already.
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
+        note!(self, cancel(call, reason, now));
         // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-018]: only a call that
         // is in the table.
         let Some(entry) = self.connection.calls.remove(call.key) else { return };
@@ -307,6 +325,7 @@ impl Client {
     ///
     /// Nothing was sent: see [`CallError`].
     pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
+        note!(self, notify(method, params, None));
         Connection::check_kind(method, Kind::Notification)?;
         self.check_gate(method)?;
         self.connection.outbox.try_push(
@@ -326,6 +345,7 @@ impl Client {
     /// Nothing was sent: see [`CallError`].
     // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003]
     pub fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CallError> {
+        note!(self, set_log_level(level, now));
         self.connection.check_open()?;
         let era = self.session.as_ref().ok_or(CallError::NotOpen)?.revision.era();
         if era == Era::Legacy {
@@ -342,6 +362,7 @@ impl Client {
     /// Ends the connection from this side: every call ends with [`Failure::ConnectionLost`]. Then
     /// close the stream.
     pub fn close(&mut self) {
+        note!(self, close(None));
         self.end(CloseReason::Local);
     }
 
@@ -351,25 +372,35 @@ impl Client {
     /// writes all of them; the next call considers them gone.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
-        self.connection.outbox.poll()
+        let bytes = self.connection.outbox.poll();
+        note!(self, transmit(bytes));
+        bytes
     }
 
     /// The next bytes for the stream, for a driver that may write only part of them and tells how
     /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
-        self.connection.outbox.peek()
+        let bytes = self.connection.outbox.peek();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.tape.as_mut().filter(|_| !bytes.is_empty()) {
+            tape.note_peek();
+        }
+        bytes
     }
 
     /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
     pub fn consume_transmit(&mut self, length: usize) {
+        note!(self, sent(self.connection.outbox.peeked(length)));
         self.connection.outbox.consume(length);
     }
 
     /// The next event that the machine made by itself.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        self.connection.events.pop_front()
+        let event = self.connection.events.pop_front()?;
+        note!(self, event(&event));
+        Some(event)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
@@ -384,7 +415,7 @@ impl Client {
     /// server has taken some of it.
     #[must_use]
     pub fn is_congested(&self) -> bool {
-        self.connection.outbox.len() > self.connection.limits.transmit_bytes_max
+        self.connection.is_congested()
     }
 
     /// Whether the connection is closed and no byte waits to be sent.
@@ -416,7 +447,7 @@ impl Client {
 
     /// Whether this side may send `method` now; if so, at which revision.
     // MCP 2025-11-25 basic/lifecycle#operation [LIFE-004] [CAP-027]
-    fn check_gate(&self, method: Method) -> Result<Revision, CallError> {
+    pub(crate) fn check_gate(&self, method: Method) -> Result<Revision, CallError> {
         self.connection.check_open()?;
         let session = self.session.as_ref().ok_or(CallError::NotOpen)?;
         method.row().check(Side::Client, session.revision, session.client, session.server)?;
@@ -442,10 +473,12 @@ impl Client {
         } else {
             MetaParts::default()
         };
+        // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-011]: a round
+        // may ask for nothing, so it needs no capability.
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
         // Where each request has a way of its own, a listen stream may have to take another one.
         let may_move = purpose == Purpose::Listen && self.connection.outbox.is_of_posts();
-        let repeatable = modern && (may_repeat && offers_input(session.client) || may_move);
+        let repeatable = modern && (may_repeat || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }
@@ -459,6 +492,7 @@ impl Client {
     fn settle_end(&mut self) {
         self.state = opening::State::Over;
         self.rounds = Slab::new();
+        self.input_bytes = 0;
         self.subscriptions.clear();
         self.connection.requests.clear();
     }
@@ -473,10 +507,4 @@ impl Client {
         let event = Event::Cancelled(Cancelled { subject, reason: None });
         self.connection.events.push_back(event);
     }
-}
-
-/// Whether a server may ask this client anything, so that a call may need a second round.
-fn offers_input(client: Capabilities) -> bool {
-    use crate::protocol::Capability::{Elicitation, Roots, Sampling};
-    [Elicitation, Roots, Sampling].into_iter().any(|capability| client.contains(capability))
 }

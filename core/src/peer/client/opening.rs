@@ -109,6 +109,7 @@ impl Client {
 
     /// Members of `_meta` that make a request a modern one.
     // MCP 2026-07-28 basic/index#_meta [VER-011] [META-008] [META-010] [CAP-008] [CAP-010] [CAP-012]
+    // MCP 2026-07-28 basic/transports/stdio#request-metadata [STDIO-014]
     fn modern_meta(&self, revision: Revision) -> Vec<u8> {
         let mut out = Vec::new();
         write_string(&mut out, PROTOCOL_VERSION);

@@ -13,6 +13,7 @@ use crate::peer::transport::TransportFailure;
 use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
+use super::subscriptions::Standing;
 use super::{Client, ClientOptions};
 
 impl Client {
@@ -117,7 +118,7 @@ impl Client {
                 }
             }
             Purpose::SubscribeResource { subscription, index } => {
-                self.resource_subscribed(subscription, index, false);
+                self.resource_subscribed(subscription, index, Standing::Unknown, now);
             }
             Purpose::Application | Purpose::Listen => self.connection.end_call(key, failure),
             Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting => {}
@@ -195,7 +196,9 @@ impl Client {
     // MCP 2025-11-25 basic/transports#session-management [SESS-009]
     pub(crate) fn reopen(&mut self, now: Instant) {
         // What the server asked in the session that is gone wants no answer any more.
-        while let Some(key) = self.connection.requests.find_from(0, |_| true) {
+        let mut slot = 0;
+        while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
+            slot = key.slot + 1;
             let Some(request) = self.connection.requests.remove(key) else { break };
             let asks_host = matches!(
                 request.method,

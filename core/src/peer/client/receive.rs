@@ -19,6 +19,7 @@ use crate::protocol::{Capability, Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::Client;
+use super::subscriptions::Standing;
 
 impl Client {
     pub(super) fn receive<'f>(&mut self, message: Message<'f>, now: Instant) -> Flow<'f> {
@@ -78,7 +79,7 @@ impl Client {
                 }
                 Purpose::KeepAlive => self.connection.keep_alive_answered(now),
                 Purpose::SubscribeResource { subscription, index } => {
-                    self.resource_subscribed(subscription, index, false);
+                    self.resource_subscribed(subscription, index, Standing::Unknown, now);
                 }
                 Purpose::Application | Purpose::Listen => {
                     self.connection.end_call(key, Failure::InvalidAnswer(WHY));
@@ -113,7 +114,9 @@ impl Client {
                 Ok(None)
             }
             Purpose::SubscribeResource { subscription, index } => {
-                self.resource_subscribed(subscription, index, message.outcome.is_ok());
+                let honoured = message.outcome.is_ok();
+                let answer = if honoured { Standing::Honoured } else { Standing::Refused };
+                self.resource_subscribed(subscription, index, answer, now);
                 Ok(None)
             }
             // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008] [SUBS-011]
@@ -159,6 +162,7 @@ impl Client {
     }
 
     // MCP 2026-07-28 basic/index#resulttype [TASK-026] [TASK-027]
+    // MCP 2026-07-28 basic/versioning#extension-negotiation [CAP-025]
     fn accepts_task(&self, key: Key) -> bool {
         let method = self.connection.calls.get(key).and_then(|call| call.method);
         let declared = self
@@ -179,6 +183,7 @@ impl Client {
         };
         // MCP 2026-07-28 basic/index#requests [RPC-030] [RPC-031]: a modern server sends no
         // requests, and a modern client no responses.
+        // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]
         if revision.era() == Era::Modern {
             let violation = Violation::OutOfPlace("a request of a modern server");
             return self.connection.violation(self.connection.policy.forbidden, violation);
@@ -405,7 +410,7 @@ fn cancellation<'f>(
     let (mut id, mut reason) = (None, None);
     for member in params.walk() {
         match &*member.name() {
-            "requestId" => id = member.value.decode::<RequestId>().ok(),
+            "requestId" => id = member.value.to_id(),
             "reason" => reason = text(&member.value),
             _ => {}
         }

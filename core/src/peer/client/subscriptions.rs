@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use crate::jsonrpc::{RawJson, RequestId, Typed, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose, Timing};
 use crate::peer::error::CallError;
-use crate::peer::event::{CallHandle, Event, MethodName, Subscribed};
+use crate::peer::event::{CallHandle, Event, MethodName, Subscribed, Violation};
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::CallOptions;
@@ -19,8 +19,24 @@ use super::Client;
 #[derive(Debug)]
 pub(super) struct Legacy {
     filter: SubscriptionFilter,
-    uris: Vec<(String, Option<bool>)>,
+    uris: Vec<(String, Standing)>,
     waiting: usize,
+    /// It stood in a session that is gone, and all that it had there stands in this one so far:
+    /// there is nothing to tell.
+    renewed: bool,
+}
+
+/// What a legacy server said to the subscription to one resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing yet.
+    Asked,
+    /// Nothing yet, and what it will say was perhaps said in a session that is gone.
+    AskedBefore,
+    Honoured,
+    Refused,
+    /// Nothing in time, or nothing that can be read: it may stand all the same.
+    Unknown,
 }
 
 impl Client {
@@ -39,6 +55,7 @@ impl Client {
         filter: &SubscriptionFilter,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, subscribe(filter, now));
         self.connection.check_open()?;
         let revision = self.session.as_ref().ok_or(CallError::NotOpen)?.revision;
         if revision.era() == Era::Legacy {
@@ -76,7 +93,7 @@ impl Client {
                 timing: Timing::NEVER,
                 held: None,
                 written: self.connection.outbox.mark(),
-                wants_progress: false,
+                wants_progress: None,
                 last_progress: None,
                 repeat: None,
             },
@@ -89,20 +106,17 @@ impl Client {
             .is_some_and(|session| session.server.contains(Capability::ResourcesSubscribe));
         let uris: Vec<_> = wanted
             .iter()
-            .map(|uri| (uri.clone(), if offered { None } else { Some(false) }))
+            .map(|uri| (uri.clone(), if offered { Standing::Asked } else { Standing::Refused }))
             .collect();
         let waiting = if offered { uris.len() } else { 0 };
-        self.subscriptions.push((key, Legacy { filter: filter.clone(), uris, waiting }));
+        let legacy = Legacy { filter: filter.clone(), uris, waiting, renewed: false };
+        self.subscriptions.push((key, legacy));
         if waiting == 0 {
             self.subscribed(key);
             return Ok(CallHandle::of(key));
         }
         for (uri, index) in wanted.iter().zip(0..) {
-            let purpose = Purpose::SubscribeResource { subscription: key, index };
-            let started = self.send_uri(Method::ResourcesSubscribe, purpose, uri, now);
-            if started.is_err() {
-                self.resource_subscribed(key, index, false);
-            }
+            self.ask_for(key, index, uri, now);
         }
         Ok(CallHandle::of(key))
     }
@@ -123,30 +137,59 @@ impl Client {
         self.start(&MethodName::Known(method), purpose, &params, &CallOptions::default(), now)
     }
 
-    /// Subscribes to all resources once more, in a session that knows of none.
+    /// Subscribes to all resources once more, in a session that knows of none. What does not come to
+    /// stand there is told with another [`Event::Subscribed`].
     pub(super) fn subscribe_again(&mut self, now: Instant) {
-        let honoured = |(_, legacy): &(Key, Legacy)| {
-            legacy
-                .uris
-                .iter()
-                .filter(|(_, answer)| *answer == Some(true))
-                .map(|(uri, _)| uri.clone())
-                .collect::<Vec<_>>()
-        };
-        let uris: Vec<String> = self.subscriptions.iter().flat_map(honoured).collect();
-        for uri in uris {
-            // Should the table of calls be full, the application hears nothing of this resource.
-            let _started = self.send_uri(Method::ResourcesSubscribe, Purpose::Chore, &uri, now);
+        let mut asked = Vec::new();
+        for (key, legacy) in &mut self.subscriptions {
+            // One that never stood is still to be told of.
+            legacy.renewed = legacy.waiting == 0;
+            for (index, (uri, standing)) in (0..).zip(&mut legacy.uris) {
+                match standing {
+                    Standing::Honoured => {
+                        *standing = Standing::Asked;
+                        legacy.waiting += 1;
+                        asked.push((*key, index, uri.clone()));
+                    }
+                    Standing::Asked => *standing = Standing::AskedBefore,
+                    _ => {}
+                }
+            }
+        }
+        for (subscription, index, uri) in asked {
+            self.ask_for(subscription, index, &uri, now);
         }
     }
 
-    /// The server answered for one of the resources.
-    pub(super) fn resource_subscribed(&mut self, subscription: Key, index: u32, honoured: bool) {
+    fn ask_for(&mut self, subscription: Key, index: u32, uri: &str, now: Instant) {
+        let purpose = Purpose::SubscribeResource { subscription, index };
+        if self.send_uri(Method::ResourcesSubscribe, purpose, uri, now).is_err() {
+            self.resource_subscribed(subscription, index, Standing::Refused, now);
+        }
+    }
+
+    /// The server answered for one of the resources, or will not any more.
+    pub(super) fn resource_subscribed(
+        &mut self,
+        subscription: Key,
+        index: u32,
+        answer: Standing,
+        now: Instant,
+    ) {
         let found = self.subscriptions.iter_mut().find(|(key, _)| *key == subscription);
         let Some((_, legacy)) = found else { return };
-        legacy.uris[index as usize].1 = Some(honoured);
+        let (uri, standing) = &mut legacy.uris[index as usize];
+        if *standing == Standing::AskedBefore && answer == Standing::Honoured {
+            // MCP 2025-11-25 basic/transports#session-management [SESS-009]: the session of now may
+            // not know of it.
+            *standing = Standing::Asked;
+            let uri = uri.clone();
+            return self.ask_for(subscription, index, &uri, now);
+        }
+        *standing = answer;
+        legacy.renewed &= answer == Standing::Honoured;
         legacy.waiting -= 1;
-        if legacy.waiting == 0 {
+        if legacy.waiting == 0 && !legacy.renewed {
             self.subscribed(subscription);
         }
     }
@@ -170,7 +213,7 @@ impl Client {
         let uris: Vec<String> = legacy
             .uris
             .iter()
-            .filter(|(_, answer)| *answer == Some(true))
+            .filter(|(_, answer)| *answer == Standing::Honoured)
             .map(|(uri, _)| uri.clone())
             .collect();
         honoured.resource_subscriptions = (!uris.is_empty()).then_some(uris);
@@ -187,7 +230,9 @@ impl Client {
         let (_, legacy) = self.subscriptions.swap_remove(at);
         for (uri, answer) in legacy.uris {
             let shared = |other: &Legacy| other.uris.iter().any(|(needed, _)| *needed == uri);
-            if answer == Some(false) || self.subscriptions.iter().any(|(_, other)| shared(other)) {
+            if answer == Standing::Refused
+                || self.subscriptions.iter().any(|(_, other)| shared(other))
+            {
                 continue;
             }
             // Should the table of calls be full, the server goes on sending what nobody reads.
@@ -198,8 +243,17 @@ impl Client {
     /// The acknowledgement of a listen stream.
     // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-005]
     pub(super) fn acknowledged(&mut self, params: &RawJson<'_>) -> Option<Event<'static>> {
+        const TOO_MANY: &str = "more subscriptions than the limit allows";
         let subscription = self.listen_stream(params)?;
-        let honoured = params.get("notifications")?.decode().ok()?;
+        let filter = params.get("notifications")?;
+        // Before it is read: each URI costs many times the bytes that its text has.
+        let names: usize = filter.members().map(|member| member.value.element_count()).sum();
+        if names > self.connection.limits.subscribed_resources_max.saturating_mul(2) {
+            let method = Method::SubscriptionsAcknowledged;
+            let violation = Violation::BadParameters { method, what: TOO_MANY };
+            return Some(Event::Violation(violation));
+        }
+        let honoured = filter.decode().ok()?;
         Some(Event::Subscribed(Subscribed { subscription, honoured }))
     }
 

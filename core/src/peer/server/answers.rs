@@ -47,6 +47,7 @@ impl Server {
         request: RequestHandle,
         result: &impl WriteJson,
     ) -> Result<(), AnswerError> {
+        note!(self, respond(request, result, None));
         let entry = self.take_request(request)?;
         let InFlight { id, method, revision, reply, .. } = entry;
         self.finish_answer(&id, method, revision, reply, result).map_err(AnswerError::from)
@@ -63,6 +64,7 @@ impl Server {
         request: RequestHandle,
         error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
+        note!(self, reject(request, &error, None));
         let entry = self.take_request(request)?;
         let error = error_at(error, entry.revision);
         self.answer_error(&entry.id, &error, entry.reply);
@@ -73,8 +75,11 @@ impl Server {
     ///
     /// Dropped without an error where nobody asked, where `progress` does not increase, and where
     /// it comes more often than
-    /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max).
+    /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max), and while
+    /// the machine is [congested](Self::is_congested).
     // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-004] [PROG-006]
+    // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [PROG-011]: on the way of its
+    // request.
     pub fn progress(
         &mut self,
         request: RequestHandle,
@@ -83,6 +88,10 @@ impl Server {
         message: Option<&str>,
         now: Instant,
     ) {
+        note!(self, progress(request, progress, total, message, now));
+        if self.is_behind() {
+            return;
+        }
         let per_second = self.connection.limits.progress_per_second_max;
         let Some(entry) = self.connection.requests.get_mut(request.key) else { return };
         let (revision, channel) = (entry.revision, entry.reply.channel);
@@ -114,7 +123,8 @@ impl Server {
 
     /// Sends a log message on behalf of `request`, or of none, if the client wants messages of
     /// this level: of the session in the legacy era, of that request in the modern one. Dropped
-    /// without an error once the request has ended.
+    /// without an error once the request has ended, and while the machine is
+    /// [congested](Self::is_congested): a client that reads nothing is not written to without end.
     ///
     /// # Errors
     ///
@@ -127,10 +137,11 @@ impl Server {
         logger: Option<&str>,
         data: &D,
     ) -> Result<(), WriteError> {
+        note!(self, log(request, level, logger, data, None));
         let entry = request.and_then(|request| self.connection.requests.get(request.key));
         // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-009]: what is said for
         // a request goes nowhere else.
-        if request.is_some() && entry.is_none() {
+        if request.is_some() && entry.is_none() || self.is_behind() {
             return Ok(());
         }
         let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
@@ -163,7 +174,11 @@ impl Server {
                 return Ok(());
             }
             self.write_notification(Method::Message, channel, &params)
+        } else if request.is_none() && self.connection.closed.is_some() {
+            Ok(())
         } else {
+            // What belongs to a request goes before its answer, and that may come after the end of
+            // the input.
             self.notify_session(Method::Message, channel, &params)
         }
     }
@@ -176,7 +191,7 @@ impl Server {
 
     // ------------------------------------------------------------------ shared by the parts
 
-    fn revision_of(&self, request: RequestHandle) -> Result<Revision, AnswerError> {
+    pub(crate) fn revision_of(&self, request: RequestHandle) -> Result<Revision, AnswerError> {
         let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
         match entry.work {
             Work::Application => Ok(entry.revision),

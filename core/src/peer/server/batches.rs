@@ -12,13 +12,18 @@ use super::{Server, Session};
 /// The revision that has batches.
 const BATCHES: Revision = Revision::V2025_03_26;
 
+/// What a request of a batch is refused with whose client has too much to read already.
+const MUCH_WAITS: &str = "too many answers wait to be read; try again later";
+
 /// A batch of requests whose answers leave together.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(in crate::peer) struct Batch {
     /// Requests that are not answered yet, and one more while the batch is being read.
     waiting: usize,
     /// The answers so far, separated by commas.
     answers: Vec<u8>,
+    /// How much of them is counted among those of all batches.
+    counted: usize,
     channel: Channel,
 }
 
@@ -42,18 +47,25 @@ impl Server {
                 channel,
             );
         }
-        let key = self.batches.insert(Batch { waiting: 1, answers: Vec::new(), channel });
+        let key =
+            self.batches.insert(Batch { waiting: 1, answers: Vec::new(), counted: 0, channel });
         let mut first = None;
         for message in batch {
             let flow = match message {
-                Ok(message) => {
-                    if matches!(message, jsonrpc::Message::Request(_))
-                        && let Some(batch) = self.batches.get_mut(key)
-                    {
+                Ok(jsonrpc::Message::Request(request)) => {
+                    if let Some(batch) = self.batches.get_mut(key) {
                         batch.waiting += 1;
                     }
-                    self.receive(message, ReplyTo { channel, batch: Some(key) }, now)
+                    let reply = ReplyTo { channel, batch: Some(key) };
+                    if self.connection.is_congested() {
+                        // Between two frames nothing more would be read.
+                        let error = ErrorObject::internal(MUCH_WAITS);
+                        self.answer_error(&request.id, &error, reply);
+                        continue;
+                    }
+                    self.receive(jsonrpc::Message::Request(request), reply, now)
                 }
+                Ok(message) => self.receive(message, ReplyTo { channel, batch: Some(key) }, now),
                 Err(malformed) => {
                     if let Some(error) = malformed.answer() {
                         if let Some(batch) = self.batches.get_mut(key) {
@@ -102,8 +114,27 @@ impl Server {
                 batch.answers.push(b',');
             }
             write(&mut batch.answers);
+            self.batched += batch.answers.len() - batch.counted;
+            batch.counted = batch.answers.len();
+            // More would be held for as long as the slowest request takes.
+            // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
+            if self.batched > self.connection.limits.batch_bytes_max && batch.waiting > 1 {
+                self.send_batched(key, Part::Message);
+            }
         }
         self.leave_batch(Some(key));
+    }
+
+    /// Sends the answers that a batch has so far.
+    fn send_batched(&mut self, key: Key, part: Part) {
+        let Some(batch) = self.batches.get_mut(key) else { return };
+        let (answers, channel) = (core::mem::take(&mut batch.answers), batch.channel);
+        self.batched -= core::mem::take(&mut batch.counted);
+        self.connection.outbox.push(Lane::Bulk, channel, part, |out| {
+            out.push(b'[');
+            out.extend_from_slice(&answers);
+            out.push(b']');
+        });
     }
 
     /// A request needs no answer any more.
@@ -122,17 +153,13 @@ impl Server {
         if batch.waiting > 0 {
             return;
         }
-        let Some(batch) = self.batches.remove(key) else { return };
         if batch.answers.is_empty() {
-            self.connection.outbox.post(batch.channel, Part::Withdrawn);
+            let channel = batch.channel;
+            self.connection.outbox.post(channel, Part::Withdrawn);
         } else {
-            let part = Part::Answer(Verdict::Result);
-            self.connection.outbox.push(Lane::Bulk, batch.channel, part, |out| {
-                out.push(b'[');
-                out.extend_from_slice(&batch.answers);
-                out.push(b']');
-            });
+            self.send_batched(key, Part::Answer(Verdict::Result));
         }
+        self.batches.remove(key);
     }
 
     pub(super) fn answer_error(

@@ -1,7 +1,8 @@
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use hashbrown::HashSet;
 
 use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed};
 use crate::peer::connection::Flow;
@@ -76,7 +77,7 @@ impl Server {
             server,
             client_info: client_info.unwrap_or(RawJson::NULL).into(),
             log_level: LOG_LEVEL_UNASKED,
-            subscribed: BTreeSet::new(),
+            subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });
         self.answer_typed(&incoming.id, &At(&result, revision), incoming.reply);
         Ok(None)
@@ -120,6 +121,11 @@ impl Server {
         result.instructions = self.profile.instructions.clone();
         let result = result.cached(self.profile.cache.clone());
         self.answer_by_machine(incoming, &Typed(&At(&result, incoming.revision)));
+    }
+
+    /// Whether the client has confirmed the session.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.initialized)
     }
 
     /// Whether any of the revisions in force is of `era`.

@@ -5,14 +5,19 @@ mod batches;
 mod blueprint;
 mod lifecycle;
 mod options;
+mod owed;
 #[cfg(feature = "http")]
 mod posting;
 mod receive;
+#[cfg(feature = "recording")]
+pub(crate) mod recorded;
 mod rounds;
 mod subscriptions;
 
-use alloc::collections::BTreeSet;
 use alloc::string::String;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
@@ -33,11 +38,14 @@ use super::questions::{NotOffered, not_offered};
 use super::requests::ReplyTo;
 use super::slab::Slab;
 
+pub(super) use batches::Batch;
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub use options::ServerOptions;
+pub(super) use receive::DECLARED_LENGTH_MAX;
 #[cfg(target_has_atomic = "ptr")]
 pub(crate) use receive::missing_capability;
+pub(super) use rounds::{Question, Round};
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///
@@ -69,8 +77,15 @@ pub struct Server {
     /// What a modern client declared last, and how it reads at a revision.
     last_declared: Option<(String, Revision, Capabilities)>,
     session: Option<Session>,
-    rounds: Slab<rounds::Round>,
-    batches: Slab<batches::Batch>,
+    rounds: Slab<Round>,
+    batches: Slab<Batch>,
+    /// Bytes of the answers in them.
+    batched: usize,
+    /// Bytes that rounds of input keep.
+    input_bytes: usize,
+    owed: owed::Owed,
+    #[cfg(feature = "recording")]
+    tape: Option<alloc::boxed::Box<crate::recording::Tape>>,
 }
 
 /// What a legacy client and this server agreed on.
@@ -82,7 +97,7 @@ pub struct Session {
     server: Capabilities,
     client_info: Json,
     log_level: LoggingLevel,
-    subscribed: BTreeSet<String>,
+    subscribed: HashSet<String, FixedState>,
 }
 
 impl Session {
@@ -134,6 +149,11 @@ impl Server {
             session: None,
             rounds: Slab::new(),
             batches: Slab::new(),
+            batched: 0,
+            input_bytes: 0,
+            owed: owed::Owed::default(),
+            #[cfg(feature = "recording")]
+            tape: None,
         }
     }
 
@@ -166,6 +186,7 @@ impl Server {
         if flow.is_err() {
             self.settle_end();
         }
+        note!(self, message(frame, now, &flow));
         flow
     }
 
@@ -184,6 +205,7 @@ impl Server {
         if flow.is_err() {
             self.settle_end();
         }
+        note!(self, frame_error(error, &flow));
         flow
     }
 
@@ -194,6 +216,7 @@ impl Server {
     /// [`is_drained`](Self::is_drained).
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
     pub fn handle_eof(&mut self) {
+        note!(self, end_of_input());
         self.connection.close(CloseReason::EndOfInput);
         self.settle_end();
     }
@@ -207,6 +230,7 @@ impl Server {
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        note!(self, timeout(now));
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
                 Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
@@ -245,6 +269,7 @@ impl Server {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CallError> {
+        note!(self, started(MethodName::Known(method), params, options, now));
         self.connection.check_open()?;
         Connection::check_kind(method, Kind::Request)?;
         let Some(session) = &self.session else { return Err(CallError::NotOpen) };
@@ -276,6 +301,7 @@ impl Server {
     /// Nothing was sent: see [`CallError`].
     // MCP 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation [ELIC-017]
     pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
+        note!(self, notify(method, params, None));
         self.connection.check_open()?;
         Connection::check_kind(method, Kind::Notification)?;
         // These depend on what the client asked for, which their own verbs know.
@@ -291,6 +317,7 @@ impl Server {
 
     /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
+        note!(self, cancel(call, reason, now));
         if let Some(entry) = self.connection.calls.remove(call.key) {
             self.connection.give_up(&entry, reason, now);
             self.connection.end_call(call.key, Failure::Cancelled);
@@ -300,6 +327,7 @@ impl Server {
     /// Ends the connection from this side: listen streams and calls end, requests without an
     /// answer get none.
     pub fn close(&mut self) {
+        note!(self, close(None));
         self.end_listening();
         self.connection.close(CloseReason::Local);
         self.drop_requests();
@@ -310,6 +338,7 @@ impl Server {
         let catalog = Shared::make_mut(&mut self.catalog);
         let edited = edit(catalog);
         let changes = catalog.take_changes();
+        note!(self, catalog(&self.catalog, None, None));
         self.announce(changes);
         edited
     }
@@ -320,25 +349,37 @@ impl Server {
     /// writes all of them; the next call considers them gone.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
-        self.connection.outbox.poll()
+        self.pay();
+        let bytes = self.connection.outbox.poll();
+        note!(self, transmit(bytes));
+        bytes
     }
 
     /// The next bytes for the stream, for a driver that may write only part of them and tells how
     /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
-        self.connection.outbox.peek()
+        self.pay();
+        let bytes = self.connection.outbox.peek();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.tape.as_mut().filter(|_| !bytes.is_empty()) {
+            tape.note_peek();
+        }
+        bytes
     }
 
     /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
     pub fn consume_transmit(&mut self, length: usize) {
+        note!(self, sent(self.connection.outbox.peeked(length)));
         self.connection.outbox.consume(length);
     }
 
     /// The next event that the machine made by itself.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        self.connection.events.pop_front()
+        let event = self.connection.events.pop_front()?;
+        note!(self, event(&event));
+        Some(event)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
@@ -353,7 +394,7 @@ impl Server {
     /// client has taken some of it.
     #[must_use]
     pub fn is_congested(&self) -> bool {
-        self.connection.outbox.len() > self.connection.limits.transmit_bytes_max
+        self.connection.is_congested()
     }
 
     /// Whether the connection is closed, no request waits for its answer and no byte waits to be
@@ -390,7 +431,8 @@ impl Server {
         self.catalog.complete(self.profile.capabilities.clone(), revision)
     }
 
-    /// Sends a notification in the legacy session, if the gate lets it through.
+    /// Sends a notification in the legacy session, if the gate lets it through. Nothing that is said
+    /// unasked is, once the connection is over.
     fn notify_session(
         &mut self,
         method: Method,
@@ -400,7 +442,7 @@ impl Server {
         let Some(session) = &self.session else { return Ok(()) };
         let open =
             method.row().check(Side::Server, session.revision, session.client, session.server);
-        if open.is_err() || self.connection.closed.is_some() {
+        if open.is_err() {
             return Ok(());
         }
         self.write_notification(method, channel, params)

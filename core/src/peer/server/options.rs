@@ -106,6 +106,11 @@ impl ServerOptions {
         self
     }
 
+    #[cfg(all(feature = "http", feature = "recording"))]
+    pub(crate) const fn catalog_to_offer(&self) -> &Catalog {
+        &self.catalog
+    }
+
     /// What to do when the client breaks a rule.
     #[must_use]
     pub const fn policy(mut self, policy: Policy) -> Self {

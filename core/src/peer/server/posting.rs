@@ -94,11 +94,6 @@ impl Server {
         self.connection.outbox.give_back_memory();
     }
 
-    /// Whether the client has confirmed the session.
-    pub(crate) fn is_initialized(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.initialized)
-    }
-
     /// The revision of the legacy session, once a client opened one.
     pub(crate) fn session_revision(&self) -> Option<Revision> {
         self.session.as_ref().map(super::Session::revision)

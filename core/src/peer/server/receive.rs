@@ -22,7 +22,7 @@ use crate::{Era, Instant, Revision};
 use super::{NO_PARAMS, Server, Session};
 
 /// The longest declaration that is kept, in bytes: those of real clients have some hundred.
-const DECLARED_LENGTH_MAX: usize = 2048;
+pub(in crate::peer) const DECLARED_LENGTH_MAX: usize = 2048;
 
 /// A request on its way to whoever answers it.
 pub(super) struct Incoming<'f> {
@@ -446,7 +446,7 @@ impl Server {
         let (mut id, mut reason) = (None, None);
         for member in params.walk() {
             match &*member.name() {
-                "requestId" => id = member.value.decode::<RequestId>().ok(),
+                "requestId" => id = member.value.to_id(),
                 "reason" => reason = text(&member.value),
                 _ => {}
             }

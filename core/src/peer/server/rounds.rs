@@ -22,17 +22,19 @@ use super::receive::missing_capability;
 
 /// The questions of one round in a legacy session.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(in crate::peer) struct Round {
     /// What is handed to the application again when all are answered. Shared with the application
     /// by reference count where it handed in an owned request.
     request: Request<'static>,
     state: Option<String>,
     questions: Vec<Question>,
     waiting: usize,
+    /// What of this is counted against the limit, in bytes.
+    bytes: usize,
 }
 
 #[derive(Debug)]
-struct Question {
+pub(in crate::peer) struct Question {
     key: String,
     call: Option<Key>,
     answer: Option<Result<RawJson<'static>, ErrorObject<'static>>>,
@@ -80,6 +82,13 @@ impl Server {
             Some("more rounds of input than the limit allows")
         } else if revision.era() == Era::Legacy && self.connection.closed.is_some() {
             Some("the connection is over, so nobody can be asked")
+        } else if revision.era() == Era::Legacy && count > 0 && !self.is_initialized() {
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
+            Some("the client has not confirmed the session, so it cannot be asked yet")
+        } else if revision.era() == Era::Legacy
+            && round_bytes(&request, required) > self.input_room()
+        {
+            Some("more input is waited for than the limit allows")
         } else {
             None
         };
@@ -106,6 +115,8 @@ impl Server {
             }
             return Err(AnswerError::NotDeclared(capability));
         }
+        // What else may become of it is an answer, and noted as that.
+        note!(self, require_input(handle, &request.method, required, now));
         match revision.era() {
             Era::Modern => {
                 let entry = self.take_request(handle)?;
@@ -133,6 +144,8 @@ impl Server {
         now: Instant,
     ) -> Result<(), AnswerError> {
         let handle = request.handle;
+        let bytes = round_bytes(&request, required);
+        self.input_bytes += bytes;
         let mut request = request.into_owned();
         request.inputs = Inputs::default();
         let questions: Vec<Question> = required
@@ -146,7 +159,7 @@ impl Server {
         let entry = self.connection.requests.get(handle.key);
         let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
         let state = required.request_state.clone();
-        let round = self.rounds.insert(Round { request, state, questions, waiting });
+        let round = self.rounds.insert(Round { request, state, questions, waiting, bytes });
         if let Some(entry) = self.connection.requests.get_mut(handle.key) {
             entry.rounds += 1;
             entry.work = Work::Input { round };
@@ -178,12 +191,34 @@ impl Server {
         Ok(())
     }
 
+    /// How many bytes more may be kept for rounds of input.
+    const fn input_room(&self) -> usize {
+        self.connection.limits.input_bytes_max.saturating_sub(self.input_bytes)
+    }
+
+    fn remove_round(&mut self, key: Key) -> Option<Round> {
+        let round = self.rounds.remove(key)?;
+        self.input_bytes -= round.bytes;
+        Some(round)
+    }
+
     pub(super) fn input_answered(
         &mut self,
         round: Key,
         index: u32,
         outcome: Result<RawJson<'_>, ErrorObject<'_>>,
     ) {
+        let length = match &outcome {
+            Ok(result) => result.as_str().len(),
+            Err(error) => error.message.len() + error.data.as_ref().map_or(0, |d| d.as_str().len()),
+        };
+        if length > self.input_room() {
+            return self.input_failed(round, index, "the answer is too long to be kept");
+        }
+        if let Some(round) = self.rounds.get_mut(round) {
+            round.bytes += length;
+            self.input_bytes += length;
+        }
         let outcome = outcome.map(RawJson::into_owned).map_err(ErrorObject::into_owned);
         self.settle_question(round, index, outcome);
     }
@@ -210,9 +245,15 @@ impl Server {
 
     /// All is answered: the application gets its request back, as if the client had sent it again.
     fn finish_round(&mut self, key: Key) {
-        let Some(round) = self.rounds.remove(key) else { return };
+        let Some(round) = self.remove_round(key) else { return };
         let Round { mut request, state, questions, .. } = round;
-        let (mut responses, mut refused) = (Vec::new(), Keyed::new());
+        // At once: the answers are still there while it grows.
+        let length = |question: &Question| {
+            let answer = question.answer.as_ref().and_then(|answer| answer.as_ref().ok());
+            answer.map_or(0, |answer| question.key.len() + answer.as_str().len() + 4)
+        };
+        let length: usize = questions.iter().map(length).sum();
+        let (mut responses, mut refused) = (Vec::with_capacity(length + 2), Keyed::new());
         responses.push(b'{');
         for Question { key, answer, .. } in questions {
             match answer {
@@ -229,7 +270,8 @@ impl Server {
             }
         }
         responses.push(b'}');
-        let responses = String::from_utf8(responses).expect("joined from strings");
+        let responses =
+            String::from_utf8(responses).unwrap_or_else(|_| unreachable!("joined from strings"));
         request.inputs = Inputs {
             responses: Some(RawJson::trusted_shared(responses.into())),
             state: state.map(Into::into),
@@ -243,7 +285,7 @@ impl Server {
 
     /// The request of a round is cancelled, so its questions are too.
     pub(super) fn abandon_round(&mut self, key: Key, now: Instant) {
-        let Some(round) = self.rounds.remove(key) else { return };
+        let Some(round) = self.remove_round(key) else { return };
         for call in round.questions.iter().filter_map(|question| question.call) {
             if let Some(call) = self.connection.calls.remove(call) {
                 self.connection.give_up(&call, "the request was cancelled", now);
@@ -253,26 +295,41 @@ impl Server {
 
     /// The connection is over, so what rounds wait for cannot come: the client is told so.
     pub(super) fn fail_rounds(&mut self) {
-        while let Some(key) =
-            self.connection.requests.find_from(0, |entry| matches!(entry.work, Work::Input { .. }))
+        let mut slot = 0;
+        while let Some(key) = self
+            .connection
+            .requests
+            .find_from(slot, |entry| matches!(entry.work, Work::Input { .. }))
         {
+            slot = key.slot + 1;
             if let Some(entry) = self.connection.requests.remove(key) {
                 let error = ErrorObject::internal("the input that this needs cannot come any more");
                 self.answer_error(&entry.id, &error, entry.reply);
             }
         }
         self.rounds = Slab::new();
+        self.input_bytes = 0;
     }
 
     /// The application closed the connection: no request gets an answer any more.
     pub(super) fn drop_requests(&mut self) {
-        while let Some(key) = self.connection.requests.find_from(0, |_| true) {
+        let mut slot = 0;
+        while let Some(key) = self.connection.requests.find_from(slot, |_| true) {
+            slot = key.slot + 1;
             if let Some(entry) = self.connection.requests.remove(key) {
                 self.withdraw(entry.reply);
             }
         }
         self.rounds = Slab::new();
+        self.input_bytes = 0;
     }
+}
+
+/// What a round keeps from its beginning, in bytes.
+fn round_bytes(request: &Request<'_>, required: &InputRequiredResult) -> usize {
+    let names = required.input_requests.iter().flat_map(Map::iter).map(|(name, _)| name.len());
+    let state = required.request_state.as_ref().map_or(0, String::len);
+    request.params.as_str().len() + state + names.sum::<usize>()
 }
 
 /// The capability that a question needs and the client lacks.

@@ -18,13 +18,18 @@ impl Server {
     // MCP 2025-11-25 server/resources#subscriptions [RSRC-005]
     // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
     pub fn resource_updated(&mut self, uri: &str) {
+        note!(self, resource_updated(uri, None));
+        if self.is_behind() {
+            return self.owe_resource(uri);
+        }
         let params = |out: &mut Vec<u8>| {
             out.extend_from_slice(br#"{"uri":"#);
             write_string(out, uri);
             out.push(b'}');
             Ok(())
         };
-        if self.session.as_ref().is_some_and(|session| session.is_subscribed(uri)) {
+        let subscribed = self.session.as_ref().is_some_and(|session| session.is_subscribed(uri));
+        if subscribed && self.connection.closed.is_none() {
             let written =
                 self.notify_session(Method::ResourcesUpdated, Channel::UNSOLICITED, &params);
             debug_assert!(written.is_ok(), "a string is JSON");
@@ -32,25 +37,35 @@ impl Server {
         let wanted = |filter: &SubscriptionFilter| {
             filter.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
         };
-        self.notify_listeners(Method::ResourcesUpdated, &params, wanted);
+        self.notify_listeners(Method::ResourcesUpdated, &params, &wanted);
     }
 
-    /// Tells whoever listens for it of the status of a task.
+    /// Tells whoever listens for it of the status of a task. Dropped without an error while the
+    /// machine is [congested](Self::is_congested): a client asks for it as well.
     // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
     pub fn task_changed(&mut self, status: &TaskStatusParams) {
+        note!(self, task_changed(status, None, None));
+        if self.is_behind() {
+            return;
+        }
         let Ok(params) = Typed(&At(status, Revision::LATEST)).to_shared_json() else { return };
         let task = &status.detailed.task.task_id;
         let wanted =
             |filter: &SubscriptionFilter| filter.task_ids.iter().flatten().any(|id| id == task);
-        self.notify_listeners(Method::Tasks, &params, wanted);
+        self.notify_listeners(Method::Tasks, &params, &wanted);
     }
 
     /// Tells clients that a list changed which the catalog does not hold.
     // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005] [PRMT-010] [RSRC-006]
+    // MCP 2026-07-28 basic/index#statelessness [LIFE-013]: each listener by its subscription's id.
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [TOOL-006] [PRMT-011]
     // [RSRC-008] [SUBS-002]
     pub fn announce(&mut self, changes: Changes) {
+        note!(self, announce(changes, None));
         self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
+        if self.is_behind() {
+            return self.owe_lists(changes);
+        }
         type Wanted = fn(&SubscriptionFilter) -> bool;
         let lists: [(bool, Method, Wanted); 3] = [
             (changes.tools, Method::ToolsListChanged, |f| f.tools_list_changed == Some(true)),
@@ -61,11 +76,11 @@ impl Server {
         ];
         for (_, method, wanted) in lists.into_iter().filter(|(changed, ..)| *changed) {
             let initialized = self.session.as_ref().is_some_and(|session| session.initialized);
-            if initialized {
+            if initialized && self.connection.closed.is_none() {
                 let written = self.notify_session(method, Channel::UNSOLICITED, &super::NO_PARAMS);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
             }
-            self.notify_listeners(method, &super::NO_PARAMS, wanted);
+            self.notify_listeners(method, &super::NO_PARAMS, &wanted);
         }
     }
 
@@ -75,7 +90,7 @@ impl Server {
         &mut self,
         method: Method,
         params: &dyn WriteJson,
-        wanted: impl Fn(&SubscriptionFilter) -> bool,
+        wanted: &dyn Fn(&SubscriptionFilter) -> bool,
     ) {
         if self.connection.closed.is_some() {
             return;
@@ -96,11 +111,13 @@ impl Server {
     /// Opens a listen stream. It needs no answer until it ends.
     // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007]
     pub(super) fn listen<'f>(&mut self, incoming: Incoming<'f>) -> Flow<'f> {
-        let asked = incoming
-            .params
-            .get("notifications")
-            .filter(RawJson::is_object)
-            .and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
+        let filter = incoming.params.get("notifications").filter(RawJson::is_object);
+        // Before it is read: each URI costs many times the bytes that its text has.
+        if let Some(what) = filter.as_ref().and_then(|filter| self.overfull(filter)) {
+            self.answer_error(&incoming.id, &ErrorObject::internal(what), incoming.reply);
+            return Ok(None);
+        }
+        let asked = filter.and_then(|filter| filter.decode::<SubscriptionFilter>().ok());
         let Some(asked) = asked else {
             let error = ErrorObject::invalid_params("`notifications` is a subscription filter");
             self.answer_error(&incoming.id, &error, incoming.reply);
@@ -115,24 +132,13 @@ impl Server {
             self.answer_refusal(&incoming.id, &missing_capability(tasks), incoming.reply);
             return self.bad_parameters(Method::SubscriptionsListen, "tasks without the extension");
         }
-        let open = self
-            .connection
-            .requests
-            .iter()
-            .filter(|(_, entry)| matches!(entry.work, Work::Listening(_)))
-            .count();
-        let limits = &self.connection.limits;
-        let uris = asked.resource_subscriptions.as_deref().unwrap_or_default();
-        let tasks = asked.task_ids.as_deref().unwrap_or_default();
-        let too_much = if open >= limits.listen_streams_max {
-            Some("too many listen streams are open")
-        } else if uris.len() > limits.subscribed_resources_max {
-            Some("too many resources in one subscription")
-        } else if uris.iter().any(|uri| uri.len() > limits.uri_length_max) {
+        let length_max = self.connection.limits.uri_length_max;
+        let too_long = |names: &Option<Vec<String>>| {
+            names.as_ref().is_some_and(|names| names.iter().any(|name| name.len() > length_max))
+        };
+        let too_much = if too_long(&asked.resource_subscriptions) {
             Some("a resource URI is too long")
-        } else if tasks.len() > limits.subscribed_resources_max {
-            Some("too many tasks in one subscription")
-        } else if tasks.iter().any(|task| task.len() > limits.uri_length_max) {
+        } else if too_long(&asked.task_ids) {
             Some("the name of a task is too long")
         } else {
             None
@@ -172,6 +178,29 @@ impl Server {
             rounds: 0,
         });
         Ok(None)
+    }
+
+    /// What there would be too much of with one more listen stream of this filter.
+    fn overfull(&self, filter: &RawJson<'_>) -> Option<&'static str> {
+        let open = self.connection.requests.listening();
+        let limits = &self.connection.limits;
+        let (mut uris, mut tasks) = (0, 0);
+        for member in filter.members() {
+            match &*member.name() {
+                "resourceSubscriptions" => uris += member.value.element_count(),
+                "taskIds" => tasks += member.value.element_count(),
+                _ => {}
+            }
+        }
+        if open.streams >= limits.listen_streams_max {
+            Some("too many listen streams are open")
+        } else if open.resources.saturating_add(uris) > limits.subscribed_resources_max {
+            Some("too many resources in subscriptions")
+        } else if open.tasks.saturating_add(tasks) > limits.subscribed_resources_max {
+            Some("too many tasks in subscriptions")
+        } else {
+            None
+        }
     }
 
     /// What of a filter the server's capabilities cover.
@@ -237,9 +266,13 @@ impl Server {
     // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
     // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019] [CANC-020]
     pub(super) fn end_listening(&mut self) {
-        while let Some(key) =
-            self.connection.requests.find_from(0, |entry| matches!(entry.work, Work::Listening(_)))
+        let mut slot = 0;
+        while let Some(key) = self
+            .connection
+            .requests
+            .find_from(slot, |entry| matches!(entry.work, Work::Listening(_)))
         {
+            slot = key.slot + 1;
             let Some(entry) = self.connection.requests.remove(key) else { return };
             debug_assert_eq!(entry.revision.era(), Era::Modern, "a legacy session has no streams");
             let id = entry.id;

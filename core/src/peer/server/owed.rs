@@ -1,0 +1,66 @@
+//! News for a client that is too far behind to be sent more: kept once each, not once each time.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::catalog::Changes;
+use crate::peer::requests::Work;
+
+use super::Server;
+
+/// What a client is to be told as soon as it has taken some of what waits for it.
+///
+/// Each item says only that something changed, so that one of a kind says all. There are no more
+/// URIs here than the client subscribed to.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    lists: Changes,
+    /// In order, each once.
+    resources: Vec<String>,
+}
+
+impl Server {
+    /// Whether more waits for the client than the limit, so that nothing is added which can be
+    /// left out or said later. On HTTP each stream has bounds of its own.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.connection.outbox.is_of_posts() && self.connection.is_congested()
+    }
+
+    pub(super) const fn owe_lists(&mut self, changes: Changes) {
+        let owed = &mut self.owed.lists;
+        owed.tools |= changes.tools;
+        owed.prompts |= changes.prompts;
+        owed.resources |= changes.resources;
+    }
+
+    pub(super) fn owe_resource(&mut self, uri: &str) {
+        let of_session = self.session.as_ref().is_some_and(|session| session.is_subscribed(uri));
+        let wanted = of_session
+            || self.connection.requests.iter().any(|(_, entry)| match &entry.work {
+                Work::Listening(filter) => {
+                    filter.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
+                }
+                _ => false,
+            });
+        let resources = &mut self.owed.resources;
+        if let (true, Err(place)) =
+            (wanted, resources.binary_search_by(|known| known.as_str().cmp(uri)))
+        {
+            resources.insert(place, uri.into());
+        }
+    }
+
+    /// Tells what is owed, if there is room again.
+    pub(super) fn pay(&mut self) {
+        let Owed { lists, resources } = &self.owed;
+        if (*lists == Changes::default() && resources.is_empty()) || self.is_behind() {
+            return;
+        }
+        let Owed { lists, resources } = core::mem::take(&mut self.owed);
+        self.announce(lists);
+        for uri in resources {
+            // Should there be too much again, it is owed again.
+            self.resource_updated(&uri);
+        }
+    }
+}

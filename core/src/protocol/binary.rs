@@ -1,0 +1,111 @@
+//! The bytes of pictures, sounds and blobs, which travel as base64.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::content::{AudioContent, ImageContent};
+use super::resource::BlobResourceContents;
+
+/// Writes padding, as the schemas' `byte` format wants it, and reads without it, too: some peers
+/// leave it out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What should be base64 is not: the author's fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not base64: {reason}")]
+pub struct NotBase64 {
+    reason: base64::DecodeError,
+}
+
+fn decode(text: &str) -> Result<Vec<u8>, NotBase64> {
+    BASE64.decode(text).map_err(|reason| NotBase64 { reason })
+}
+
+fn encode(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+// MCP 2026-07-28 server/prompts#image-content [PRMT-004]
+impl ImageContent {
+    /// A picture of `bytes`, with its media type, such as `image/png`.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::new(encode(bytes), mime_type)
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`data`](Self::data) is not base64.
+    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+        decode(&self.data)
+    }
+}
+
+// MCP 2026-07-28 server/prompts#audio-content [PRMT-004]
+impl AudioContent {
+    /// A sound of `bytes`, with its media type, such as `audio/wav`.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::new(encode(bytes), mime_type)
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`data`](Self::data) is not base64.
+    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+        decode(&self.data)
+    }
+}
+
+// MCP 2026-07-28 server/resources#binary-content [RSRC-015] [PRMT-005]
+impl BlobResourceContents {
+    /// The resource at `uri`, or a part of it, as `bytes`.
+    #[must_use]
+    pub fn from_bytes(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self::new(uri, encode(bytes))
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`blob`](Self::blob) is not base64.
+    pub fn bytes(&self) -> Result<Vec<u8>, NotBase64> {
+        decode(&self.blob)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_travel_as_base64() {
+        // Rule: [PRMT-004] [PRMT-005] [RSRC-015].
+        let image = ImageContent::from_bytes(&[0xFF, 0xD8, 0, 1], "image/jpeg");
+        assert_eq!((image.data.as_str(), image.mime_type.as_str()), ("/9gAAQ==", "image/jpeg"));
+        assert_eq!(image.bytes(), Ok([0xFF, 0xD8, 0, 1].to_vec()));
+        assert_eq!(AudioContent::from_bytes(b"RIFF", "audio/wav").data, "UklGRg==");
+        let blob = BlobResourceContents::from_bytes("mem://a", b"");
+        assert_eq!((blob.blob.as_str(), blob.bytes()), ("", Ok(Vec::new())));
+    }
+
+    #[test]
+    fn padding_may_be_absent_but_nothing_else_may_be_wrong() {
+        // Rule: [PRMT-004].
+        assert_eq!(ImageContent::new("/9gAAQ", "image/jpeg").bytes().map(|it| it.len()), Ok(4));
+        assert!(ImageContent::new("/9gA*Q==", "image/jpeg").bytes().is_err());
+        assert!(ImageContent::new("data:image/png;base64,AAAA", "image/png").bytes().is_err());
+    }
+}
