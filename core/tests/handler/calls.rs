@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use mcp_sansio::handler::{Call, ClientError, Host, NoArguments, Server};
 use mcp_sansio::peer::{Event, Failure};
-use mcp_sansio::protocol::{LoggingLevel, Method};
+use mcp_sansio::protocol::{LoggingLevel, Method, Prompt};
 use mcp_sansio::{Era, Revision};
 
 use crate::{Place, connect, connect_host, text};
@@ -159,7 +159,7 @@ fn a_call_without_an_answer_times_out_and_is_cancelled() {
 
 #[test]
 fn a_server_that_pages_in_circles_or_without_end_is_found_out() {
-    // Rule: [PAGE-002] [PAGE-004] [PAGE-006].
+    // Rule: [PAGE-002] [PAGE-003] [PAGE-004] [PAGE-005] [PAGE-006].
     use mcp_sansio::framing::LineDecoder;
     use mcp_sansio::handler::Endpoint;
     use mcp_sansio::jsonrpc::RawJson;
@@ -209,17 +209,20 @@ fn a_server_that_pages_in_circles_or_without_end_is_found_out() {
 
 #[test]
 fn a_list_of_several_pages_is_put_together() {
-    // Rule: [PAGE-001].
+    // Rule: [PAGE-001] [PAGE-005] [PRMT-008].
     let mut server = Server::new("s", "1").catalog(|catalog| {
         catalog.page_size(std::num::NonZeroUsize::new(2));
     });
     for n in 0..5 {
         server = server.tool(&format!("t{n}"), "", |_: Call<NoArguments>| ());
+        server = server.prompt(Prompt::new(format!("p{n}")), |_: Call<NoArguments>| String::new());
     }
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server, revision);
         let tools = pair.run(client.all_tools()).unwrap();
         assert!(tools.iter().map(|tool| &*tool.name).eq(["t0", "t1", "t2", "t3", "t4"]));
         assert_eq!(pair.count(r#""method":"tools/list""#), 3);
+        let prompts = pair.run(client.all_prompts()).unwrap();
+        assert!(prompts.iter().map(|prompt| &*prompt.name).eq(["p0", "p1", "p2", "p3", "p4"]));
     }
 }

@@ -1,12 +1,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use mcp_sansio::Revision;
-use mcp_sansio::handler::{Call, Elicit, Error, Host, NoArguments, Question, Server};
+use std::task::{Context, Waker};
+
+use mcp_sansio::handler::{Call, Elicit, Endpoint, Error, Host, NoArguments, Question, Server};
+use mcp_sansio::jsonrpc::{ErrorCode, Json};
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ListRootsParams, Role,
-    Root, SamplingContent, SamplingMessage,
+    Root, SamplingContent, SamplingMessage, ToolUseContent, Wire,
 };
+use mcp_sansio::{Era, Instant, Revision};
 
 use crate::{ASKING, connect, connect_host, text};
 
@@ -109,6 +112,92 @@ fn the_model_and_the_roots_are_asked_in_one_round() {
         let result = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
         assert_eq!(text(&result), "abacus in 2 roots", "{revision}: {:#?}", pair.wire);
     }
+}
+
+#[test]
+fn a_host_declares_with_each_modern_request_what_it_can_be_asked() {
+    // Rule: [CAP-010] [CAP-012] [STDIO-014].
+    let (client, mut pair) = connect_host(&server(), host(yes), Revision::LATEST);
+    pair.run(client.call_tool("book", &NoArguments {})).unwrap();
+    let declared =
+        r#"clientCapabilities":{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}"#;
+    let calls = pair.count(r#""method":"tools/call""#);
+    assert_eq!((calls, pair.count(declared)), (2, calls + 1), "{:#?}", pair.wire);
+}
+
+#[test]
+fn a_change_of_the_roots_is_told_where_servers_keep_them() {
+    // Rule: [ROOT-003] [ROOT-005].
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server(), host(yes), revision);
+        client.roots_changed();
+        pair.settle();
+        let told = usize::from(revision < Revision::LATEST);
+        assert_eq!(pair.count("notifications/roots/list_changed"), told, "{revision}");
+    }
+}
+
+#[test]
+fn roots_are_files_or_are_not_given() {
+    // Rule: [ROOT-002].
+    for revision in ASKING {
+        let host = host(yes).on_roots(|_: Question<()>| vec![Root::new("https://example.com/a")]);
+        let (client, mut pair) = connect_host(&server(), host, revision);
+        let said = match pair.run(client.call_tool("think", &NoArguments {})) {
+            Ok(result) => text(&result).to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains("not a `file://` URI"), "{revision}: {said}");
+    }
+}
+
+fn tool_use() -> SamplingMessage {
+    let input = Json::from_serialize(&NoArguments {}).unwrap();
+    SamplingMessage::assistant(SamplingContent::from(ToolUseContent::new("1", "clock", input)))
+}
+
+#[test]
+fn a_server_does_not_ask_a_model_to_go_on_without_the_results_it_waits_for() {
+    // Rule: [SAMP-008] [SAMP-009].
+    let server = Server::new("s", "1").tool("loop", "", |call: Call<NoArguments>| {
+        let question = CreateMessageParams::new([tool_use()], 10);
+        call.ask("next", question).into_result::<String>()
+    });
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let (client, mut pair) = connect_host(&server, host(yes), revision);
+        let error = pair.run(client.call_tool("loop", &NoArguments {})).unwrap_err();
+        let refusal = error.as_refusal().unwrap();
+        assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{refusal}");
+        assert!(refusal.message.contains("the tool use `1` has no result"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_host_is_not_asked_to_go_on_without_the_results_it_waits_for() {
+    // Rule: [SAMP-011].
+    let host = Host::new("host", "1").known_era(Era::Legacy).on_sample_with_tools(
+        |_: Question<CreateMessageParams>| -> CreateMessageResult { panic!("it was asked") },
+    );
+    let now = Instant::ZERO;
+    let (_client, mut endpoint) = host.connect(1, now);
+    let opened = br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",
+        "capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+    let question = CreateMessageParams::new([tool_use()], 10).to_json_at(Revision::V2025_11_25);
+    let question = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}}"#,
+        question.unwrap().as_str()
+    );
+    endpoint.handle_frame(Ok(opened), now);
+    endpoint.handle_frame(Ok(question.as_bytes()), now);
+    endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), now);
+    let mut sent = Vec::new();
+    endpoint.transmit(&mut |bytes| {
+        sent.extend_from_slice(bytes);
+        bytes.len()
+    });
+    let sent = String::from_utf8(sent).unwrap();
+    let answer = sent.lines().find(|line| line.contains(r#""id":7"#)).unwrap();
+    assert!(answer.contains("-32602") && answer.contains("`1` has no result"), "{answer}");
 }
 
 #[test]
@@ -218,7 +307,7 @@ fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
         guests: Option<u8>,
     }
     let form = Elicit::form::<Form>("?");
-    let text = mcp_sansio::protocol::Wire::to_json_at(&form, Revision::LATEST).unwrap();
+    let text = Wire::to_json_at(&form, Revision::LATEST).unwrap();
     let [text, params] = [text.as_raw(), text.as_raw().get("params").unwrap().into_owned()];
     assert_eq!(text.get("method").unwrap().as_str(), r#""elicitation/create""#);
     let schema = params.get("requestedSchema").unwrap();

@@ -35,6 +35,7 @@ fn place(location: impl ToString) -> Place {
 
 #[test]
 fn handlers_finish_in_the_order_in_which_they_are_woken() {
+    // Rule: [LIFE-010].
     const MANY: usize = 200;
     let gates = Gates::default();
     let (client, mut pair) = connect(&gates.server(), Revision::LATEST);
@@ -94,6 +95,23 @@ fn a_late_wake_up_does_not_disturb_the_next_handler_in_its_place() {
     assert!(pair.poll(second.as_mut()).is_none());
     gates.0.lock().unwrap().remove(0).1.wake();
     assert_eq!(text(&pair.poll(second.as_mut()).unwrap().unwrap()), "second");
+}
+
+#[test]
+fn a_handler_that_reports_without_a_pause_does_not_fill_the_memory_of_its_driver() {
+    let mut limits = mcp_sansio::peer::Limits::DEFAULT;
+    limits.reports_max = 5;
+    let server =
+        Server::new("s", "1").limits(limits).tool("talk", "", |call: Call<NoArguments>| {
+            for turn in 1..=10_000 {
+                call.progress(f64::from(turn), None, "and on");
+            }
+            "done"
+        });
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let talk = client.call_tool("talk", &NoArguments {}).on_progress(|_| ());
+    assert_eq!(text(&pair.run(talk.into_future()).unwrap()), "done");
+    assert_eq!(pair.count("notifications/progress"), 5);
 }
 
 #[test]

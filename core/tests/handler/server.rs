@@ -4,8 +4,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::handler::{Call, Error, NoArguments, Read, Server, Structured};
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
 use mcp_sansio::protocol::{
-    CompleteParams, CompletionArgument, Prompt, PromptMessage, PromptReference, Resource,
-    ResourceContents, ResourceTemplate, TextResourceContents, Tool,
+    Capability, CompleteParams, CompletionArgument, Prompt, PromptMessage, PromptReference,
+    Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
 };
 
 use crate::{Place, connect, text};
@@ -147,7 +147,7 @@ fn structured_results_carry_their_text_and_conform_to_their_schema() {
 
 #[test]
 fn prompts_resources_templates_and_completions_have_handlers_too() {
-    // Rule: [PRMT-002] [PRMT-006] [RSRC-003] [RSRC-009] [RSRC-010] [COMP-001].
+    // Rule: [PRMT-002] [PRMT-006] [RSRC-003] [RSRC-009] [RSRC-010] [RSRC-011] [COMP-001].
     let contents = |call: &Call<Read>, text: &str| {
         ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, text))
     };
@@ -173,11 +173,15 @@ fn prompts_resources_templates_and_completions_have_handlers_too() {
         });
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server, revision);
+        // Rule: [CAP-005]: as soon as there is a capability for it.
+        let declared = client.session().unwrap().capabilities.contains(Capability::Completions);
+        assert_eq!(declared, revision > Revision::V2024_11_05);
         let place = [("location".to_owned(), "Oslo".to_owned())];
         let prompt = pair.run(client.get_prompt("greet", place)).unwrap();
         assert_eq!(prompt.messages[0].content.as_text(), Some("Hello Oslo"));
         let error = pair.run(client.get_prompt("greet", [])).unwrap_err();
         assert_eq!(error.as_refusal().unwrap().code, ErrorCode::INVALID_PARAMS);
+        assert!(!error.is_resource_not_found());
         let mut read = |uri: &str| {
             pair.run(client.read_resource(uri)).map(|mut result| match result.contents.remove(0) {
                 ResourceContents::Text(contents) => contents.text,
@@ -192,7 +196,9 @@ fn prompts_resources_templates_and_completions_have_handlers_too() {
             ErrorCode::RESOURCE_NOT_FOUND
         };
         for uri in ["mem://b/0", "other://x"] {
-            assert_eq!(read(uri).unwrap_err().as_refusal().unwrap().code, expected, "{uri}");
+            let error = read(uri).unwrap_err();
+            assert_eq!(error.as_refusal().unwrap().code, expected, "{uri}");
+            assert!(error.is_resource_not_found(), "{uri}");
         }
         let params = CompleteParams::new(
             PromptReference::new("greet"),

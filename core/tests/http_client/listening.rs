@@ -37,14 +37,34 @@ fn a_server_without_the_stream_is_not_asked_again() {
         net.answer(3, status, &[("content-type", "text/html")], "");
         assert_eq!(net.told(), "", "{status}");
         assert!(net.sent().starts_with("#4 POST tools/call"));
-        // Not in the next session either.
+        // Not in the next session either, unless it may have been this one that was not there.
         net.answer(4, 404, &[], "");
         assert_eq!(net.sent(), "#5 POST initialize\n");
         net.initialize(5, 3, LATEST, Some("s2"));
         net.sent();
         net.answer(6, 202, &[], "");
-        assert_eq!(net.sent(), "#7 POST tools/call version=2025-11-25 session=s2\n");
+        let next = if status == 404 { "GET" } else { "POST tools/call" };
+        assert_eq!(net.sent(), format!("#7 {next} version=2025-11-25 session=s2\n"));
     }
+}
+
+#[test]
+fn a_session_that_goes_before_its_stream_stands_takes_no_later_stream_with_it() {
+    // Rule: [SESS-009] [HCLI-007].
+    let mut net = asking();
+    net.answer(3, 404, &[], "");
+    net.call_echo();
+    assert!(net.sent().starts_with("#4 POST tools/call"));
+    net.answer(4, 404, &[], "");
+    assert_eq!(net.sent(), "#5 POST initialize\n");
+    net.initialize(5, 3, LATEST, Some("s2"));
+    net.sent();
+    net.answer(6, 202, &[], "");
+    assert_eq!(net.sent(), "#7 GET version=2025-11-25 session=s2\n");
+    net.answer_head(7, 200, EVENTS);
+    assert!(net.sent().starts_with("#8 POST tools/call"));
+    net.body(7, &event(&notification("error")));
+    assert!(net.told().ends_with("notifications/message {\"level\":\"error\",\"data\":1}\n"));
 }
 
 #[test]
@@ -110,6 +130,22 @@ fn the_stream_is_opened_again_after_its_last_event() {
 }
 
 #[test]
+fn a_server_that_wants_to_be_polled_is_polled_for_as_long_as_it_likes() {
+    // Rule: [SSE-008] [SSE-009].
+    let mut net = Net::legacy(LATEST);
+    for exchange in 4..=30 {
+        net.body(exchange - 1, "retry: 1000\n\n");
+        net.end(exchange - 1);
+        let (waited, sent) = net.wait_for_request();
+        assert!(sent.starts_with(&format!("#{exchange} GET")), "{sent}");
+        let (least, most) = (Duration::from_secs(1), Duration::from_millis(1500));
+        assert!(waited >= least && waited <= most, "{waited:?}");
+        net.answer_head(exchange, 200, EVENTS);
+    }
+    assert_eq!(net.told(), "");
+}
+
+#[test]
 fn a_stream_that_is_lost_for_good_is_told() {
     let mut net = Net::legacy(LATEST);
     net.broken(3);
@@ -150,4 +186,15 @@ fn a_stream_whose_session_is_gone_begins_another_one() {
     net.wait_for_request();
     net.answer(4, 404, &[], "");
     assert_eq!(net.sent(), "#4 abort\n#5 POST initialize\n");
+}
+
+#[test]
+fn a_first_stream_that_has_lost_something_already_is_reported() {
+    // Rule: [HCLI-009].
+    let mut net = asking();
+    net.answer(3, 410, &[], "");
+    let told = net.told();
+    assert!(told.starts_with("violation: nothing that the server says unasked"), "{told}");
+    net.call_echo();
+    assert!(net.sent().starts_with("#4 POST tools/call"));
 }

@@ -2,6 +2,8 @@
 #![cfg(feature = "http")]
 
 mod net;
+#[path = "../recording/played.rs"]
+mod played;
 
 mod closing;
 mod cuts;

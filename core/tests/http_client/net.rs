@@ -14,6 +14,8 @@ use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, Tra
 use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
+use crate::played::{self, Played};
+
 pub(crate) const URL: &str = "https://example.com/mcp";
 
 /// The network between a client and the script.
@@ -27,6 +29,7 @@ pub(crate) struct Net {
     pub(crate) inputs: Vec<Input<'static>>,
     /// The last request of each number, for a closer look.
     requests: BTreeMap<usize, OutgoingRequest>,
+    _played: Played,
 }
 
 pub(crate) fn peer_options() -> peer::ClientOptions {
@@ -48,14 +51,16 @@ pub(crate) const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream
 
 impl Net {
     pub(crate) fn new(peer: peer::ClientOptions, http: ClientOptions) -> Self {
+        let (client, played) = played::http_client(peer, http, 7, Instant::ZERO);
         Self {
-            client: Client::new(peer, http, 7, Instant::ZERO),
+            client,
             now: Instant::ZERO,
             exchanges: BTreeMap::new(),
             count: 0,
             calls: Vec::new(),
             inputs: Vec::new(),
             requests: BTreeMap::new(),
+            _played: played,
         }
     }
 

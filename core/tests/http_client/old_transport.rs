@@ -55,6 +55,21 @@ fn a_refused_handshake_leads_to_the_old_transport() {
 }
 
 #[test]
+fn a_stream_that_has_ended_is_not_cut_off() {
+    let mut ended = seeking();
+    ended.answer_head(2, 200, EVENTS);
+    ended.end(2);
+    let mut failed = seeking();
+    failed.failed(2, ExchangeFailure::Broken);
+    for mut net in [ended, failed] {
+        assert!(!net.sent().contains("abort"));
+        net.client.close(net.now);
+        assert!(!net.sent().contains("abort"));
+        assert!(net.client.is_drained());
+    }
+}
+
+#[test]
 fn a_modern_error_does_not_lead_there() {
     // Rule: [LSSE-009] [VER-017].
     for (status, body) in [

@@ -17,7 +17,7 @@ fn limits(requests_max: usize, control_max: usize) -> ClientLimits {
 
 #[test]
 fn each_message_is_a_post_of_its_own_and_none_waits_for_another() {
-    // Rule: [HCLI-001] [HCLI-002] [HCLI-004] [HCLI-005] [SESS-004] [HDR-001].
+    // Rule: [HCLI-001] [HCLI-002] [HCLI-004] [HCLI-005] [SESS-004] [HDR-001] [BATCH-005].
     let mut net = Net::legacy(LATEST);
     for _ in 0..3 {
         net.call(Method::ToolsList, "{}");

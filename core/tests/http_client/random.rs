@@ -17,6 +17,7 @@ use crate::net::{
     DISCOVERED, error, event_with_id, http_options, initialized, notification, peer_options,
     result, with_roots,
 };
+use crate::played::{self, Played};
 
 struct Dice(u64);
 
@@ -40,6 +41,7 @@ struct Chaos {
     calls: Vec<CallHandle>,
     ended: Vec<CallHandle>,
     transcript: String,
+    _played: Played,
 }
 
 impl Chaos {
@@ -55,14 +57,16 @@ impl Chaos {
             peer = peer.known_era(Era::Legacy);
         }
         let http = http_options().limits(limits).lost_session(lost);
+        let (client, played) = played::http_client(peer, http, seed, Instant::ZERO);
         Self {
-            client: Client::new(peer, http, seed, Instant::ZERO),
+            client,
             dice,
             now: Instant::ZERO,
             open: Vec::new(),
             calls: Vec::new(),
             ended: Vec::new(),
             transcript: String::new(),
+            _played: played,
         }
     }
 

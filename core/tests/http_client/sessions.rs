@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use mcp_sansio::Revision;
 use mcp_sansio::http::LostSession;
 use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::{Revision, Revisions};
 
 use crate::net::{
     EVENTS, JSON, Net, RESUMING, event, event_with_id, http_options, peer_options, result,
@@ -47,6 +47,27 @@ fn a_lost_session_is_followed_by_exactly_one_new_one() {
         assert_eq!(net.told(), "call 3: {}\ncall 2: {}\ncall 1: {}\n");
         net.expect_silence();
     }
+}
+
+#[test]
+fn a_call_of_the_session_before_is_not_cancelled_in_the_next_one() {
+    // Rule: [CANC-001].
+    let mut net = Net::legacy(LATEST);
+    net.call_echo();
+    net.call_echo();
+    net.sent();
+    net.answer(4, 404, &[], "");
+    assert_eq!(net.sent(), "#3 abort\n#6 POST initialize\n");
+    net.initialize(6, 4, LATEST, Some("s2"));
+    net.told();
+    net.sent();
+    net.answer(7, 202, &[], "");
+    net.sent();
+    net.answer_head(8, 200, EVENTS);
+    assert!(net.sent().starts_with("#9 POST tools/call"));
+    net.cancel(2);
+    assert_eq!(net.told(), "call 2 failed: Cancelled\n");
+    assert_eq!(net.sent(), "");
 }
 
 #[test]
@@ -162,10 +183,8 @@ fn a_session_that_was_of_use_starts_the_count_anew() {
 #[test]
 fn without_a_session_404_is_a_refusal() {
     // Rule: [SESS-009].
-    let mut net = Net::new(
-        peer_options().revisions(mcp_sansio::Revisions::only(LATEST)),
-        http_options().listen(false),
-    );
+    let mut net =
+        Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options().listen(false));
     net.sent();
     net.initialize(1, 1, LATEST, None);
     net.sent();
@@ -205,6 +224,38 @@ fn what_the_session_knew_is_asked_for_again() {
 }
 
 #[test]
+fn what_the_new_session_does_not_honour_any_more_is_told() {
+    // Rule: [SESS-009] [SUBS-005].
+    for (status, told) in [(200, ""), (500, "subscribed: call 1\n")] {
+        let mut net = Net::legacy(LATEST);
+        let mut filter = SubscriptionFilter::new();
+        filter.resource_subscriptions = Some(vec!["file:///a".into()]);
+        let subscription = net.client.subscribe(&filter, net.now).unwrap();
+        net.adopt(subscription);
+        net.sent();
+        net.json(4, &result(net.id_of(4), "{}"));
+        assert_eq!(net.told(), "subscribed: call 1\n");
+        net.call_echo();
+        net.sent();
+        net.answer(5, 404, &[], "");
+        net.sent();
+        let handshake = net.last();
+        let id = net.id_of(handshake);
+        reopen(&mut net, handshake, id);
+        net.told();
+        let sent = net.sent();
+        let again = sent.lines().find(|line| line.contains("resources/subscribe")).unwrap();
+        let again = again[1..].split(' ').next().unwrap().parse().unwrap();
+        let answer = result(net.id_of(again), "{}");
+        match status {
+            200 => net.json(again, &answer),
+            _ => net.answer(again, status, &[], ""),
+        }
+        assert_eq!(net.told(), told, "{status}");
+    }
+}
+
+#[test]
 fn what_the_lost_session_asked_is_withdrawn() {
     // Rule: [SESS-009].
     let capabilities = crate::net::with_roots();
@@ -220,6 +271,29 @@ fn what_the_lost_session_asked_is_withdrawn() {
     let roots = mcp_sansio::jsonrpc::RawJson::parse(r#"{"roots":[]}"#).unwrap();
     assert!(net.client.answer_input_with(input, &roots, net.now).is_err());
     assert_eq!(net.sent(), "#3 abort\n#5 POST initialize\n");
+}
+
+#[test]
+fn what_the_lost_session_asks_later_is_not_answered_in_the_next_one() {
+    // Rule: [SESS-009].
+    let peer = peer_options().capabilities(crate::net::with_roots());
+    let mut net = Net::legacy_with(LATEST, peer, http_options());
+    net.call_echo();
+    net.call(Method::ToolsList, "{}");
+    net.sent();
+    net.answer(5, 404, &[], "");
+    net.sent();
+    let handshake = net.last();
+    let id = net.id_of(handshake);
+    reopen(&mut net, handshake, id);
+    net.told();
+    net.sent();
+    // The call of before runs at the old server, which asks before it answers.
+    net.answer_head(4, 200, EVENTS);
+    net.body(4, &event(r#"{"jsonrpc":"2.0","id":9,"method":"roots/list"}"#));
+    assert_eq!((net.told(), net.sent()), (String::new(), String::new()));
+    net.body(4, &event(&result(2, r#"{"content":[]}"#)));
+    assert_eq!(net.told(), "call 1: {\"content\":[]}\n");
 }
 
 #[test]
@@ -242,8 +316,7 @@ fn a_session_id_that_no_header_can_carry_is_refused() {
     // Rule: [SESS-003].
     let long = "x".repeat(1025);
     for id in ["a b", "a\tb", "\u{e9}", "", &long] {
-        let mut net =
-            Net::new(peer_options().revisions(mcp_sansio::Revisions::only(LATEST)), http_options());
+        let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
         net.sent();
         net.initialize(1, 1, LATEST, Some(id));
         let told = net.told();
@@ -256,7 +329,7 @@ fn a_session_id_that_no_header_can_carry_is_refused() {
 fn the_session_id_is_found_however_its_header_is_spelled() {
     // Rule: [SESS-001] [SESS-015] [HDR-031].
     for name in ["Mcp-Session-Id", "MCP-Session-Id", "mcp-session-id"] {
-        let only = mcp_sansio::Revisions::only(LATEST);
+        let only = Revisions::only(LATEST);
         let mut net = Net::new(peer_options().revisions(only), http_options());
         net.sent();
         let fields = [("CONTENT-TYPE", " application/json"), (name, " s1\t")];
@@ -268,8 +341,7 @@ fn the_session_id_is_found_however_its_header_is_spelled() {
 #[test]
 fn the_session_id_is_in_no_debug_output() {
     // Rule: [SESS-005].
-    let mut net =
-        Net::new(peer_options().revisions(mcp_sansio::Revisions::only(LATEST)), http_options());
+    let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
     net.sent();
     net.initialize(1, 1, LATEST, Some("very-secret"));
     assert!(!format!("{:?}", net.client).contains("very-secret"));
@@ -279,4 +351,19 @@ fn the_session_id_is_in_no_debug_output() {
     let mut head = mcp_sansio::http::IncomingResponse::new(mcp_sansio::http::Status::OK);
     head.field("Mcp-Session-Id", b"very-secret");
     assert!(!format!("{head:?}").contains("very-secret") && !format!("{head:?}").contains("118"));
+}
+
+#[test]
+fn a_handshake_whose_stream_goes_with_its_session_is_made_again_once() {
+    // Rule: [SESS-009] [LIFE-003].
+    let mut net = Net::new(peer_options().revisions(Revisions::only(LATEST)), http_options());
+    assert_eq!(net.sent(), "#1 POST initialize\n");
+    net.answer_head(1, 200, &[EVENTS[0], ("mcp-session-id", "s1")]);
+    net.body(1, "id: 0-0\ndata:\n\n");
+    net.broken(1);
+    let (_, sent) = net.wait_for_request();
+    assert!(sent.starts_with("#2 GET"), "{sent}");
+    net.answer(2, 404, &[], "");
+    assert_eq!(net.sent(), "#3 POST initialize\n");
+    net.expect_silence();
 }

@@ -2,3 +2,5 @@
 
 mod cuts;
 mod network;
+#[path = "../recording/played.rs"]
+mod played;

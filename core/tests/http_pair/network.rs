@@ -11,6 +11,8 @@ use mcp_sansio::http::{
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::{Instant, Revisions};
 
+use crate::played::{self, Played};
+
 /// What the network does to the streams of events that it carries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cuts {
@@ -39,6 +41,7 @@ pub(crate) struct Network {
     /// Bytes of streams of events that came through.
     carried: usize,
     links: BTreeMap<ExchangeId, Link>,
+    _played: [Played; 2],
 }
 
 struct Link {
@@ -61,11 +64,13 @@ impl Network {
     ) -> Self {
         let url = Location::parse("http://127.0.0.1:8000/mcp").unwrap();
         let now = Instant::from_millis(1);
-        let client = Client::new(client.revisions(revisions), ClientOptions::new(url), 7, now);
+        let client = client.revisions(revisions);
+        let (client, of_client) = played::http_client(client, ClientOptions::new(url), 7, now);
         let options = ServerOptions::new().legacy_sse("/sse", "/messages");
-        let server = Server::new(server, options, [7; 32], 7).unwrap();
+        let (server, of_server) = played::http_server(server, options);
+        let played = [of_client, of_server];
         let (counts, links) = (Counts::default(), BTreeMap::new());
-        Self { client, server, now, counts, cuts, carried: 0, links }
+        Self { client, server, now, counts, cuts, carried: 0, links, _played: played }
     }
 
     /// Goes on until nothing moves any more, neither by itself nor with time, or `done`.

@@ -94,6 +94,17 @@ fn what_is_no_message_is_refused() {
 }
 
 #[test]
+fn a_modern_request_is_at_the_wrong_address() {
+    // Rule: [LSSE-011].
+    let mut site = old_site();
+    let (stream, endpoint) = open(&mut site);
+    let before = messages(&site, stream).len();
+    assert_eq!(post(&mut site, &endpoint, &modern(7, "server/discover", "")), 202);
+    let answer = &messages(&site, stream)[before];
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&7.into(), &(-32601).into()));
+}
+
+#[test]
 fn cancellation_is_a_message() {
     // Rule: [CANC-001] [CANC-003].
     let mut site = old_site();

@@ -45,7 +45,7 @@ fn expect_match(site: &mut Site, fields: &[(&str, &str)], body: &str) {
 
 #[test]
 fn a_header_that_is_missing_or_differs_is_refused() {
-    // Rule: [HDR-004] [HDR-025] [HDR-026].
+    // Rule: [HDR-004] [HDR-025] [HDR-026] [VER-031].
     let mut site = site_with_tools();
     for (method, members) in [
         ("tools/call", r#""name":"t""#),

@@ -41,6 +41,19 @@ fn a_listen_stream_opens_with_its_acknowledgement_and_names_itself_in_all_that_f
 }
 
 #[test]
+fn progress_goes_with_its_request_and_not_to_a_listen_stream() {
+    // Rule: [PROG-011].
+    let mut site = site();
+    let stream = site.modern(&listen(7));
+    let reply = site.modern(&modern(8, "tools/call", r#""name":"t""#));
+    let asked = site.asked();
+    site.progress(asked.handle, 1.0);
+    site.answer_to(asked.handle);
+    assert_eq!(site.reply(stream).messages().len(), 1);
+    assert_eq!(site.reply(reply).messages()[0]["method"], "notifications/progress");
+}
+
+#[test]
 fn a_listen_stream_that_its_client_leaves_is_forgotten() {
     // Rule: [CANC-015].
     let mut site = site();

@@ -2,6 +2,8 @@
 
 #[path = "../peer/judge.rs"]
 mod judge;
+#[path = "../recording/played.rs"]
+mod played;
 mod reply;
 mod shelf;
 mod site;

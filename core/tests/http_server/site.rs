@@ -13,6 +13,7 @@ use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
 use crate::judge::Judge;
+use crate::played::{self, Played};
 use crate::reply::{Reply, State};
 use crate::words::raw;
 
@@ -33,12 +34,14 @@ pub(crate) struct Site {
     judges: BTreeMap<String, Judge>,
     /// What each event said, by session and id: it must say the same again.
     said: BTreeMap<(String, String), String>,
+    _played: Played,
 }
 
 impl Site {
     pub(crate) fn new(peer: peer::ServerOptions, options: ServerOptions) -> Self {
+        let (server, played) = played::http_server(peer, options);
         Self {
-            server: Server::new(peer, options, [7; 32], 0).expect("the tools can be served"),
+            server,
             now: Instant::ZERO,
             principal: None,
             permit: |_| Ok(()),
@@ -47,6 +50,7 @@ impl Site {
             tickets: BTreeMap::new(),
             judges: BTreeMap::new(),
             said: BTreeMap::new(),
+            _played: played,
         }
     }
 

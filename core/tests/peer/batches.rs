@@ -148,7 +148,7 @@ fn a_round_of_input_inside_a_batch_holds_its_answer() {
 
 #[test]
 fn batches_are_refused_at_the_other_revisions() {
-    // Rule: [BATCH-010].
+    // Rule: [BATCH-010] [STDIO-010].
     for revision in LEGACY.into_iter().filter(|revision| *revision != BATCHES) {
         let mut wire = server_at(revision, "{}", full_server());
         wire.send(&batch(&[request("2", "ping", "{}")]));

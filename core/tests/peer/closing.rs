@@ -1,6 +1,7 @@
 //! The end of a connection: every call ends exactly once, and the last event says why.
 
 use mcp_sansio::Revision;
+use mcp_sansio::catalog::Changes;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{
@@ -154,4 +155,27 @@ fn a_close_by_policy_ends_streams_and_rounds_as_well() {
     assert!(wire.told().starts_with("closed"));
     wire.expect_silence();
     assert!(wire.machine.is_drained());
+}
+
+#[test]
+fn what_a_request_reports_still_leaves_after_the_end_of_input() {
+    // Rule: [STDIO-017] [LOG-002].
+    for revision in LEGACY {
+        let mut wire = server_at(revision, "{}", full_server());
+        wire.send(&request("2", "tools/call", r#"{"name":"t","_meta":{"progressToken":7}}"#));
+        let Event::Request(asked) = wire.event() else { panic!("no request") };
+        let handle = asked.handle;
+        wire.end();
+        wire.told();
+        wire.machine.progress(handle, 1.0, None, None, wire.now);
+        wire.machine.log(Some(handle), LoggingLevel::Error, None, &1).unwrap();
+        // Nobody asked for these.
+        wire.machine.log(None, LoggingLevel::Error, None, &2).unwrap();
+        wire.machine.announce(Changes { tools: true, ..Changes::default() });
+        wire.machine.respond_with(handle, &raw("{}")).unwrap();
+        assert_eq!(wire.message()["method"], "notifications/progress", "{revision}");
+        assert_eq!(wire.message()["params"]["data"], 1, "{revision}");
+        assert_eq!(wire.message()["id"], 2, "{revision}");
+        wire.expect_silence();
+    }
 }

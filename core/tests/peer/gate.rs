@@ -76,6 +76,38 @@ fn what_the_table_forbids_a_server_is_not_sent() {
 }
 
 #[test]
+fn a_modern_server_sends_no_request_at_all() {
+    // Rule: [LIFE-017] [STDIO-012] [ELIC-027] [SAMP-019] [ROOT-005] [ELIC-021].
+    let mut wire = server(full_server());
+    let asking = json!({ "elicitation": { "url": {} }, "sampling": {}, "roots": {} }).to_string();
+    wire.send(&modern_with("1", "server/discover", "", &asking, ""));
+    wire.line();
+    for row in TABLE {
+        let params = RawJson::EMPTY_OBJECT;
+        let tried = match row.kind {
+            Kind::Request => {
+                let options = CallOptions::default();
+                wire.machine.call(row.method, &params, &options, wire.now).map(|_| ())
+            }
+            Kind::Notification => wire.machine.notify(row.method, &params),
+        };
+        assert!(tried.is_err(), "{}", row.method);
+        assert_eq!(wire.machine.poll_transmit(), None, "{}", row.method);
+    }
+}
+
+#[test]
+fn who_the_client_says_it_is_changes_nothing() {
+    // Rule: [SEC-013].
+    let said_to = |name: &str| {
+        let mut wire = server(full_server());
+        wire.send(&initialize("2025-11-25", "{}").replace(r#""name":"c""#, name));
+        wire.line()
+    };
+    assert_eq!(said_to(r#""name":"c""#), said_to(r#""name":"root","title":"Administrator""#));
+}
+
+#[test]
 fn a_client_request_that_arrives_nevertheless_is_not_found() {
     // Rule: [CAP-026] [CAP-027] [RPC-018] [LOG-006] [PING-005].
     for revision in Revision::ALL {
@@ -243,7 +275,7 @@ fn modern_metadata_that_lacks_something_is_malformed() {
 
 #[test]
 fn a_tool_result_that_is_a_task_needs_the_extension() {
-    // Rule: [RPC-022] [CAP-025].
+    // Rule: [RPC-022] [CAP-025] [TASK-027].
     let capabilities: mcp_sansio::protocol::ClientCapabilities =
         serde_json::from_str(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#).unwrap();
     let mut wire = client_at(Revision::V2026_07_28, plain_client().capabilities(capabilities));

@@ -14,6 +14,7 @@ use mcp_sansio::protocol::{
 };
 
 use crate::pair::Pair;
+use crate::wire::server;
 use crate::words::*;
 
 const REVISIONS: [Revision; 3] =
@@ -156,10 +157,70 @@ fn rounds_follow_one_another_until_the_limit() {
 }
 
 #[test]
+fn input_that_would_have_to_be_kept_has_a_limit_and_the_call_ends() {
+    // Rule: [MRTR-009].
+    for revision in REVISIONS {
+        let mut limits = Limits::DEFAULT;
+        limits.input_bytes_max = 100;
+        let client = host().limits(limits.clone());
+        let mut pair = Pair::open_at(revision, client, full_server().limits(limits));
+        let (_, request) = start(&mut pair, &CallOptions::default());
+        let required = ask([("q", form())]).request_state("s".repeat(101));
+        let _refused_in_one_era = pair.server.require_input(request, &required, pair.now);
+        pair.drive();
+        match pair.ended().outcome.unwrap_err() {
+            Failure::TooMuchInput { limit: 100 } => assert_eq!(revision, Revision::V2026_07_28),
+            Failure::Refused(error) => assert_eq!(error.code, ErrorCode::INTERNAL_ERROR),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_answer_too_long_to_be_kept_reaches_the_handler_as_a_refusal() {
+    // Rule: [ELIC-001].
+    let mut limits = Limits::DEFAULT;
+    limits.input_bytes_max = 200;
+    let server = full_server().limits(limits);
+    let mut pair = Pair::open_at(Revision::V2025_11_25, host(), server);
+    let (_, request) = start(&mut pair, &CallOptions::default());
+    pair.server.require_input(request, &ask([("q", form())]), pair.now).unwrap();
+    pair.drive();
+    let input = pair.input();
+    let long = format!(r#"{{"action":"accept","content":{{"a":"{}"}}}}"#, "x".repeat(200));
+    answer(&mut pair, &input, &long);
+    let again = pair.request();
+    assert_eq!(again.inputs.refusal("q").unwrap().message, "the answer is too long to be kept");
+    // What was kept is given back: the next question has room again.
+    pair.server.require_input(again, &ask([("q", form())]), pair.now).unwrap();
+    pair.drive();
+    let input = pair.input();
+    answer(&mut pair, &input, ACCEPTED);
+    assert!(pair.request().inputs.response("q").is_some());
+}
+
+#[test]
 fn a_state_without_questions_brings_the_request_back() {
     // Rule: [MRTR-003] [MRTR-011] [MRTR-012].
     for revision in REVISIONS {
         let mut pair = open(revision);
+        let (_, request) = start(&mut pair, &CallOptions::default());
+        let required = InputRequiredResult::new().request_state("later");
+        pair.server.require_input(request, &required, pair.now).unwrap();
+        pair.drive();
+        let again = pair.request();
+        assert_eq!(again.inputs.state(), Some("later"));
+        pair.server.respond_with(again.handle, &raw("{}")).unwrap();
+        pair.drive();
+        assert!(pair.ended().outcome.is_ok());
+    }
+}
+
+#[test]
+fn a_state_without_questions_asks_nothing_of_the_client() {
+    // Rule: [MRTR-003] [MRTR-011].
+    for revision in REVISIONS {
+        let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let (_, request) = start(&mut pair, &CallOptions::default());
         let required = InputRequiredResult::new().request_state("later");
         pair.server.require_input(request, &required, pair.now).unwrap();
@@ -353,4 +414,18 @@ fn other_requests_take_no_input() {
         pair.drive();
         assert!(matches!(pair.ended().outcome, Err(Failure::Refused(_))));
     }
+}
+
+#[test]
+fn a_client_that_has_not_confirmed_its_session_is_not_asked() {
+    // Rule: [LIFE-005].
+    let mut wire = server(full_server());
+    wire.send(&initialize("2025-11-25", r#"{"roots":{}}"#));
+    wire.line();
+    wire.send(&request("2", "tools/call", r#"{"name":"t"}"#));
+    let Event::Request(early) = wire.event() else { panic!("no request") };
+    let asked = wire.machine.require_input(early, &ask([("a", roots())]), wire.now);
+    assert!(matches!(asked, Err(AnswerError::InputNotAllowed(_))));
+    wire.expect_error("2", -32603);
+    wire.expect_silence();
 }

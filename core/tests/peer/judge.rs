@@ -30,7 +30,7 @@ pub(crate) struct Judge {
 impl Judge {
     /// Panics if `line`, which `sender` sends, breaks a rule that holds for every message.
     pub(crate) fn examine(&mut self, sender: Side, line: &str) {
-        // Rule: [STDIO-001] [STDIO-002] [RPC-014].
+        // Rule: [STDIO-001] [STDIO-002] [STDIO-003] [RPC-014].
         assert!(!line.contains(['\n', '\r']), "more than one line: {line:?}");
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         match &value {

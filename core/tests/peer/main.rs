@@ -3,9 +3,12 @@
 mod judge;
 mod machine;
 mod pair;
+#[path = "../recording/played.rs"]
+mod played;
 mod wire;
 mod words;
 
+mod backpressure;
 mod batches;
 mod calls;
 mod cancellation;

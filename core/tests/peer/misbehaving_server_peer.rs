@@ -26,7 +26,7 @@ fn is_alive(mut wire: Wire<Client>) {
 
 #[test]
 fn a_modern_servers_request_is_reported_and_never_answered() {
-    // Rule: [RPC-030] [RPC-031] [LIFE-017].
+    // Rule: [RPC-030] [RPC-031] [LIFE-017] [STDIO-011].
     for method in ["ping", "roots/list", "sampling/createMessage", "unheard/of"] {
         let mut wire = called(Revision::V2026_07_28);
         wire.send(&request("9", method, "{}"));

@@ -13,6 +13,7 @@ use mcp_sansio::{Instant, Revision};
 
 use crate::judge::Judge;
 use crate::machine::{Machine, describe};
+use crate::played::{self, Played};
 use crate::wire::assert_progress;
 
 /// Both sides of a connection.
@@ -26,6 +27,7 @@ pub(crate) struct Pair {
     to_client: LineDecoder<'static>,
     judge: Judge,
     transcript: String,
+    _played: [Played; 2],
 }
 
 /// More steps than any test needs.
@@ -33,9 +35,11 @@ const STEPS_MAX: usize = 10_000;
 
 impl Pair {
     pub(crate) fn new(client: ClientOptions, server: ServerOptions) -> Self {
+        let ((client, of_client), (server, of_server)) =
+            (played::client(client), played::server(server));
         Self {
-            client: Client::new(client, 0, Instant::ZERO),
-            server: Server::new(server, 0),
+            client,
+            server,
             now: Instant::ZERO,
             client_events: VecDeque::new(),
             server_events: VecDeque::new(),
@@ -43,6 +47,7 @@ impl Pair {
             to_client: LineDecoder::growing(1 << 20),
             judge: Judge::default(),
             transcript: String::new(),
+            _played: [of_client, of_server],
         }
     }
 

@@ -105,7 +105,7 @@ fn what_the_server_does_not_offer_is_not_honoured() {
 
 #[test]
 fn types_that_were_not_asked_for_are_not_sent_to_a_modern_client() {
-    // Rule: [SUBS-002].
+    // Rule: [SUBS-002] [RSRC-008] [PRMT-011].
     let mut pair = Pair::open_at(Revision::V2026_07_28, plain_client(), full_server());
     pair.server.announce(all_changes());
     assert_eq!(notifications(&mut pair), [], "no stream is open");
@@ -137,7 +137,7 @@ fn a_legacy_client_is_told_unasked_once_it_is_initialized() {
 
 #[test]
 fn several_subscriptions_are_told_apart() {
-    // Rule: [SUBS-006] [SUBS-007].
+    // Rule: [SUBS-006] [SUBS-007] [STDIO-013] [LIFE-013].
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let uri = |uri: &str| SubscriptionFilter::new().resource_subscriptions([uri.into()]);
@@ -260,4 +260,22 @@ fn a_legacy_server_that_refuses_one_resource_still_gives_the_other() {
     let Event::Subscribed(subscribed) = wire.event() else { panic!("subscribed") };
     assert_eq!(subscribed.honoured.resource_subscriptions, None);
     assert_eq!(subscribed.honoured.tools_list_changed, Some(true));
+}
+
+#[test]
+fn a_subscription_without_an_answer_in_time_is_ended_at_the_server_too() {
+    // Rule: [RSRC-004] [TIME-002].
+    let mut wire = client_at(Revision::V2025_11_25, plain_client());
+    let filter = SubscriptionFilter::new().resource_subscriptions(["a:1".into()]);
+    let subscription = wire.machine.subscribe(&filter, wire.now).unwrap();
+    assert_eq!(wire.message()["method"], "resources/subscribe");
+    wire.advance_to_deadline();
+    assert_eq!(wire.message()["method"], "notifications/cancelled");
+    assert!(wire.told().starts_with("subscribed"));
+    // The server may have taken it before it knew of the cancellation.
+    wire.machine.cancel(subscription, "", wire.now);
+    let ended = wire.message();
+    assert_eq!(ended["method"], "resources/unsubscribe");
+    assert_eq!(ended["params"]["uri"], "a:1");
+    assert_eq!(wire.told(), "failed: cancelled");
 }

@@ -74,6 +74,7 @@ fn observed(client: Revisions, server: Revisions) -> Outcome {
 fn every_pair_of_revision_sets_ends_as_the_matrix_says() {
     // Rule: [VER-002] [VER-003] [VER-004] [VER-005] [VER-006] [VER-008] [VER-015] [VER-016].
     // Rule: [VER-017] [VER-020] [VER-022] [VER-024] [VER-029] [DISC-003] [DISC-004] [LIFE-020].
+    // Rule: [RPC-032] [RPC-033].
     let sets = || {
         (1_u32..32).map(|bits| {
             Revision::ALL
@@ -92,6 +93,20 @@ fn every_pair_of_revision_sets_ends_as_the_matrix_says() {
         }
     }
     assert!(opened > 31 * 31 / 2, "{opened}");
+}
+
+#[test]
+fn a_client_offers_a_version_that_it_speaks() {
+    // Rule: [VER-001].
+    for first in LEGACY {
+        for last in LEGACY.into_iter().filter(|last| *last >= first) {
+            let revisions = Revisions::range(first, last);
+            let mut wire = client(plain_client().revisions(revisions));
+            let offer = wire.message()["params"]["protocolVersion"].clone();
+            let offer = Revision::parse(offer.as_str().unwrap()).unwrap();
+            assert!(revisions.contains(offer), "{offer} of {revisions:?}");
+        }
+    }
 }
 
 #[test]

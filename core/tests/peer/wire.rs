@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::judge::Judge;
 use crate::machine::{Machine, describe};
+use crate::played::{self, Played};
 
 /// A machine, what it sent and what it told.
 pub(crate) struct Wire<M> {
@@ -19,24 +20,26 @@ pub(crate) struct Wire<M> {
     pub(crate) judge: Judge,
     lines: VecDeque<String>,
     events: VecDeque<Event<'static>>,
+    _played: Played,
 }
 
 pub(crate) fn client(options: ClientOptions) -> Wire<Client> {
-    Wire::new(Client::new(options, 0, Instant::ZERO))
+    Wire::new(played::client(options))
 }
 
 pub(crate) fn server(options: ServerOptions) -> Wire<Server> {
-    Wire::new(Server::new(options, 0))
+    Wire::new(played::server(options))
 }
 
 impl<M: Machine> Wire<M> {
-    fn new(machine: M) -> Self {
+    fn new((machine, played): (M, Played)) -> Self {
         Self {
             machine,
             now: Instant::ZERO,
             judge: Judge::default(),
             lines: VecDeque::new(),
             events: VecDeque::new(),
+            _played: played,
         }
     }
 

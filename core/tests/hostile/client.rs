@@ -1,0 +1,266 @@
+//! Servers that mean harm to a client on a byte stream.
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{
+    CallHandle, CallOptions, Client, ClientOptions, Event, Failure, Limits, MessageLengths,
+};
+use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
+use mcp_sansio::{Instant, Revision, Revisions};
+
+use crate::allocator::{begin, measured, peak};
+
+const LENGTHS: MessageLengths = MessageLengths::new(2048, 512);
+const MANY: usize = 3000;
+const NOW: Instant = Instant::ZERO;
+
+struct Site {
+    client: Client,
+    ended: Vec<(CallHandle, Result<String, Failure<'static>>)>,
+    asked: usize,
+    violations: usize,
+    said: Vec<String>,
+    /// The id of the call that was made last.
+    last_id: i64,
+}
+
+impl Site {
+    fn legacy() -> Self {
+        Self::open(
+            Revision::V2025_03_26,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}"#,
+        )
+    }
+
+    fn modern() -> Self {
+        Self::open(
+            Revision::V2026_07_28,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}"#,
+        )
+    }
+
+    fn open(revision: Revision, answer: &str) -> Self {
+        let options = ClientOptions::new(Implementation::new("c", "1"))
+            .revisions(Revisions::only(revision))
+            .capabilities(ClientCapabilities::new().roots(RootsCapability::new()))
+            .limits(Limits::SMALL);
+        begin();
+        let mut site = Self {
+            client: measured(|| Client::new(options, 5, NOW)),
+            ended: Vec::new(),
+            asked: 0,
+            violations: 0,
+            said: Vec::new(),
+            last_id: 1,
+        };
+        site.line(answer);
+        site.said.clear();
+        site
+    }
+
+    fn line(&mut self, line: &str) {
+        let Self { client, ended, asked, violations, .. } = self;
+        let mut next = measured(|| {
+            client.handle_message(line.as_bytes(), NOW).unwrap().map(Event::into_owned)
+        });
+        while let Some(event) = next {
+            match &event {
+                Event::Ended(end) => {
+                    let outcome = end.outcome.as_ref();
+                    let outcome = outcome.map(ToString::to_string).map_err(Clone::clone);
+                    ended.push((end.call, outcome));
+                }
+                Event::Input(_) => *asked += 1,
+                Event::Violation(_) => *violations += 1,
+                _ => {}
+            }
+            next = measured(|| {
+                drop(event);
+                client.poll_event()
+            });
+        }
+        self.read();
+    }
+
+    fn read(&mut self) {
+        while let Some(bytes) = measured(|| self.client.poll_transmit().map(<[u8]>::to_vec)) {
+            let text = String::from_utf8(bytes.clone()).unwrap();
+            self.said.extend(text.lines().map(String::from));
+            measured(|| drop(bytes));
+        }
+    }
+
+    fn call(&mut self, method: Method) -> CallHandle {
+        let params = RawJson::parse(r#"{"name":"t"}"#).unwrap();
+        let options = CallOptions::default().progress();
+        let call = measured(|| self.client.call(method, &params, &options, NOW).unwrap());
+        self.read();
+        self.last_id = self
+            .said
+            .iter()
+            .rev()
+            .find_map(|line| RawJson::parse(line).ok()?.get("id")?.decode().ok())
+            .unwrap();
+        call
+    }
+
+    /// A server that behaves is heard, and all of it took no more than was promised.
+    fn hears(&mut self) {
+        let call = self.call(Method::ToolsCall);
+        self.ended.clear();
+        let id = self.last_id;
+        self.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","content":[]}}}}"#
+        ));
+        assert_eq!(self.ended.len(), 1);
+        assert!(self.ended[0].0 == call && self.ended[0].1.is_ok(), "{:?}", self.ended);
+        let most = Limits::SMALL.client_memory_max(LENGTHS);
+        assert!(peak() <= most, "{} bytes, of {most}", peak());
+    }
+}
+
+#[test]
+fn answers_to_nothing_are_told_and_passed_over() {
+    for mut site in [Site::legacy(), Site::modern()] {
+        for id in 0..MANY {
+            site.line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id + 100));
+            site.line(r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what"}}"#);
+        }
+        assert_eq!((site.violations, site.said.len()), (2 * MANY, 0));
+        site.hears();
+    }
+}
+
+#[test]
+fn questions_beyond_the_limit_are_each_refused() {
+    let mut site = Site::legacy();
+    for id in 0..MANY {
+        site.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
+    }
+    let limit = Limits::SMALL.requests_in_flight_max;
+    assert_eq!(site.asked, limit);
+    let refused = site.said.iter().filter(|line| line.contains("too many requests")).count();
+    assert_eq!(refused, MANY - limit);
+    site.hears();
+}
+
+#[test]
+fn questions_under_one_id_are_asked_once() {
+    let mut site = Site::legacy();
+    for _ in 0..MANY {
+        site.line(r#"{"jsonrpc":"2.0","id":"same","method":"roots/list"}"#);
+    }
+    assert_eq!((site.asked, site.violations), (1, MANY - 1));
+    site.hears();
+}
+
+#[test]
+fn a_modern_server_that_asks_is_told_on_and_not_answered() {
+    // Rule: [RPC-030] [RPC-031].
+    let mut site = Site::modern();
+    for id in 0..MANY {
+        site.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
+    }
+    assert_eq!((site.violations, site.said.len()), (MANY, 0));
+    site.hears();
+}
+
+#[test]
+fn progress_without_end_is_told_and_does_not_outlive_its_call() {
+    // Rule: [PROG-003] [PROG-006].
+    let mut site = Site::legacy();
+    site.call(Method::ToolsCall);
+    let token = site.last_id;
+    for number in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{number}}}}}"#
+        ));
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":0}}}}"#
+        ));
+    }
+    assert_eq!(site.violations, MANY);
+    site.line(&format!(r#"{{"jsonrpc":"2.0","id":{token},"result":{{}}}}"#));
+    site.line(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":99999}}}}"#
+    ));
+    assert_eq!(site.violations, MANY);
+    site.hears();
+}
+
+#[test]
+fn input_rounds_without_end_end_the_call() {
+    // Rule: [MRTR-009].
+    let mut site = Site::modern();
+    site.call(Method::ToolsCall);
+    for round in 0..MANY {
+        let id = site.last_id + i64::try_from(round).unwrap();
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","requestState":"{round}"}}}}"#
+        ));
+    }
+    let limit = Limits::SMALL.rounds_max;
+    assert!(
+        matches!(site.ended[..], [(_, Err(Failure::TooManyRounds { limit: l }))] if l == limit)
+    );
+    site.hears();
+}
+
+#[test]
+fn a_round_of_too_many_questions_ends_the_call() {
+    let mut site = Site::modern();
+    for _ in 0..MANY / 10 {
+        site.call(Method::ToolsCall);
+        let questions: Vec<String> =
+            (0..5).map(|n| format!(r#""{n}":{{"method":"roots/list"}}"#)).collect();
+        let (id, questions) = (site.last_id, questions.join(","));
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{{questions}}}}}}}"#
+        ));
+    }
+    assert_eq!((site.ended.len(), site.asked), (MANY / 10, 0));
+    site.hears();
+}
+
+#[test]
+fn states_that_are_too_long_to_keep_end_their_calls() {
+    let mut site = Site::modern();
+    let state = "s".repeat(1200);
+    for _ in 0..3 {
+        site.call(Method::ToolsCall);
+        let id = site.last_id;
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{"q":{{"method":"roots/list"}}}},"requestState":"{state}"}}}}"#
+        ));
+    }
+    assert_eq!(site.asked, 1);
+    assert_eq!(site.ended.len(), 2);
+    assert!(site.ended.iter().all(|(_, end)| matches!(end, Err(Failure::TooMuchInput { .. }))));
+    site.hears();
+}
+
+#[test]
+fn batches_of_anything_are_passed_over() {
+    let mut site = Site::legacy();
+    for _ in 0..MANY {
+        site.line("[1,1,1,1,1,1,1,1]");
+        site.line("[1,1,1,1,1,1,1,1,1]");
+    }
+    assert_eq!((site.violations, site.said.len()), (9 * MANY, 0));
+    site.hears();
+}
+
+#[test]
+fn lists_without_an_end_are_the_callers_to_give_up() {
+    // Rule: [PAGE-004].
+    let mut site = Site::modern();
+    for page in 0..MANY {
+        site.call(Method::ToolsList);
+        let id = site.last_id;
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":[],"nextCursor":"{page}"}}}}"#
+        ));
+        site.said.clear();
+    }
+    assert_eq!(site.ended.len(), MANY);
+    site.hears();
+}

@@ -1,0 +1,211 @@
+//! Clients that mean harm to a server on HTTP.
+
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::server::{ServerLimits, Transmit};
+use mcp_sansio::http::{ExchangeId, RequestHead, Response, Server, ServerOptions};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{self, Event, Limits, RequestHandle};
+use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+
+use crate::allocator::{begin, held, measured};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const MANY: usize = 2000;
+
+struct Site {
+    server: Server,
+    now: Instant,
+    open: Vec<ExchangeId>,
+    due: Vec<RequestHandle>,
+}
+
+impl Site {
+    fn new() -> Self {
+        let offers = ServerCapabilities::new().tools(ToolsCapability::new());
+        let peer = peer::ServerOptions::new(Implementation::new("s", "1"))
+            .capabilities(offers)
+            .limits(Limits::SMALL);
+        let mut limits = ServerLimits::DEFAULT;
+        (limits.sessions_max, limits.exchanges_max, limits.finished_streams_max) = (4, 16, 2);
+        (limits.replay_bytes_max, limits.replay_bytes_total_max) = (2048, 8192);
+        limits.unread_bytes_max = 4096;
+        let options = ServerOptions::new().limits(limits);
+        begin();
+        Self {
+            server: measured(|| Server::new(peer, options, [1; 32], 1).unwrap()),
+            now: Instant::ZERO,
+            open: Vec::new(),
+            due: Vec::with_capacity(64),
+        }
+    }
+
+    /// A request; its whole response, where there is one at once.
+    fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) -> Option<Response> {
+        let mut head = RequestHead::new(method, "/mcp");
+        head.field("host", b"localhost");
+        head.field("content-type", b"application/json");
+        head.field("accept", b"application/json, text/event-stream");
+        for (name, value) in fields {
+            head.field(name, value.as_bytes());
+        }
+        let Self { server, now, due, open } = self;
+        if let Err(refused) = server.admit(&head) {
+            return Some(refused);
+        }
+        let exchange = measured(|| {
+            let (exchange, event) = server.handle_request(&head, body.as_bytes(), None, *now);
+            if let Some(Event::Request(request)) = event {
+                due.push(request.handle);
+            }
+            while server.poll_event().is_some() {}
+            while let Some(ready) = server.poll_ready() {
+                while ready != exchange && server.poll_transmit(ready, *now).is_some() {}
+            }
+            exchange
+        });
+        let response = measured(|| match server.poll_transmit(exchange, *now) {
+            Some(Transmit::Respond(response)) => Some(response.clone()),
+            _ => None,
+        });
+        if response.is_none() {
+            open.push(exchange);
+        }
+        let copy = response.clone();
+        measured(|| drop(response));
+        copy
+    }
+
+    fn hang_up(&mut self) {
+        for exchange in core::mem::take(&mut self.open) {
+            measured(|| {
+                self.server.handle_disconnect(exchange, self.now);
+                while self.server.poll_event().is_some() {}
+            });
+        }
+    }
+
+    fn session(&mut self) -> String {
+        let response = self.send("POST", &[], INITIALIZE).unwrap();
+        let id = response.head.fields().find(|(name, _)| *name == "mcp-session-id").unwrap();
+        id.1.into_owned()
+    }
+
+    fn in_session(&mut self, id: &str, method: &str, body: &str) -> Option<Response> {
+        let fields = [("mcp-session-id", id), ("mcp-protocol-version", "2025-11-25")];
+        self.send(method, &fields, body)
+    }
+
+    /// A client that behaves is served.
+    fn serves(&mut self) {
+        self.hang_up();
+        self.due.clear();
+        self.now = self.now + Duration::from_secs(3600);
+        measured(|| {
+            self.server.handle_timeout(self.now);
+            while self.server.poll_event().is_some() {}
+        });
+        let session = self.session();
+        let confirmed = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(self.in_session(&session, "POST", confirmed).unwrap().head.status.0, 202);
+        assert!(self.in_session(&session, "POST", &call(1)).is_none());
+        let (handle, exchange) = (self.due.pop().unwrap(), self.open.pop().unwrap());
+        measured(|| {
+            self.server.respond_with(handle, &RawJson::EMPTY_OBJECT, self.now).unwrap();
+            let sent = self.server.poll_transmit(exchange, self.now);
+            assert!(matches!(sent, Some(Transmit::Respond(_))));
+        });
+    }
+}
+
+fn call(id: usize) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#)
+}
+
+/// Does the same again and again: from some time on it takes no more memory.
+fn levels_off(site: &mut Site, mut harm: impl FnMut(&mut Site, usize)) {
+    for number in 0..MANY {
+        harm(site, number);
+    }
+    let before = held();
+    for number in MANY..2 * MANY {
+        harm(site, number);
+    }
+    // A table may have doubled once more.
+    assert!(held() <= before + before / 2, "{before} bytes became {}", held());
+    site.serves();
+}
+
+#[test]
+fn sessions_beyond_the_limit_are_refused_until_others_end() {
+    let mut site = Site::new();
+    levels_off(&mut site, |site, number| {
+        let response = site.send("POST", &[], INITIALIZE).unwrap();
+        assert_eq!(response.head.status.0, if number < 4 { 200 } else { 503 });
+    });
+}
+
+#[test]
+fn sessions_that_are_opened_and_ended_leave_nothing_behind() {
+    let mut site = Site::new();
+    levels_off(&mut site, |site, _| {
+        let session = site.session();
+        assert_eq!(site.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
+    });
+}
+
+#[test]
+fn requests_whose_clients_go_away_are_kept_in_small_number() {
+    let mut site = Site::new();
+    let session = site.session();
+    levels_off(&mut site, |site, number| {
+        site.in_session(&session, "POST", &call(number));
+        site.hang_up();
+        site.due.clear();
+    });
+}
+
+#[test]
+fn a_stream_that_is_opened_and_left_again_and_again_stays_one_stream() {
+    // Rule: [HSRV-017].
+    let mut site = Site::new();
+    let session = site.session();
+    levels_off(&mut site, |site, number| {
+        site.in_session(&session, "GET", "");
+        if number % 2 == 0 {
+            site.hang_up();
+        } else {
+            site.open.clear();
+        }
+    });
+}
+
+#[test]
+fn ids_of_events_and_sessions_that_never_were_are_refused() {
+    // Rule: [SESS-008].
+    let mut site = Site::new();
+    let session = site.session();
+    levels_off(&mut site, |site, number| {
+        let never = format!("{number:0>32}");
+        assert_eq!(site.in_session(&never, "POST", &call(1)).unwrap().head.status.0, 404);
+        let last = format!("{number}-{number}");
+        let fields = [("mcp-session-id", &*session), ("last-event-id", &*last)];
+        let status = site.send("GET", &fields, "").map(|response| response.head.status.0);
+        assert!(matches!(status, Some(400 | 410) | None), "{status:?}");
+        site.hang_up();
+    });
+}
+
+#[test]
+fn bodies_of_anything_are_each_refused() {
+    let mut site = Site::new();
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    let batch = format!("[{}1]", "1,".repeat(500));
+    levels_off(&mut site, |site, _| {
+        for body in ["", "{", "7", "[]", &*deep, &*batch, "{\"jsonrpc\":\"2.0\"}"] {
+            let status = site.send("POST", &[], body).unwrap().head.status.0;
+            assert_eq!(status, 400, "{body}");
+        }
+    });
+}

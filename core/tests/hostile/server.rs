@@ -1,0 +1,339 @@
+//! Clients that mean harm to a server on a byte stream.
+
+use std::collections::BTreeMap;
+
+use mcp_sansio::Instant;
+use mcp_sansio::framing::LineDecoder;
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{Event, Limits, MessageLengths, RequestHandle, Server, ServerOptions};
+use mcp_sansio::protocol::{
+    Implementation, ResourcesCapability, ServerCapabilities, ToolsCapability,
+};
+
+use crate::allocator::{begin, measured, peak};
+
+const LINE_MAX: usize = 2048;
+const LENGTHS: MessageLengths = MessageLengths::new(LINE_MAX, 512);
+const MANY: usize = 3000;
+const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// A server of small limits, with the driver that its contract asks for.
+struct Site {
+    decoder: LineDecoder<'static>,
+    server: Server,
+    /// Requests whose handlers never come to an end by themselves.
+    due: Vec<RequestHandle>,
+    /// How often each kind of line was sent, ids left out.
+    said: BTreeMap<String, usize>,
+    /// How often each kind of event was told.
+    violations: usize,
+}
+
+impl Site {
+    fn new() -> Self {
+        let offers = ServerCapabilities::new()
+            .tools(ToolsCapability::new())
+            .resources(ResourcesCapability::new().subscribe(true));
+        let options = ServerOptions::new(Implementation::new("s", "1"))
+            .capabilities(offers)
+            .limits(Limits::SMALL);
+        let server = Server::new(options, 99);
+        begin();
+        let mut site = Self {
+            decoder: LineDecoder::growing(LINE_MAX),
+            server,
+            due: Vec::with_capacity(64),
+            said: BTreeMap::new(),
+            violations: 0,
+        };
+        site.line(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        site.line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        site.said.clear();
+        site
+    }
+
+    fn line(&mut self, line: &str) {
+        self.bytes(line.as_bytes());
+        self.bytes(b"\n");
+    }
+
+    fn bytes(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Self { decoder, server, due, violations, .. } = self;
+            bytes = measured(|| {
+                let taken = decoder.feed(bytes);
+                while let Some(frame) = decoder.next_frame() {
+                    let event = match frame {
+                        Ok(frame) => server.handle_message(frame, Instant::ZERO).unwrap(),
+                        Err(error) => server.handle_frame_error(error).unwrap(),
+                    };
+                    let mut next = event;
+                    while let Some(event) = next {
+                        match event {
+                            Event::Request(request) => due.push(request.handle),
+                            Event::Violation(_) => *violations += 1,
+                            _ => {}
+                        }
+                        next = server.poll_event();
+                    }
+                }
+                &bytes[taken..]
+            });
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        while let Some(bytes) = measured(|| self.server.poll_transmit().map(<[u8]>::to_vec)) {
+            for line in String::from_utf8(bytes.clone()).unwrap().lines() {
+                *self.said.entry(kind(line)).or_default() += 1;
+            }
+            measured(|| drop(bytes));
+        }
+    }
+
+    /// How many lines of this kind were sent.
+    fn count(&self, words: &str) -> usize {
+        self.said.iter().filter(|(kind, _)| kind.contains(words)).map(|(_, count)| count).sum()
+    }
+
+    /// A client that behaves is served, and all of it took no more than was promised.
+    fn serves(&mut self) {
+        for handle in core::mem::take(&mut self.due) {
+            measured(|| drop(self.server.respond_with(handle, &RawJson::EMPTY_OBJECT)));
+        }
+        self.read();
+        self.said.clear();
+        self.line(r#"{"jsonrpc":"2.0","id":"well","method":"tools/call","params":{"name":"t"}}"#);
+        let handle = self.due.pop().expect("a call is handed on");
+        let answer = RawJson::parse(r#"{"content":[],"well":true}"#).unwrap();
+        measured(|| self.server.respond_with(handle, &answer).unwrap());
+        self.read();
+        assert_eq!(self.count(r#""well":true"#), 1, "{:?}", self.said);
+        let most = Limits::SMALL.server_memory_max(LENGTHS) + LineDecoder::memory_max(LINE_MAX);
+        // The chunk that is looked at here is a copy.
+        let copy = 3 * Limits::SMALL.transmit_bytes_max;
+        assert!(peak() <= most + copy, "{} bytes, of {most}", peak());
+    }
+}
+
+/// A line without what tells it from others of its kind.
+fn kind(line: &str) -> String {
+    let kept: String = line.chars().filter(|c| !c.is_ascii_digit()).collect();
+    kept.chars().take(200).collect()
+}
+
+#[test]
+fn a_line_without_end_is_told_once_and_skipped() {
+    // Rule: [RPC-017].
+    let mut site = Site::new();
+    for _ in 0..MANY {
+        site.bytes(&[b'x'; 1000]);
+    }
+    site.bytes(b"\n");
+    assert_eq!((site.count("a frame of more than"), site.violations), (1, 1));
+    site.serves();
+}
+
+#[test]
+fn a_request_byte_by_byte_is_a_request() {
+    let mut site = Site::new();
+    for byte in br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"# {
+        site.bytes(&[*byte]);
+    }
+    site.bytes(b"\n");
+    assert_eq!(site.due.len(), 1);
+    site.serves();
+}
+
+#[test]
+fn requests_beyond_the_limit_are_each_refused() {
+    let mut site = Site::new();
+    for id in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#
+        ));
+    }
+    let limit = Limits::SMALL.requests_in_flight_max;
+    assert_eq!(site.due.len(), limit);
+    assert_eq!(site.count("too many requests in flight"), MANY - limit);
+    site.serves();
+}
+
+#[test]
+fn requests_under_an_id_that_is_in_use_are_each_refused() {
+    let mut site = Site::new();
+    for _ in 0..MANY {
+        site.line(r#"{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"t"}}"#);
+    }
+    assert_eq!((site.due.len(), site.violations), (1, MANY - 1));
+    assert_eq!(site.count("a request with this id is in flight"), MANY - 1);
+    site.serves();
+}
+
+#[test]
+fn cancellations_of_nothing_are_passed_over() {
+    // Rule: [CANC-004].
+    let mut site = Site::new();
+    for id in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        ));
+    }
+    assert!(site.said.is_empty(), "{:?}", site.said);
+    site.serves();
+}
+
+#[test]
+fn requests_that_are_cancelled_at_once_leave_nothing_behind() {
+    // Rule: [CANC-003].
+    let mut site = Site::new();
+    for id in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#
+        ));
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        ));
+        site.due.clear();
+    }
+    assert!(site.said.is_empty(), "{:?}", site.said);
+    site.serves();
+}
+
+#[test]
+fn progress_of_nothing_is_passed_over_and_nonsense_is_told() {
+    // Rule: [PROG-006].
+    let mut site = Site::new();
+    for token in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+        ));
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"{token}","progress":"x"}}}}"#
+        ));
+    }
+    assert!(site.said.is_empty(), "{:?}", site.said);
+    assert_eq!(site.violations, MANY);
+    site.serves();
+}
+
+#[test]
+fn subscriptions_beyond_the_limit_are_each_refused() {
+    let mut site = Site::new();
+    for id in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"a:{id:0>100}"}}}}"#
+        ));
+    }
+    let limit = Limits::SMALL.subscribed_resources_max;
+    assert_eq!(site.count("too many subscriptions"), MANY - limit);
+    site.serves();
+}
+
+#[test]
+fn listen_streams_beyond_the_limit_are_each_refused() {
+    let mut site = Site::new();
+    for id in 0..MANY {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":["a:1"]}},{MODERN}}}}}"#
+        ));
+    }
+    let limit = Limits::SMALL.listen_streams_max;
+    assert_eq!(site.count("acknowledged"), limit);
+    assert_eq!(site.count("too many listen streams"), MANY - limit);
+    for id in 0..limit {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        ));
+    }
+    site.serves();
+}
+
+#[test]
+fn a_filter_of_a_thousand_empty_names_is_refused_before_it_is_read() {
+    let mut site = Site::new();
+    let names = vec![r#""""#; 500].join(",");
+    for id in 0..100 {
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":[{names}]}},{MODERN}}}}}"#
+        ));
+    }
+    assert_eq!(site.count("too many resources"), 100);
+    site.serves();
+}
+
+#[test]
+fn batches_of_anything_are_answered_element_by_element() {
+    // Rule: [BATCH-003].
+    let mut site = Site::new();
+    let limit = Limits::SMALL.batch_length_max;
+    for _ in 0..MANY {
+        site.line(&format!("[{}]", vec!["1"; limit].join(",")));
+        site.line(&format!("[{}]", vec!["1"; limit + 1].join(",")));
+        site.line("[]");
+    }
+    assert_eq!(site.violations, MANY * (limit + 2));
+    site.serves();
+}
+
+#[test]
+fn batches_that_wait_for_one_answer_do_not_pile_up() {
+    let mut site = Site::new();
+    for id in 0..MANY {
+        let pings = [r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#; 7].join(",");
+        site.line(&format!(
+            r#"[{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}},{pings}]"#
+        ));
+    }
+    assert_eq!(site.due.len(), Limits::SMALL.requests_in_flight_max);
+    site.serves();
+}
+
+#[test]
+fn values_too_deep_are_refused_under_their_id() {
+    let mut site = Site::new();
+    for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+        let (open, close) = (open.repeat(300), close.repeat(300));
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","a":{open}1{close}}}}}"#
+        ));
+    }
+    assert_eq!(site.count(r#""id":,"error""#), 2, "{:?}", site.said);
+    site.serves();
+}
+
+#[test]
+fn huge_numbers_and_strings_of_escapes_are_read_like_any_other() {
+    let mut site = Site::new();
+    let digits = "9".repeat(1800);
+    let escapes = r"\u0041".repeat(300);
+    for line in [
+        format!(r#"{{"jsonrpc":"2.0","id":{digits},"method":"tools/call"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":1e{digits},"method":"tools/call"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":"{escapes}","method":"tools/call"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{escapes}"}}"#),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","{escapes}":1,"params":{{"_meta":{{"progressToken":{digits}}}}}}}"#
+        ),
+    ] {
+        for _ in 0..200 {
+            site.line(&line);
+        }
+    }
+    assert_eq!(site.count(r#""error""#), 1000, "{:?}", site.said);
+    site.serves();
+}
+
+#[test]
+fn answers_to_nothing_are_told_and_passed_over() {
+    let mut site = Site::new();
+    for id in 0..MANY {
+        site.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":"{id}","error":{{"code":1,"message":"no"}}}}"#
+        ));
+    }
+    assert_eq!((site.violations, site.said.len()), (2 * MANY, 0));
+    site.serves();
+}

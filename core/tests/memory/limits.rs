@@ -1,0 +1,80 @@
+//! The limits that are tried: the two that there are, and odd ones.
+
+use mcp_sansio::peer::{Limits, MessageLengths};
+
+/// The next number of a sequence that is always the same.
+fn draw(state: &mut u64, most: u64) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    usize::try_from((*state >> 33) % (most + 1)).expect("small")
+}
+
+/// Limits that nobody would choose, the same for the same seed.
+pub(crate) fn odd(seed: u64) -> (Limits, MessageLengths) {
+    let mut state = seed;
+    let mut draw = |most| draw(&mut state, most);
+    let mut limits = Limits::SMALL;
+    limits.batch_length_max = draw(40);
+    limits.batch_bytes_max = draw(5000);
+    limits.requests_in_flight_max = draw(60);
+    limits.calls_in_flight_max = 2 + draw(100);
+    limits.transmit_bytes_max = draw(30_000);
+    limits.tombstones_max = draw(70);
+    limits.inputs_per_round_max = draw(9);
+    limits.input_bytes_max = draw(20_000);
+    limits.subscribed_resources_max = draw(50);
+    limits.listen_streams_max = draw(10);
+    limits.uri_length_max = 16 + draw(300);
+    (limits, MessageLengths::new(1500 + draw(6000), 300 + draw(3000)))
+}
+
+/// Limits as they are, but for what would take minutes to fill.
+pub(crate) fn large() -> (Limits, MessageLengths) {
+    let mut limits = Limits::DEFAULT;
+    limits.requests_in_flight_max = 256;
+    limits.calls_in_flight_max = 1024;
+    limits.subscribed_resources_max = 512;
+    limits.transmit_bytes_max = 1024 * 1024;
+    limits.input_bytes_max = 1024 * 1024;
+    (limits, MessageLengths::new(64 * 1024, 1024))
+}
+
+/// Small ones, with the lengths of a device.
+pub(crate) const fn small() -> (Limits, MessageLengths) {
+    (Limits::SMALL, MessageLengths::new(1024, 512))
+}
+
+/// What a device may choose that has little heap for one connection, and does one thing at a time.
+const fn tight() -> (Limits, MessageLengths) {
+    let mut limits = Limits::SMALL;
+    limits.batch_length_max = 1;
+    limits.batch_bytes_max = 0;
+    limits.requests_in_flight_max = 1;
+    limits.calls_in_flight_max = 1;
+    limits.tombstones_max = 1;
+    limits.transmit_bytes_max = 512;
+    limits.inputs_per_round_max = 1;
+    limits.input_bytes_max = 512;
+    limits.subscribed_resources_max = 1;
+    limits.listen_streams_max = 1;
+    limits.uri_length_max = 32;
+    (limits, MessageLengths::new(512, 512))
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_documentation_has_the_figures_of_the_formulas() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/memory.md");
+    let documentation = std::fs::read_to_string(path).unwrap();
+    let (small, small_lengths) = small();
+    let (tight, tight_lengths) = tight();
+    let figures = [
+        small.server_memory_max(small_lengths),
+        small.client_memory_max(small_lengths),
+        tight.server_memory_max(tight_lengths),
+        tight.client_memory_max(tight_lengths),
+    ];
+    let figures = figures.map(|bytes| format!("{},{:0>3}", bytes / 1000, bytes % 1000));
+    for figure in &figures {
+        assert!(documentation.contains(figure), "{figures:?}");
+    }
+}

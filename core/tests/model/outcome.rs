@@ -1,0 +1,66 @@
+//! What can be seen of a machine after one operation.
+
+use std::fmt;
+
+/// The same form for what a model expects and what a machine shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Messages that leave, in order.
+    pub(crate) sent: Vec<String>,
+    /// Events, in order.
+    pub(crate) told: Vec<String>,
+    /// Why the operation was refused.
+    pub(crate) refused: Option<&'static str>,
+    /// Whether there is a deadline.
+    pub(crate) waits: bool,
+    /// Several things happen at once, in no order that matters.
+    pub(crate) unordered: bool,
+}
+
+impl Outcome {
+    pub(crate) fn request(&mut self, id: i64, method: &str, detail: &str) {
+        self.sent.push(format!("{method} {id}{detail}"));
+    }
+
+    pub(crate) fn notification(&mut self, method: &str, detail: &str) {
+        self.sent.push(format!("{method}{detail}"));
+    }
+
+    /// Gives up a request of this side.
+    pub(crate) fn cancels(&mut self, id: impl fmt::Display) {
+        self.notification("notifications/cancelled", &format!(" of {id}"));
+    }
+
+    pub(crate) fn result(&mut self, id: &str, detail: &str) {
+        self.sent.push(format!("result {id}{detail}"));
+    }
+
+    pub(crate) fn error(&mut self, id: &str, code: i64, detail: &str) {
+        self.sent.push(format!("error {id} {code}{detail}"));
+    }
+
+    pub(crate) fn tell(&mut self, event: impl Into<String>) {
+        self.told.push(event.into());
+    }
+
+    pub(crate) fn refuse(&mut self, why: &'static str) {
+        self.refused = Some(why);
+    }
+
+    /// Forgets an order that does not matter; the end stays the end.
+    pub(crate) fn sort(&mut self) {
+        self.sent.sort_unstable();
+        let last = |line: &String| line.starts_with("closed");
+        self.told.sort_unstable_by(|a, b| (last(a), a).cmp(&(last(b), b)));
+        self.unordered = true;
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sent.iter().try_for_each(|line| writeln!(f, "    ← {line}"))?;
+        self.told.iter().try_for_each(|line| writeln!(f, "    · {line}"))?;
+        self.refused.iter().try_for_each(|why| writeln!(f, "    refused: {why}"))?;
+        if self.waits { writeln!(f, "    (a deadline)") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,55 @@
+//! The model's own table against the schemas, where the specification is at hand.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mcp_sansio::protocol::Side;
+use serde_json::Value;
+
+use crate::gate::{MODERN, VERSIONS, exists, is_notification, methods};
+
+/// The methods in a union of a schema, such as `ClientRequest`.
+fn in_schema(definitions: &Value, union: &str) -> BTreeSet<String> {
+    let definition = &definitions[union];
+    let members = definition["anyOf"].as_array().into_iter().flatten();
+    let of_reference = |member: &Value| {
+        let name = member["$ref"].as_str()?.rsplit('/').next()?;
+        definitions.get(name).cloned()
+    };
+    let members = members.filter_map(of_reference).chain([definition.clone()]);
+    members.filter_map(|it| Some(it["properties"]["method"]["const"].as_str()?.into())).collect()
+}
+
+fn in_table(sender: Side, version: &str, notifications: bool) -> BTreeSet<String> {
+    let of_extension = |method: &str| version == MODERN && method.contains("tasks");
+    let own = methods().into_iter().filter(|method| is_notification(method) == notifications);
+    let own = own.filter(|method| !of_extension(method) && exists(sender, method, version));
+    own.map(String::from).collect()
+}
+
+/// The folder with the specification, or `None` where it is not at hand.
+fn folder() -> Option<PathBuf> {
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
+    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
+    folder.join("requirements.tsv").is_file().then_some(folder)
+}
+
+#[test]
+fn the_table_of_the_model_has_the_methods_of_each_schema_and_no_others() {
+    let Some(folder) = folder() else { return };
+    for version in VERSIONS {
+        let text = fs::read_to_string(folder.join(version).join("schema.json")).unwrap();
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        let definitions = schema.get("$defs").unwrap_or_else(|| &schema["definitions"]);
+        for (union, sender, notifications) in [
+            ("ClientRequest", Side::Client, false),
+            ("ServerRequest", Side::Server, false),
+            ("ClientNotification", Side::Client, true),
+            ("ServerNotification", Side::Server, true),
+        ] {
+            let official = in_schema(definitions, union);
+            assert_eq!(official, in_table(sender, version, notifications), "{union} of {version}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! How a session opens and how the connection ends.
+
+use crate::capabilities::Capabilities;
+use crate::gate::MODERN;
+use crate::outcome::Outcome;
+
+use super::{Model, Purpose, Session, State};
+
+impl Model {
+    /// Whether it serves sessions.
+    pub(super) fn is_legacy(&self) -> bool {
+        self.versions.iter().any(|version| *version != MODERN)
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.versions.contains(&MODERN)
+    }
+
+    /// The revisions that it speaks, newest first.
+    // Rule: [DISC-004] [VER-012] [VER-017].
+    pub(super) fn spelled_versions(&self) -> String {
+        self.versions.iter().rev().copied().collect::<Vec<_>>().join(",")
+    }
+
+    // Rule: [LIFE-001] [LIFE-002] [VER-003] [VER-004] [VER-005] [VER-007] [VER-010] [VER-016].
+    pub(super) fn initialize(
+        &mut self,
+        id: &'static str,
+        version: Option<&'static str>,
+        client: &Capabilities,
+        out: &mut Outcome,
+    ) {
+        let legacy = self.versions.iter().copied().filter(|version| *version != MODERN);
+        let Some(newest) = legacy.clone().next_back() else {
+            // Rule: [LIFE-020] [VER-017].
+            return out.error(id, -32601, &format!(" {}", self.spelled_versions()));
+        };
+        if self.session.is_some() {
+            out.error(id, -32600, "");
+            return self.violated(out);
+        }
+        let Some(version) = version else {
+            out.error(id, -32602, "");
+            return self.violated(out);
+        };
+        let version = legacy.clone().find(|known| *known == version).unwrap_or(newest);
+        self.session = Some(Session { version, client: client.clone(), confirmed: false });
+        out.result(id, &format!(" at {version}"));
+    }
+
+    // Rule: [LIFE-003].
+    pub(super) fn initialized(&mut self, out: &mut Outcome) {
+        match &mut self.session {
+            Some(session) if !session.confirmed => {
+                session.confirmed = true;
+                out.tell(format!("opened at {}", session.version));
+            }
+            _ => self.violated(out),
+        }
+    }
+
+    /// The client broke a rule.
+    pub(super) fn violated(&mut self, out: &mut Outcome) {
+        if self.strict {
+            self.end("violation", out);
+            out.refuse("closed");
+        } else {
+            out.tell("violation");
+        }
+    }
+
+    /// The connection ends: what waits for the client comes to nothing, what it waits for is told.
+    // Rule: [SUBS-008] [CANC-019] [CANC-020].
+    pub(super) fn end(&mut self, why: &str, out: &mut Outcome) {
+        if !self.closed {
+            for (_, call) in self.open_calls() {
+                out.tell(format!("ended {call}: lost"));
+            }
+            out.tell(format!("closed: {why}"));
+            self.closed = true;
+        }
+        for id in std::mem::take(&mut self.listening) {
+            out.cancels(id);
+            out.result(id, " complete");
+        }
+        self.calls.clear();
+        for request in &mut self.requests {
+            if why == "local" {
+                request.state = State::Over;
+            } else if matches!(request.state, State::Asking { .. }) {
+                request.state = State::Over;
+                out.error(request.id, -32603, "");
+            }
+        }
+        out.unordered = true;
+    }
+
+    pub(super) fn open_calls(&self) -> Vec<(i64, usize)> {
+        let open = self.calls.find(|purpose| matches!(purpose, Purpose::Call(_)));
+        let number = |id: &i64| self.made.iter().position(|made| made == id);
+        open.iter().map(|id| (*id, number(id).expect("a call that was made"))).collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! What a client gets of a stream that it comes back for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::outcome::Outcome;
+use crate::transcript::Subject;
+
+use super::operation::{Operation, Setting};
+
+pub(super) struct Model {
+    kept: usize,
+    /// The first is for what belongs to no call, the others for one call each.
+    streams: Vec<Stream>,
+    /// How many exchanges there were.
+    exchanges: usize,
+    /// Those that the client does not read for now.
+    stalled: BTreeSet<usize>,
+    /// What comes on each exchange, until its client reads it.
+    said: BTreeMap<usize, Vec<String>>,
+    steps: u32,
+}
+
+#[derive(Default)]
+struct Stream {
+    /// All that was ever said on it, by number. An event may be there for its id alone.
+    events: Vec<String>,
+    /// The number of the first that is still kept.
+    first: usize,
+    /// How much of it its reader has had; one that names no event goes on from there.
+    taken: usize,
+    /// The exchange that carries it.
+    reader: Option<usize>,
+    answered: bool,
+    /// The numbers of the events that the client got, in the order in which it got them.
+    seen: Vec<usize>,
+}
+
+impl Model {
+    pub(super) fn new(setting: &Setting) -> Self {
+        Self {
+            kept: setting.kept,
+            streams: vec![Stream::default()],
+            exchanges: 0,
+            stalled: BTreeSet::new(),
+            said: BTreeMap::new(),
+            steps: 0,
+        }
+    }
+
+    fn exchange(&mut self) -> usize {
+        self.exchanges += 1;
+        self.exchanges - 1
+    }
+
+    fn say(&mut self, exchange: usize, what: impl Into<String>) {
+        self.said.entry(exchange).or_default().push(what.into());
+    }
+
+    /// Something new on a stream: on that one and no other, once.
+    // Rule: [HSRV-016] [HSRV-017] [RESUME-007] [SSE-011] [CANC-012].
+    fn push(&mut self, number: usize, event: String) {
+        let stream = &mut self.streams[number];
+        // Rule: [SSE-005]: it begins with an id.
+        if stream.events.is_empty() {
+            stream.events.push("an id".into());
+        }
+        stream.events.push(event);
+        self.deliver(number);
+    }
+
+    /// The bound on what is kept: the last events, and those that wait for a reader who is there.
+    fn drop_old(&mut self, number: usize) {
+        let stream = &mut self.streams[number];
+        let had = if stream.reader.is_some() { stream.taken } else { stream.events.len() };
+        stream.first = stream.first.max(had.saturating_sub(self.kept));
+    }
+
+    /// The reader gets all that it has not had, in order and without a hole.
+    // Rule: [RESUME-006] [SSE-001] [SSE-004].
+    fn deliver(&mut self, number: usize) {
+        let stream = &mut self.streams[number];
+        let Some(reader) = stream.reader.filter(|it| !self.stalled.contains(it)) else {
+            return self.drop_old(number);
+        };
+        let fresh: Vec<_> = stream.events[stream.taken..].to_vec();
+        stream.seen.extend(stream.taken..stream.events.len());
+        stream.taken = stream.events.len();
+        self.drop_old(number);
+        let stream = &mut self.streams[number];
+        let over = stream.answered;
+        if over {
+            stream.reader = None;
+        }
+        fresh.into_iter().for_each(|event| self.say(reader, event));
+        if over {
+            self.say(reader, "end");
+        }
+    }
+
+    /// A new exchange carries a stream, from an event on. The old one, which must have broken, ends.
+    fn attach(&mut self, number: usize, exchange: usize, from: usize) {
+        self.say(exchange, "200");
+        if let Some(before) = self.streams[number].reader.replace(exchange) {
+            self.say(before, "end");
+        }
+        self.streams[number].taken = from;
+        self.deliver(number);
+    }
+
+    /// A reader that names no event gets what nobody had, or an id to come back with.
+    // Rule: [HSRV-013] [SSE-005] [RESUME-001].
+    fn attach_anew(&mut self, number: usize, exchange: usize) {
+        let stream = &mut self.streams[number];
+        let from = stream.taken.max(stream.first);
+        if from == stream.events.len() {
+            stream.events.push("an id".into());
+        }
+        self.attach(number, exchange, from);
+    }
+
+    // Rule: [RESUME-004] [RESUME-005] [RESUME-006] [RESUME-007].
+    fn resume(&mut self, number: usize, back: usize) {
+        let stream = &self.streams[number];
+        let Some(last) = stream.seen.len().checked_sub(1 + back) else { return };
+        let from = stream.seen[last] + 1;
+        let lost = from < stream.first;
+        let exchange = self.exchange();
+        if lost {
+            // The loss is told.
+            self.say(exchange, "410");
+        } else {
+            self.attach(number, exchange, from);
+        }
+    }
+
+    fn carried_by(&self, exchange: usize) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.reader == Some(exchange))
+    }
+
+    fn call(&self, number: usize) -> Option<usize> {
+        Some(1 + number.checked_rem(self.streams.len() - 1)?)
+    }
+}
+
+impl Subject<Operation> for Model {
+    fn apply(&mut self, operation: &Operation) -> Outcome {
+        self.steps += 1;
+        let (step, none) = (self.steps, Outcome::default());
+        match *operation {
+            Operation::Post => {
+                let exchange = self.exchange();
+                self.streams.push(Stream::default());
+                self.attach_anew(self.streams.len() - 1, exchange);
+            }
+            Operation::Listen => {
+                let exchange = self.exchange();
+                self.attach_anew(0, exchange);
+            }
+            Operation::Resume { stream, back } => self.resume(stream % self.streams.len(), back),
+            // Rule: [RESUME-002].
+            Operation::Invent => {
+                let exchange = self.exchange();
+                self.say(exchange, "400");
+            }
+            // Rule: [SSE-011] [CANC-012]: the call goes on.
+            Operation::Break(exchange) => {
+                let Some(exchange) = exchange.checked_rem(self.exchanges) else { return none };
+                self.stalled.remove(&exchange);
+                self.said.remove(&exchange);
+                if let Some(number) = self.carried_by(exchange) {
+                    self.streams[number].reader = None;
+                    // What is complete grows no more.
+                    if !self.streams[number].answered {
+                        self.drop_old(number);
+                    }
+                }
+            }
+            Operation::Stall(exchange) => {
+                let Some(exchange) = exchange.checked_rem(self.exchanges) else { return none };
+                if self.stalled.insert(exchange) {
+                    return none;
+                }
+                self.stalled.remove(&exchange);
+                self.carried_by(exchange).into_iter().for_each(|it| self.deliver(it));
+            }
+            Operation::Progress(call) => {
+                if let Some(number) = self.call(call).filter(|it| !self.streams[*it].answered) {
+                    self.push(number, format!("progress {step}"));
+                }
+            }
+            Operation::Answer(call) => {
+                if let Some(number) = self.call(call).filter(|it| !self.streams[*it].answered) {
+                    self.streams[number].answered = true;
+                    self.push(number, "answer".into());
+                }
+            }
+            Operation::Log => self.push(0, format!("log {step}")),
+        }
+        let stalled = |exchange: &usize| self.stalled.contains(exchange);
+        let (later, said): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.said).into_iter().partition(|(it, _)| stalled(it));
+        self.said = later;
+        let spell = |(exchange, what): (usize, Vec<String>)| {
+            what.into_iter().map(move |what| format!("exchange {exchange}: {what}"))
+        };
+        Outcome { sent: said.into_iter().flat_map(spell).collect(), ..Outcome::default() }
+    }
+}

@@ -1,0 +1,335 @@
+//! The application of a server: it works on requests step by step, in any order, answers some, fails
+//! some, asks back, forgets some, and holds against the machine all that it is told.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_sansio::peer::{
+    AnswerError, CallHandle, CloseReason, Event, MethodName, Request, RequestHandle, Subject,
+    Violation,
+};
+use mcp_sansio::protocol::Method;
+
+use crate::machine::ServerMachine;
+use crate::scene::Scene;
+use crate::tally::Happening;
+use crate::work::{self, Answer, Note};
+
+/// A server's application.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) name: String,
+    /// Requests that wait for their answer.
+    jobs: Vec<Job>,
+    /// Requests that nobody will answer.
+    forgotten: Vec<Job>,
+    /// Requests that wait for answers of the user: they come back.
+    asking: Vec<RequestHandle>,
+    /// How requests ended, which they do once.
+    ended: BTreeMap<RequestHandle, &'static str>,
+    calls: Vec<CallHandle>,
+    pub(crate) closed: bool,
+    /// Which violations are no surprise.
+    pub(crate) tolerance: Tolerance,
+    /// The number of the last message to everybody.
+    pub(crate) broadcast: u64,
+    /// How many there were.
+    broadcasts: u64,
+}
+
+/// What the network, or the bounds of this schedule, do to what a server hears.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tolerance {
+    /// Requests come more than once.
+    pub(crate) copies: bool,
+    /// The bounds are tight.
+    pub(crate) refusals: bool,
+    /// Answers come late, or without their question.
+    pub(crate) late: bool,
+}
+
+#[derive(Debug)]
+struct Job {
+    request: Request<'static>,
+    serial: u64,
+    run: u64,
+    progress: u64,
+    logs: u64,
+}
+
+/// More of either than this, and a run says nothing more.
+const STEPS_MAX: u64 = 30;
+
+impl Desk {
+    pub(crate) const fn new(name: String) -> Self {
+        Self {
+            name,
+            jobs: Vec::new(),
+            forgotten: Vec::new(),
+            asking: Vec::new(),
+            ended: BTreeMap::new(),
+            calls: Vec::new(),
+            closed: false,
+            tolerance: Tolerance { copies: false, refusals: false, late: false },
+            broadcast: 0,
+            broadcasts: 0,
+        }
+    }
+
+    /// Requests that can be answered.
+    pub(crate) fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Requests that wait for something else than this application, and its own calls.
+    pub(crate) fn waiting(&self) -> usize {
+        self.forgotten.len() + self.asking.len() + self.calls.len()
+    }
+
+    // ------------------------------------------------------------------ what it is told
+
+    pub(crate) fn listen(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        while let Some(event) = machine.event() {
+            self.hear(event, scene);
+        }
+    }
+
+    pub(crate) fn hear(&mut self, event: Event<'_>, scene: &mut Scene) {
+        scene.note(format_args!("{} hears {}", self.name, work::describe(&event)));
+        assert!(!self.closed, "{} hears after the end: {event:?}", self.name);
+        match event {
+            Event::Request(request) => self.take(request.into_owned(), scene),
+            Event::Cancelled(cancelled) => {
+                let Subject::Request(handle) = cancelled.subject else { panic!("of a question") };
+                scene.count(Happening::RequestGivenUp);
+                self.drop_request(handle);
+                self.end(handle, "given up");
+            }
+            Event::Ended(ended) => {
+                let at = self.calls.iter().position(|call| *call == ended.call);
+                self.calls.swap_remove(at.expect("each call ends once"));
+            }
+            Event::Violation(violation) => self.violation(&violation),
+            Event::Closed(reason) => {
+                scene.note(format_args!("{} is closed: {reason}", self.name));
+                assert!(self.calls.is_empty(), "calls outlive their connection");
+                self.closed = true;
+                self.asking.clear();
+                if reason == CloseReason::Local {
+                    self.jobs.clear();
+                    self.forgotten.clear();
+                }
+            }
+            Event::Opened(_) | Event::Notification(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn take(&mut self, request: Request<'static>, scene: &mut Scene) {
+        let handle = request.handle;
+        let before = self.ended.get(&handle);
+        assert_eq!(before, None, "{}: a request comes back after its end", self.name);
+        assert!(self.jobs.iter().all(|job| job.request.handle != handle), "a request comes twice");
+        let forgotten = self.forgotten.iter().any(|job| job.request.handle == handle);
+        assert!(!forgotten, "a request comes back unasked");
+        let asked = self.asking.iter().position(|asking| *asking == handle);
+        if let Some(at) = asked {
+            self.asking.swap_remove(at);
+            assert!(!request.inputs.is_empty(), "it comes back without answers");
+        }
+        let MethodName::Known(method) = request.method else { panic!("{:?}", request.method) };
+        let serial =
+            if matches!(method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead) {
+                work::serial_of(&request).expect("calls are numbered")
+            } else {
+                0
+            };
+        let run = scene.serial();
+        scene.note(format_args!("{} begins run {run} of number {serial}", self.name));
+        self.jobs.push(Job { request, serial, run, progress: 0, logs: 0 });
+    }
+
+    fn end(&mut self, handle: RequestHandle, how: &'static str) {
+        let before = self.ended.insert(handle, how);
+        assert_eq!(before, None, "{}: {how}, but it has ended", self.name);
+    }
+
+    /// Forgets a request that has to be known.
+    fn drop_request(&mut self, handle: RequestHandle) {
+        let before = self.jobs.len() + self.waiting();
+        self.jobs.retain(|job| job.request.handle != handle);
+        self.forgotten.retain(|job| job.request.handle != handle);
+        self.asking.retain(|known| *known != handle);
+        let after = self.jobs.len() + self.waiting();
+        assert_eq!(after + 1, before, "{}: a request that is open is given up", self.name);
+    }
+
+    fn violation(&self, violation: &Violation) {
+        let Tolerance { copies, refusals, late } = self.tolerance;
+        let expected = match violation {
+            Violation::DuplicateId(_) => copies,
+            Violation::TooManyRequests => refusals,
+            Violation::UnknownResponse(_) => late || copies,
+            Violation::FrameCutShort { .. } | Violation::FrameTooLong { .. } => true,
+            // A copy of `initialize`, or of what follows it, comes too late.
+            Violation::OutOfPlace(_) => copies,
+            _ => false,
+        };
+        assert!(expected, "{}: {violation}", self.name);
+    }
+
+    /// What nobody would answer is answered after all.
+    pub(crate) fn remember(&mut self) {
+        self.jobs.append(&mut self.forgotten);
+    }
+
+    // ------------------------------------------------------------------ what it does
+
+    /// Does something, of its own accord.
+    pub(crate) fn act(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        let at = scene.dice.below(self.jobs.len());
+        if self.jobs.is_empty() || (!scene.calm && scene.dice.once_in(8)) {
+            self.act_unasked(machine, scene);
+        } else {
+            self.work(at, machine, scene);
+        }
+        self.listen(machine, scene);
+    }
+
+    fn act_unasked(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        if scene.calm {
+            return;
+        }
+        match scene.dice.roll(6) {
+            0 | 1 => self.broadcast(machine, scene),
+            2 | 3 => self.update(machine, scene),
+            4 => {
+                let method = scene.dice.one_of([Method::Ping, Method::RootsList]);
+                if let Some(call) = machine.call(method, scene.now) {
+                    scene.count(Happening::Questioned);
+                    self.calls.push(call);
+                }
+            }
+            _ => self.answer_too_late(machine, scene),
+        }
+    }
+
+    pub(crate) fn broadcast(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        let (number, index) = (scene.serial(), self.broadcasts + 1);
+        let data = Note::Broadcast { number, index }.write(scene);
+        if machine.is_behind() {
+            // Whoever hears it nevertheless hears the next one of this index, too.
+            scene.count(Happening::LeftOut);
+            return machine.log(None, &data, scene.now);
+        }
+        scene.count(Happening::Broadcast);
+        (self.broadcast, self.broadcasts) = (number, index);
+        scene.note(format_args!("{} tells everybody {}", self.name, self.broadcast));
+        machine.log(None, &data, scene.now);
+    }
+
+    pub(crate) fn update(&self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        scene.note(format_args!("{} changes its resource", self.name));
+        machine.resource_updated(work::RESOURCE, scene.now);
+    }
+
+    /// What is said of a request that has ended goes nowhere.
+    fn answer_too_late(&self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        let ended: Vec<RequestHandle> = self.ended.keys().copied().collect();
+        let Some(&handle) = scene.dice.pick(&ended) else { return };
+        scene.count(Happening::LateAnswer);
+        machine.progress(handle, 1e9, scene.now);
+        let data = Note::OfRun { n: 0, run: 0, step: 0 }.write(scene);
+        machine.log(Some(handle), &data, scene.now);
+        let late = Answer { n: 0, run: 0, progress: 0, logs: 0 }.write(scene);
+        let outcome = machine.respond(handle, &late, scene.now);
+        assert!(matches!(outcome, Err(AnswerError::NotDue)), "{outcome:?}");
+    }
+
+    fn work(&mut self, at: usize, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        let now = scene.now;
+        let talks = if scene.calm { 2 } else { 12 };
+        let job = &mut self.jobs[at];
+        let handle = job.request.handle;
+        match scene.dice.roll(20) {
+            talk if talk < talks => {
+                if job.progress.max(job.logs) >= STEPS_MAX {
+                    return;
+                }
+                if scene.dice.once_in(2) {
+                    let step = job.progress + 1;
+                    if machine.is_behind() {
+                        scene.count(Happening::LeftOut);
+                        return machine.progress(handle, work::progress_at(job.run, step), now);
+                    }
+                    scene.count(Happening::Progress);
+                    job.progress = step;
+                    machine.progress(handle, work::progress_at(job.run, step), now);
+                    if scene.dice.once_in(8) {
+                        // Less than before: nobody is told.
+                        machine.progress(handle, 0.5, now);
+                    }
+                } else {
+                    let Job { serial: n, run, logs, .. } = *job;
+                    let data = Note::OfRun { n, run, step: logs + 1 }.write(scene);
+                    if machine.is_behind() {
+                        scene.count(Happening::LeftOut);
+                        return machine.log(Some(handle), &data, now);
+                    }
+                    scene.count(Happening::Logged);
+                    job.logs += 1;
+                    machine.log(Some(handle), &data, now);
+                }
+            }
+            12 if !scene.calm => {
+                scene.count(Happening::Forgotten);
+                let job = self.jobs.swap_remove(at);
+                self.forgotten.push(job);
+            }
+            13 if !scene.calm => {
+                scene.count(Happening::Released);
+                machine.release(handle, Duration::from_millis(scene.dice.roll(3000)));
+            }
+            14 if !scene.calm => self.ask(at, machine, scene),
+            15 => {
+                scene.count(Happening::Rejected);
+                self.jobs.swap_remove(at);
+                self.end(handle, "rejected");
+                let outcome = machine.reject(handle, now);
+                assert!(outcome.is_ok(), "{}: {outcome:?} of an open request", self.name);
+            }
+            _ => {
+                scene.count(Happening::Answered);
+                let job = self.jobs.swap_remove(at);
+                self.end(handle, "answered");
+                let Job { serial: n, run, progress, logs, .. } = job;
+                scene.note(format_args!("{} answers run {run} of number {n}", self.name));
+                let result = Answer { n, run, progress, logs }.write(scene);
+                let outcome = machine.respond(handle, &result, now);
+                assert!(outcome.is_ok(), "{}: {outcome:?} of an open request", self.name);
+            }
+        }
+    }
+
+    fn ask(&mut self, at: usize, machine: &mut impl ServerMachine, scene: &mut Scene) {
+        let job = self.jobs.swap_remove(at);
+        let handle = job.request.handle;
+        let era = job.request.revision.era();
+        let required = work::questions(scene);
+        scene.note(format_args!("{} asks for run {}", self.name, job.run));
+        match machine.require_input(job.request, &required, scene.now) {
+            Ok(()) => {
+                scene.count(Happening::Asked);
+                match era {
+                    // It comes back as another request.
+                    mcp_sansio::Era::Modern => self.end(handle, "asked"),
+                    mcp_sansio::Era::Legacy => self.asking.push(handle),
+                }
+            }
+            Err(AnswerError::NotDeclared(_) | AnswerError::InputNotAllowed(_)) => {
+                self.end(handle, "answered, as it could not be asked");
+            }
+            Err(other) => panic!("{}: {other} of an open request", self.name),
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! Clients of one server over HTTP, and a network between them that loses, delays, repeats, reorders,
+//! refuses and cuts exchanges, and tells only one of the two of it.
+
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::ExchangeId;
+use mcp_sansio::http::client::Transmit;
+
+use crate::flight::{Carried, Flight, Piece};
+use crate::scene::Scene;
+use crate::shelf::Shelf;
+use crate::tally::Happening;
+use crate::web::{WebClient, WebServer};
+use crate::wire::Wire;
+
+/// Makes the nodes of a world.
+pub(crate) trait WebMaker {
+    fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebClient>;
+    fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebServer>;
+    /// Whether the network repeats requests.
+    fn copies(&self) -> bool;
+}
+
+pub(crate) struct Node {
+    pub(crate) client: Box<dyn WebClient>,
+    generation: u32,
+    acts_at: Instant,
+    pub(crate) wakes_at: Instant,
+}
+
+/// What is next.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    ClientWakes(usize),
+    ClientActs(usize),
+    Send,
+    ServerWakes,
+    ServerActs,
+    Store,
+    Stored,
+    Arrive(usize),
+    Pull(usize),
+    Deliver(usize),
+    Disconnect(usize),
+}
+
+pub(crate) struct Exchanges<M> {
+    maker: M,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) server: Box<dyn WebServer>,
+    /// How often the server was started.
+    life: u32,
+    pub(crate) server_acts_at: Instant,
+    pub(crate) server_wakes_at: Instant,
+    store_at: Instant,
+    /// There may be something for the store.
+    stores: bool,
+    pub(crate) shelf: Shelf,
+    pub(crate) flights: Vec<Flight>,
+    /// Exchanges that clients want, taken out of their machines.
+    pub(crate) outbox: Vec<(usize, Transmit)>,
+    wire: Wire,
+    renewals: u32,
+}
+
+impl<M: WebMaker> Exchanges<M> {
+    pub(crate) fn new(mut maker: M, scene: &mut Scene) -> Self {
+        let server = maker.server("server 0".to_owned(), scene);
+        let count = 1 + scene.dice.below(5);
+        let nodes = (0..count)
+            .map(|number| Node {
+                client: maker.client(format!("client {number}.0"), scene),
+                generation: 0,
+                acts_at: scene.now,
+                wakes_at: Instant::ZERO,
+            })
+            .collect();
+        let wire = Wire::new(maker.copies());
+        Self {
+            maker,
+            nodes,
+            server,
+            life: 0,
+            server_acts_at: scene.now,
+            server_wakes_at: Instant::ZERO,
+            store_at: Instant::ZERO,
+            stores: true,
+            shelf: Shelf::default(),
+            flights: Vec::new(),
+            outbox: Vec::new(),
+            wire,
+            renewals: 6,
+        }
+    }
+
+    /// When a move is due, if it is.
+    fn moves(&mut self, now: Instant, calm: bool, mut visit: impl FnMut(Instant, Move)) {
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            while let Some(transmit) = node.client.transmit() {
+                self.outbox.push((number, transmit));
+            }
+            if let Some(deadline) = node.client.deadline() {
+                visit(deadline.max(node.wakes_at).max(now), Move::ClientWakes(number));
+            }
+            if !calm || node.client.pending() > 0 {
+                visit(node.acts_at, Move::ClientActs(number));
+            }
+        }
+        if !self.outbox.is_empty() {
+            // In order: an abort follows what it aborts.
+            visit(now, Move::Send);
+        }
+        if let Some(deadline) = self.server.deadline() {
+            visit(deadline.max(self.server_wakes_at).max(now), Move::ServerWakes);
+        }
+        if !calm || self.server.pending() > 0 {
+            visit(self.server_acts_at, Move::ServerActs);
+        }
+        // Nobody is told that there is something for the store.
+        if !calm || self.stores {
+            visit(self.store_at, Move::Store);
+        }
+        if let Some(due) = self.shelf.due() {
+            visit(due, Move::Stored);
+        }
+        for (at, flight) in self.flights.iter().enumerate() {
+            if let Some(arrives) = flight.arrives {
+                visit(arrives, Move::Arrive(at));
+            }
+            if let Some(hears_at) = flight.server_hears_at
+                && flight.arrives.is_none()
+            {
+                visit(hears_at, Move::Disconnect(at));
+            }
+            if flight.ready && flight.theirs.is_some() {
+                visit(flight.pulled_at, Move::Pull(at));
+            }
+            if let Some((due, piece)) = flight.pieces.front() {
+                let body = matches!(piece, Piece::Bytes(_));
+                let congested = body && self.nodes[flight.client].client.is_congested();
+                if !congested {
+                    visit((*due).max(flight.delivered_at), Move::Deliver(at));
+                }
+            }
+        }
+    }
+
+    /// Makes one move, of those that are due now, or lets time pass.
+    pub(crate) fn step(&mut self, scene: &mut Scene) {
+        scene.tally.steps += 1;
+        let now = scene.now;
+        let (mut ready, mut next) = (Vec::new(), Instant::from_nanos(u64::MAX));
+        self.moves(now, scene.calm, |due, what| {
+            if due <= now {
+                ready.push(what);
+            } else {
+                next = next.min(due);
+            }
+        });
+        let Some(&what) = scene.dice.pick(&ready) else {
+            return scene.pass_to(next);
+        };
+        self.make(what, scene);
+        self.stores |= !matches!(what, Move::Store);
+        while let Some(exchange) = self.server.ready() {
+            if let Some(flight) = self.flights.iter_mut().find(|it| it.theirs == Some(exchange)) {
+                flight.ready = true;
+            }
+        }
+        self.check();
+        self.flights.retain(|flight| !flight.is_over());
+    }
+
+    /// What holds between any two moves.
+    pub(crate) fn check(&self) {
+        let machine = self.server.machine();
+        machine.assert_consistent();
+        let limits = crate::make::WEB_LIMITS;
+        assert!(machine.session_count() <= limits.sessions_max, "sessions");
+        assert!(machine.exchange_count() <= limits.exchanges_max + 1, "exchanges");
+        let carried = self.flights.iter().filter(|flight| flight.theirs.is_some()).count();
+        assert_eq!(machine.exchange_count(), carried, "exchanges that nobody knows of");
+    }
+
+    fn make(&mut self, what: Move, scene: &mut Scene) {
+        match what {
+            Move::ClientWakes(number) => {
+                let node = &mut self.nodes[number];
+                if scene.strikes(15) {
+                    scene.count(Happening::LateWake);
+                    node.wakes_at = scene.now + scene.stall();
+                    return;
+                }
+                node.client.wake(scene);
+                assert_later(node.client.deadline(), scene.now);
+            }
+            Move::ClientActs(number) => {
+                let pause = if scene.calm { 300 } else { 1500 };
+                let node = &mut self.nodes[number];
+                node.acts_at = scene.now + Duration::from_millis(1) + scene.dice.millis(pause);
+                node.client.act(scene);
+                self.trouble(number, scene);
+            }
+            Move::Send => {
+                let (number, transmit) = self.outbox.remove(0);
+                match transmit {
+                    Transmit::Send(request) => {
+                        self.send(number, request.exchange, Carried::of(&request), scene);
+                    }
+                    Transmit::Abort(exchange) => {
+                        let of =
+                            |it: &&mut Flight| it.client == number && it.ours == Some(exchange);
+                        if let Some(flight) = self.flights.iter_mut().find(of) {
+                            scene.note(format_args!("#{} is aborted", flight.number));
+                            flight.abandon(scene);
+                        }
+                    }
+                }
+            }
+            Move::ServerWakes => {
+                if scene.strikes(15) {
+                    scene.count(Happening::LateWake);
+                    self.server_wakes_at = scene.now + scene.stall();
+                    return;
+                }
+                self.server.wake(scene);
+                assert_later(self.server.deadline(), scene.now);
+            }
+            Move::ServerActs => {
+                let pause = if scene.calm { 100 } else { 400 };
+                self.server_acts_at =
+                    scene.now + Duration::from_millis(1) + scene.dice.millis(pause);
+                self.server.act(scene);
+            }
+            Move::Store => {
+                self.stores = false;
+                self.store_at = scene.now + Duration::from_millis(1) + scene.latency();
+                while let Some(action) = self.server.store() {
+                    self.shelf.take(action, scene);
+                }
+            }
+            Move::Stored => {
+                if let Some(completion) = self.shelf.complete(scene) {
+                    self.server.stored(completion, scene);
+                }
+            }
+            Move::Arrive(at) => self.arrive(at, scene),
+            Move::Pull(at) => self.pull(at, scene),
+            Move::Deliver(at) => self.deliver(at, scene),
+            Move::Disconnect(at) => {
+                let flight = &mut self.flights[at];
+                flight.server_hears_at = None;
+                if let Some(theirs) = flight.theirs.take() {
+                    scene.note(format_args!("#{}: the server hears of its end", flight.number));
+                    self.server.disconnect(theirs, scene);
+                }
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ the network
+
+    fn send(&mut self, number: usize, ours: ExchangeId, request: Carried, scene: &mut Scene) {
+        let serial = scene.serial();
+        let mut flight = Flight::new(serial, number, Some(ours), request, scene);
+        let text = String::from_utf8_lossy(&flight.request.body);
+        let Carried { method, target, .. } = &flight.request;
+        scene.note(format_args!("#{serial} of client {number}: {method} {target} {text}"));
+        scene.tally.messages += u64::from(!flight.request.body.is_empty());
+        scene.tally.bytes += flight.request.body.len() as u64;
+        if flight.request.field("last-event-id").is_some() {
+            scene.count(Happening::Resumed);
+        }
+        self.wire.sent(&mut flight);
+        if scene.strikes(40) {
+            scene.count(Happening::NotSent);
+            flight.arrives = None;
+            flight.push(Piece::NotSent, scene);
+        } else if scene.strikes(60) {
+            scene.count(Happening::Lost);
+            flight.arrives = None;
+        } else if scene.strikes(40) {
+            scene.count(Happening::Proxy);
+            let status = scene.dice.one_of([429, 500, 502, 503, 504]);
+            scene.note(format_args!("#{serial} is answered {status} on the way"));
+            let fields = vec![("content-type".to_owned(), "text/html".to_owned())];
+            flight.push(Piece::Head { status, fields }, scene);
+            flight.push(Piece::Bytes(b"<html>busy</html>".to_vec()), scene);
+            flight.push(Piece::End, scene);
+            if scene.dice.once_in(2) {
+                flight.arrives = None;
+            } else {
+                // It gets there all the same, and nobody takes what comes of it.
+                flight.cut = true;
+                flight.server_hears_at = Some(scene.now + scene.stall());
+            }
+        } else if self.maker.copies() && scene.strikes(20) {
+            scene.count(Happening::Duplicated);
+            let mut copy = Flight::new(scene.serial(), number, None, flight.request.clone(), scene);
+            copy.conversation = flight.conversation.clone();
+            copy.cut = true;
+            copy.server_hears_at = Some(scene.now + scene.stall());
+            self.flights.push(copy);
+        }
+        self.flights.push(flight);
+    }
+
+    fn arrive(&mut self, at: usize, scene: &mut Scene) {
+        let flight = &mut self.flights[at];
+        flight.arrives = None;
+        match self.server.request(&flight.request, scene) {
+            Ok(theirs) => flight.theirs = Some(theirs),
+            Err(pieces) => {
+                for piece in pieces {
+                    flight.push(piece, scene);
+                }
+            }
+        }
+    }
+
+    /// Takes what the server has to send on an exchange, and cuts it now and then.
+    fn pull(&mut self, at: usize, scene: &mut Scene) {
+        let flight = &mut self.flights[at];
+        if scene.strikes(60) {
+            scene.count(Happening::SlowReader);
+            flight.pulled_at = scene.now + scene.stall();
+            return;
+        }
+        let Some(theirs) = flight.theirs else { return };
+        let Some((pieces, over)) = self.server.transmit(theirs, scene) else {
+            flight.ready = false;
+            return;
+        };
+        if over {
+            flight.theirs = None;
+            flight.ready = false;
+            flight.server_hears_at = None;
+        }
+        for piece in pieces {
+            if matches!(piece, Piece::Broken) {
+                scene.count(Happening::Aborted);
+            }
+            self.wire.answered(flight, &piece, scene);
+            if flight.cut {
+                continue;
+            }
+            if let Piece::Bytes(bytes) = &piece
+                && scene.strikes(40)
+            {
+                cut(flight, bytes.clone(), scene);
+                continue;
+            }
+            flight.push(piece, scene);
+        }
+    }
+
+    fn deliver(&mut self, at: usize, scene: &mut Scene) {
+        let flight = &mut self.flights[at];
+        if scene.strikes(80) {
+            scene.count(Happening::Stall);
+            flight.delivered_at = scene.now + scene.stall();
+            return;
+        }
+        let Some((due, mut piece)) = flight.pieces.pop_front() else { return };
+        let Some(ours) = flight.ours else { return };
+        if let Piece::Bytes(bytes) = &mut piece
+            && bytes.len() > 1
+            && scene.strikes(3)
+        {
+            scene.count(Happening::Split);
+            let rest = bytes.split_off(1 + scene.dice.below(bytes.len() - 1));
+            flight.pieces.push_front((due, Piece::Bytes(rest)));
+        }
+        scene.note(format_args!("#{}: {}", flight.number, describe(&piece)));
+        if matches!(piece, Piece::End | Piece::Broken | Piece::NotSent) {
+            flight.ours = None;
+            flight.pieces.clear();
+        }
+        let (client, number) = (flight.client, flight.number);
+        if matches!(piece, Piece::Head { .. }) {
+            flight.head_seen = true;
+            let earlier = |it: &Flight| {
+                it.client == client && it.number < number && !it.head_seen && it.ours.is_some()
+            };
+            if self.flights.iter().any(earlier) {
+                scene.count(Happening::Reordered);
+            }
+        }
+        let node = &mut self.nodes[client];
+        node.client.take(ours, piece, scene);
+        if node.client.is_congested() {
+            scene.count(Happening::Congested);
+        }
+    }
+
+    // ------------------------------------------------------------------ trouble
+
+    fn trouble(&mut self, number: usize, scene: &mut Scene) {
+        let over = {
+            let client = &self.nodes[number].client;
+            client.is_closed() && client.is_drained()
+        };
+        let dies = scene.strikes(150);
+        if !scene.calm && self.renewals > 0 && (over && scene.dice.once_in(3) || dies) {
+            self.renewals -= 1;
+            self.renew(number, scene);
+        }
+        if scene.strikes(250) {
+            self.restart(scene);
+        }
+        if scene.strikes(20)
+            && let Some(at) = Some(scene.dice.below(self.flights.len()))
+            && let Some(flight) = self.flights.get_mut(at)
+            && flight.theirs.is_some()
+            && flight.ours.is_some()
+        {
+            cut(flight, Vec::new(), scene);
+        }
+    }
+
+    /// A client that is gone, or done, is followed by another one.
+    fn renew(&mut self, number: usize, scene: &mut Scene) {
+        let generation = self.nodes[number].generation + 1;
+        if !self.nodes[number].client.is_drained() {
+            scene.count(Happening::ClientRestart);
+        }
+        scene.note(format_args!("client {number} starts again"));
+        self.outbox.retain(|(client, _)| *client != number);
+        for flight in self.flights.iter_mut().filter(|flight| flight.client == number) {
+            flight.abandon(scene);
+        }
+        let client = self.maker.client(format!("client {number}.{generation}"), scene);
+        let now = scene.now;
+        self.nodes[number] = Node { client, generation, acts_at: now, wakes_at: now };
+    }
+
+    /// The server's process ends, and another one takes its place.
+    fn restart(&mut self, scene: &mut Scene) {
+        self.life += 1;
+        scene.count(Happening::ServerRestart);
+        let kept = scene.dice.once_in(2);
+        scene.count(if kept { Happening::StoreKept } else { Happening::StoreLost });
+        scene.note(format_args!("the server starts again; its store is kept: {kept}"));
+        self.shelf.outlive(kept);
+        self.wire.forget();
+        self.server = self.maker.server(format!("server {}", self.life), scene);
+        for flight in self.flights.iter_mut().filter(|flight| flight.theirs.is_some()) {
+            flight.theirs = None;
+            flight.ready = false;
+            flight.server_hears_at = None;
+            flight.push(Piece::Broken, scene);
+        }
+    }
+}
+
+/// Nobody wakes for the same thing again and again.
+fn assert_later(deadline: Option<Instant>, now: Instant) {
+    let later = deadline.is_none_or(|deadline| deadline > now);
+    assert!(later, "a deadline that has passed is still there: {deadline:?} at {now:?}");
+}
+
+/// Breaks an exchange, in the middle of `bytes` if there are some: the client sees a break, or what looks
+/// like the end; the server hears of it soon, or much later.
+fn cut(flight: &mut Flight, mut bytes: Vec<u8>, scene: &mut Scene) {
+    scene.count(Happening::Cut);
+    if !bytes.is_empty() {
+        scene.count(Happening::CutInFrame);
+        bytes.truncate(scene.dice.below(bytes.len()));
+    }
+    scene.note(format_args!("#{} is cut", flight.number));
+    let streams = flight.events.is_some();
+    flight.push(Piece::Bytes(bytes), scene);
+    if streams && scene.dice.once_in(3) {
+        scene.count(Happening::Polite);
+        flight.push(Piece::End, scene);
+    } else {
+        flight.push(Piece::Broken, scene);
+    }
+    flight.cut = true;
+    let late = if scene.dice.once_in(3) {
+        scene.count(Happening::HalfOpen);
+        scene.stall() * 4
+    } else {
+        scene.latency()
+    };
+    if flight.theirs.is_some() {
+        flight.server_hears_at = Some(scene.now + late);
+    }
+}
+
+fn describe(piece: &Piece) -> String {
+    match piece {
+        Piece::Head { status, fields } => format!("{status} {fields:?}"),
+        Piece::Bytes(bytes) => String::from_utf8_lossy(bytes).replace('\n', "|"),
+        Piece::End => "the end".to_owned(),
+        Piece::Broken => "broken".to_owned(),
+        Piece::NotSent => "not sent".to_owned(),
+    }
+}

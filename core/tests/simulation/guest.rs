@@ -1,0 +1,574 @@
+//! The application of a client: it calls, cancels, subscribes, answers questions, closes, and holds
+//! against the machine all that it is told.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{
+    CallHandle, CallOptions, CloseReason, Ended, Event, Failure, Input, InputHandle, Limits,
+    Notification, OpeningFailure, Progress, Subject, TransportFailure, Violation,
+};
+use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::{Era, Instant, Revision};
+
+use crate::machine::ClientMachine;
+use crate::scene::Scene;
+use crate::tally::Happening;
+use crate::work::{self, Answer, Note};
+
+/// What the network may do to this client, which decides what it may be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// Ordered bytes that end, and do nothing else.
+    Stream,
+    /// Exchanges, of which each can fail.
+    Exchanges,
+}
+
+/// How long a machine remembers what was given up.
+pub(crate) const MEMORY: Duration = Limits::DEFAULT.tombstone_duration;
+
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+/// One client's application.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) name: String,
+    binding: Binding,
+    calls: BTreeMap<CallHandle, Call>,
+    /// Serial numbers of calls that have ended, and the run that gave the result.
+    ended: BTreeMap<u64, Option<u64>>,
+    inputs: Vec<(InputHandle, Method)>,
+    /// The greatest number of a message to everybody.
+    broadcast: u64,
+    /// Which one of its server that was, in this session.
+    broadcasts: Option<u64>,
+    pub(crate) opened: u32,
+    pub(crate) updates: u64,
+    /// Nothing that is said unasked is heard any more, as was reported.
+    pub(crate) deaf: bool,
+    pub(crate) closing: bool,
+    pub(crate) closed: Option<CloseReason>,
+    /// From then on answers may come to what was given up so long ago that it is forgotten.
+    pub(crate) forgets_at: Instant,
+    /// Messages were lost, as was reported.
+    lossy: bool,
+    /// Nobody knows what the server still tells of the resource.
+    pub(crate) uncertain: bool,
+}
+
+#[derive(Debug)]
+struct Call {
+    serial: u64,
+    kind: Kind,
+    progress: bool,
+    logs: bool,
+    since: Instant,
+    least: Duration,
+    cancelled: bool,
+    input_refused: bool,
+    asked: bool,
+    heard: BTreeMap<u64, Heard>,
+    last_progress: f64,
+}
+
+/// What was heard of one run of a call.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    progress: u64,
+    logs: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// For the application of the server.
+    Work,
+    /// For its machine.
+    Machine,
+    /// Whether it was acknowledged, and whether with the resource.
+    Subscription { honoured: Option<bool> },
+}
+
+impl Guest {
+    pub(crate) fn new(name: String, binding: Binding) -> Self {
+        Self {
+            name,
+            binding,
+            calls: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            inputs: Vec::new(),
+            broadcast: 0,
+            broadcasts: None,
+            opened: 0,
+            updates: 0,
+            deaf: false,
+            closing: false,
+            closed: None,
+            forgets_at: NEVER,
+            lossy: false,
+            uncertain: false,
+        }
+    }
+
+    /// Calls that are under way.
+    pub(crate) fn calls(&self) -> usize {
+        let subscribed = |call: &&Call| !matches!(call.kind, Kind::Subscription { .. });
+        self.calls.values().filter(subscribed).count()
+    }
+
+    pub(crate) const fn last_broadcast(&self) -> u64 {
+        self.broadcast
+    }
+
+    pub(crate) fn questions(&self) -> usize {
+        self.inputs.len()
+    }
+
+    // ------------------------------------------------------------------ what it is told
+
+    pub(crate) fn listen(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        while let Some(event) = machine.event() {
+            self.hear(event, machine, scene);
+        }
+    }
+
+    pub(crate) fn hear(
+        &mut self,
+        event: Event<'_>,
+        machine: &impl ClientMachine,
+        scene: &mut Scene,
+    ) {
+        scene.note(format_args!("{} hears {}", self.name, work::describe(&event)));
+        assert!(self.closed.is_none(), "{} hears after the end: {event:?}", self.name);
+        match event {
+            Event::Opened(opened) => self.open(opened.revision, scene),
+            Event::Ended(ended) => self.end(ended, scene),
+            Event::Progress(progress) => self.progress(&progress, scene),
+            Event::Notification(notification) => self.notification(&notification, scene),
+            Event::Input(input) => self.input(&input, machine),
+            Event::Cancelled(cancelled) => {
+                let Subject::Input(input) = cancelled.subject else {
+                    panic!("a client has no requests")
+                };
+                let at = self.inputs.iter().position(|(known, _)| *known == input);
+                self.inputs.remove(at.expect("a question that is open is withdrawn"));
+                scene.count(Happening::InputWithdrawn);
+            }
+            Event::Subscribed(subscribed) => {
+                let call = self.calls.get_mut(&subscribed.subscription);
+                let call = call.expect("a subscription that is open is acknowledged");
+                let Kind::Subscription { honoured } = &mut call.kind else {
+                    panic!("acknowledged: {:?}", call.kind)
+                };
+                let again = honoured.is_some();
+                *honoured = Some(subscribed.honoured.resource_subscriptions.is_some());
+                assert!(!again || self.binding == Binding::Exchanges, "acknowledged twice");
+            }
+            Event::Violation(violation) => self.violation(&violation, scene),
+            Event::Closed(reason) => self.close(reason, scene),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn open(&mut self, revision: Revision, scene: &mut Scene) {
+        self.opened += 1;
+        self.broadcasts = None;
+        if self.opened > 1 {
+            assert_eq!(self.binding, Binding::Exchanges, "a stream has one session");
+            scene.count(Happening::Reopened);
+        }
+        scene.count(match revision {
+            Revision::V2024_11_05 => Happening::Open20241105,
+            Revision::V2025_03_26 => Happening::Open20250326,
+            Revision::V2025_06_18 => Happening::Open20250618,
+            Revision::V2025_11_25 => Happening::Open20251125,
+            Revision::V2026_07_28 => Happening::Open20260728,
+        });
+    }
+
+    /// Something is given up, now or after `pause`.
+    fn gives_up(&mut self, pause: Duration, scene: &Scene) {
+        self.forgets_at = self.forgets_at.min(scene.now + pause + MEMORY);
+    }
+
+    fn end(&mut self, ended: Ended<'_>, scene: &mut Scene) {
+        let call = self.calls.remove(&ended.call);
+        let call = call.unwrap_or_else(|| panic!("it ended before, or never began: {ended:?}"));
+        let answer = ended.outcome.as_ref().ok().and_then(Answer::read);
+        self.ended.insert(call.serial, answer.map(|answer| answer.run));
+        // Over HTTP the end of a subscription can overtake its beginning, or the next one.
+        let subscribed = matches!(call.kind, Kind::Subscription { .. });
+        self.uncertain |= subscribed && self.binding == Binding::Exchanges;
+        if matches!(ended.outcome, Err(Failure::TimedOut { .. } | Failure::Cancelled)) {
+            self.gives_up(Duration::ZERO, scene);
+        }
+        match ended.outcome {
+            Ok(result) => {
+                scene.count(Happening::Succeeded);
+                self.check_result(&call, &result, scene);
+            }
+            Err(failure) => self.check_failure(&call, &failure, scene),
+        }
+    }
+
+    fn check_result(&self, call: &Call, result: &RawJson<'_>, scene: &mut Scene) {
+        if call.kind != Kind::Work {
+            return;
+        }
+        let Some(answer) = Answer::read(result) else {
+            // A legacy client without the capability that a question needs.
+            assert!(result.as_str().contains(r#""isError":true"#), "{result}");
+            return;
+        };
+        assert_eq!(answer.n, call.serial, "{} got the answer to another call", self.name);
+        if call.asked {
+            scene.count(Happening::WithInput);
+        }
+        let heard = call.heard.get(&answer.run).copied().unwrap_or_default();
+        // Each message exactly once and in order, or the loss is reported.
+        if self.lossy {
+            return;
+        }
+        if call.progress {
+            assert_eq!(
+                heard.progress, answer.progress,
+                "{}: progress before {answer:?}",
+                self.name
+            );
+        }
+        if call.logs {
+            assert_eq!(heard.logs, answer.logs, "{}: messages before {answer:?}", self.name);
+        }
+    }
+
+    fn check_failure(&self, call: &Call, failure: &Failure<'_>, scene: &mut Scene) {
+        let exchanges = self.binding == Binding::Exchanges;
+        match failure {
+            Failure::Refused(_) => scene.count(Happening::Refused),
+            Failure::TimedOut { hard } => {
+                let waited = scene.now.saturating_since(call.since);
+                assert!(waited >= call.least, "timed out after {waited:?} of {:?}", call.least);
+                scene.count(if *hard { Happening::TimedOutHard } else { Happening::TimedOut });
+            }
+            Failure::Cancelled => assert!(call.cancelled, "nobody cancelled it"),
+            Failure::ConnectionLost => scene.count(Happening::ConnectionLost),
+            Failure::InputRefused { .. } => assert!(call.input_refused, "nobody refused"),
+            // Of questions, or of states alone, of which the host hears nothing.
+            Failure::TooManyRounds { .. } => {}
+            Failure::Transport(failure) => {
+                assert!(exchanges, "{failure} on a stream");
+                scene.count(Happening::TransportFailed);
+                if matches!(
+                    failure,
+                    TransportFailure::NotResumed { .. }
+                        | TransportFailure::StreamLost { .. }
+                        | TransportFailure::StreamEnded
+                ) {
+                    scene.count(Happening::LossReported);
+                }
+            }
+            other => panic!("{}: {other}", self.name),
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>, scene: &mut Scene) {
+        scene.count(Happening::ProgressHeard);
+        let call = self.calls.get_mut(&progress.call).expect("progress of a call under way");
+        assert!(call.progress, "nobody asked for progress");
+        assert!(progress.progress > call.last_progress, "progress goes back: {progress:?}");
+        call.last_progress = progress.progress;
+        let (run, step) = work::run_and_step(progress.progress);
+        let heard = call.heard.entry(run).or_default();
+        assert!(step > heard.progress, "{}: progress comes again", self.name);
+        assert!(self.lossy || step == heard.progress + 1, "{}: progress is lost", self.name);
+        heard.progress = step;
+    }
+
+    fn notification(&mut self, notification: &Notification<'_>, scene: &mut Scene) {
+        if notification.method == Method::ResourcesUpdated {
+            scene.count(Happening::UpdateHeard);
+            self.updates += 1;
+            return;
+        }
+        if notification.method != Method::Message {
+            return;
+        }
+        match Note::read(&notification.params) {
+            Note::Broadcast { number, index } => {
+                assert!(number > self.broadcast, "{}: {number} comes again", self.name);
+                self.broadcast = number;
+                let before = self.broadcasts.replace(index);
+                let gapless = before.is_none_or(|before| before + 1 == index) || self.lossy;
+                assert!(gapless, "{}: {index} follows {before:?}", self.name);
+            }
+            Note::OfRun { n, run, step } => {
+                scene.count(Happening::LogHeard);
+                let ended = self.ended.get(&n).copied();
+                // A copy of the request may run for longer.
+                let late = ended == Some(Some(run));
+                assert!(!late, "{}: a message after the answer", self.name);
+                let Some(call) = self.calls.values_mut().find(|call| call.serial == n) else {
+                    return assert!(ended.is_some(), "{}: of a strange call", self.name);
+                };
+                let heard = call.heard.entry(run).or_default();
+                assert!(step > heard.logs, "{}: a message comes again", self.name);
+                let gapless = step == heard.logs + 1 || !call.logs || self.lossy;
+                assert!(gapless, "{}: a message is lost", self.name);
+                heard.logs = step;
+            }
+        }
+    }
+
+    fn input(&mut self, input: &Input<'_>, machine: &impl ClientMachine) {
+        if let Some(call) = input.call {
+            self.calls.get_mut(&call).expect("a call under way asks").asked = true;
+        } else {
+            self.calls.values_mut().for_each(|call| call.asked = true);
+        }
+        let (revision, _) = machine.agreed().expect("who asks has a session");
+        assert_eq!(input.revision, revision);
+        let known = self.inputs.iter().any(|(known, _)| *known == input.handle);
+        assert!(!known, "asked twice by one name");
+        self.inputs.push((input.handle, input.method));
+    }
+
+    fn violation(&mut self, violation: &Violation, scene: &mut Scene) {
+        let exchanges = self.binding == Binding::Exchanges;
+        let expected = match violation {
+            // Nobody remembers for ever what was given up.
+            Violation::UnknownResponse(id) => {
+                id.is_none() || exchanges || scene.now >= self.forgets_at
+            }
+            Violation::FrameTooLong { .. } => {
+                scene.count(Happening::Overlong);
+                self.lossy = true;
+                true
+            }
+            Violation::FrameCutShort { .. } => true,
+            Violation::Undelivered { what, .. } => {
+                // A server that never heard that the session is open may have no stream for it.
+                if what == "notifications/initialized" {
+                    scene.count(Happening::LossReported);
+                    self.deaf = true;
+                }
+                exchanges
+            }
+            Violation::Deaf(_) => {
+                scene.count(Happening::LossReported);
+                self.deaf = true;
+                exchanges
+            }
+            // A body that was cut and looks complete.
+            Violation::Malformed(_) => exchanges,
+            _ => false,
+        };
+        assert!(expected, "{}: {violation}", self.name);
+    }
+
+    fn close(&mut self, reason: CloseReason, scene: &mut Scene) {
+        let exchanges = self.binding == Binding::Exchanges;
+        let expected = match &reason {
+            CloseReason::Local => self.closing,
+            // HTTP+SSE ends with its stream.
+            CloseReason::EndOfInput | CloseReason::Unresponsive => true,
+            CloseReason::OpeningFailed(OpeningFailure::TimedOut) => true,
+            CloseReason::OpeningFailed(OpeningFailure::Transport(_)) => exchanges,
+            CloseReason::OpeningFailed(OpeningFailure::InvalidAnswer(_)) => exchanges,
+            CloseReason::OpeningFailed(OpeningFailure::Refused(_)) => exchanges,
+            CloseReason::Transport(_) => exchanges,
+            _ => false,
+        };
+        assert!(expected, "{}: {reason}", self.name);
+        assert!(self.calls.is_empty(), "{}: calls outlive their connection", self.name);
+        scene.note(format_args!("{} is closed: {reason}", self.name));
+        self.inputs.clear();
+        self.closed = Some(reason);
+    }
+
+    // ------------------------------------------------------------------ what it does
+
+    /// Does something, of its own accord.
+    pub(crate) fn act(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        if machine.is_closed() {
+            return self.listen(machine, scene);
+        }
+        let now = scene.now;
+        match scene.dice.roll(if scene.calm { 3 } else { 20 }) {
+            0..=2 => self.answer(machine, scene),
+            3..=11 => self.call(machine, scene),
+            12 | 13 => self.cancel(machine, scene),
+            14 => {
+                let filter = SubscriptionFilter::new()
+                    .tools_list_changed(true)
+                    .resource_subscriptions([work::RESOURCE.to_owned()]);
+                if let Ok(handle) = machine.subscribe(&filter, now) {
+                    scene.count(Happening::Subscribed);
+                    let kind = Kind::Subscription { honoured: None };
+                    self.begin(handle, kind, &CallOptions::default(), false, scene);
+                    self.gives_up(work::CALL_TIMEOUT, scene);
+                }
+            }
+            15 => {
+                let level = scene.dice.one_of([
+                    LoggingLevel::Debug,
+                    LoggingLevel::Warning,
+                    LoggingLevel::Emergency,
+                ]);
+                // Not open yet, or the server has no log.
+                let _sent = machine.set_log_level(level, now);
+                self.gives_up(work::CALL_TIMEOUT, scene);
+            }
+            16 => {
+                // Not open yet, or no roots.
+                let _sent = machine.notify(Method::RootsListChanged, now);
+            }
+            17 if scene.dice.once_in(12) => {
+                scene.count(Happening::Closed);
+                self.leave(machine, scene);
+            }
+            _ => {}
+        }
+        self.listen(machine, scene);
+    }
+
+    /// Asks for something, so that a client that has been silent learns what became of its session.
+    pub(crate) fn touch(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        let options = CallOptions::default();
+        let params = RawJson::EMPTY_OBJECT;
+        if let Ok(handle) = machine.call(Method::ToolsList, &params, &options, scene.now) {
+            scene.count(Happening::Called);
+            self.begin(handle, Kind::Machine, &options, false, scene);
+        }
+        self.listen(machine, scene);
+    }
+
+    /// Closes the connection.
+    pub(crate) fn leave(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        if machine.is_closed() {
+            return;
+        }
+        scene.note(format_args!("{} closes", self.name));
+        self.closing = true;
+        machine.close(scene.now);
+        self.listen(machine, scene);
+        assert!(self.closed.is_some(), "closing is told at once");
+    }
+
+    fn call(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        let mut options = CallOptions::default();
+        if scene.dice.once_in(2) {
+            options = options.progress();
+        }
+        if scene.dice.once_in(3) {
+            let timeout = Duration::from_millis(200 + scene.dice.roll(20_000));
+            options = options.timeout(timeout).timeout_hard(3 * timeout);
+        }
+        options.progress_keeps_deadline = scene.dice.once_in(4);
+        if scene.dice.once_in(2) {
+            options = options.log_level(LoggingLevel::Info);
+        }
+        let (kind, method) = match scene.dice.roll(8) {
+            0 => (Kind::Machine, scene.dice.one_of([Method::ToolsList, Method::Ping])),
+            1 => (Kind::Work, Method::PromptsGet),
+            2 => (Kind::Work, Method::ResourcesRead),
+            _ => (Kind::Work, Method::ToolsCall),
+        };
+        let serial = scene.serial();
+        let params = work::params(method, serial, scene);
+        let Ok(handle) = machine.call(method, &params, &options, scene.now) else { return };
+        scene.count(Happening::Called);
+        let (revision, server) = machine.agreed().expect("calls are made of open connections");
+        let logs = server.contains(Capability::Logging)
+            && (revision.era() == Era::Legacy || options.log_level.is_some());
+        let call = self.begin(handle, kind, &options, logs, scene);
+        call.serial = serial;
+        scene.note(format_args!("{} calls {method}, number {serial}", self.name));
+    }
+
+    fn begin(
+        &mut self,
+        handle: CallHandle,
+        kind: Kind,
+        options: &CallOptions<'_>,
+        logs: bool,
+        scene: &mut Scene,
+    ) -> &mut Call {
+        let call = Call {
+            serial: 0,
+            kind,
+            progress: options.wants_progress(),
+            logs,
+            since: scene.now,
+            least: options.timeout.unwrap_or(work::CALL_TIMEOUT),
+            cancelled: false,
+            input_refused: false,
+            asked: false,
+            heard: BTreeMap::new(),
+            last_progress: 0.0,
+        };
+        let before = self.calls.insert(handle, call);
+        assert!(before.is_none(), "a handle is used again");
+        self.calls.get_mut(&handle).expect("it is there")
+    }
+
+    fn cancel(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        let handles: Vec<CallHandle> = self.calls.keys().copied().collect();
+        let Some(&handle) = scene.dice.pick(&handles) else { return };
+        scene.count(Happening::Cancelled);
+        let call = self.calls.get_mut(&handle).expect("it is there");
+        call.cancelled = true;
+        scene.note(format_args!("{} cancels number {}", self.name, call.serial));
+        machine.cancel(handle, scene.now);
+        self.listen(machine, scene);
+        assert!(!self.calls.contains_key(&handle), "a cancelled call ends at once");
+        // Once more changes nothing.
+        machine.cancel(handle, scene.now);
+    }
+
+    fn answer(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
+        if self.inputs.is_empty() {
+            return;
+        }
+        let at = scene.dice.below(self.inputs.len());
+        let (input, method) = self.inputs.swap_remove(at);
+        let outcome = if scene.strikes(5) {
+            scene.count(Happening::InputRefused);
+            self.calls.values_mut().for_each(|call| call.input_refused = true);
+            machine.refuse(input, scene.now)
+        } else {
+            scene.count(Happening::InputAnswered);
+            machine.answer(input, &work::answer_to(method), scene.now)
+        };
+        assert!(outcome.is_ok(), "{}: {outcome:?} of an open question", self.name);
+    }
+}
+
+impl Guest {
+    /// Whether messages to everybody are to be heard, and how many subscriptions get updates, where
+    /// that is certain.
+    pub(crate) fn listens(&self, machine: &impl ClientMachine) -> (bool, Option<u64>) {
+        let Some((revision, server)) = machine.agreed() else { return (false, None) };
+        if machine.is_closed() || self.deaf {
+            return (false, None);
+        }
+        // The oldest revision has no stream for it over Streamable HTTP.
+        let stream = self.binding == Binding::Stream || revision > Revision::V2024_11_05;
+        let hears = stream && revision.era() == Era::Legacy && server.contains(Capability::Logging);
+        let mut subscribed = 0;
+        for call in self.calls.values() {
+            match call.kind {
+                Kind::Subscription { honoured: Some(true) } => subscribed += 1,
+                // Who knows what the server made of it.
+                Kind::Subscription { .. } => return (hears, None),
+                _ => {}
+            }
+        }
+        if !stream || self.uncertain {
+            return (hears, None);
+        }
+        // A legacy server tells each resource once, however many subscriptions want it.
+        let once = revision.era() == Era::Legacy;
+        (hears, Some(if once { subscribed.min(1) } else { subscribed }))
+    }
+}

@@ -1,0 +1,227 @@
+//! How clients and servers are made, all different.
+
+use std::time::Duration;
+
+use mcp_sansio::catalog::Catalog;
+use mcp_sansio::http;
+use mcp_sansio::http::client::{ClientLimits, LostSession};
+use mcp_sansio::http::server::{Answers, EventStore, ServerLimits, ServerTimeouts};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{Client, ClientOptions, Limits, Server, ServerOptions};
+use mcp_sansio::protocol::{
+    ClientCapabilities, ElicitationCapability, Implementation, PromptsCapability,
+    ResourcesCapability, RootsCapability, ServerCapabilities, Settings, Tool, ToolsCapability,
+};
+use mcp_sansio::{Revision, Revisions};
+
+use crate::desk::{Desk, Tolerance};
+use crate::exchanges::WebMaker;
+use crate::guest::{Binding, Guest, MEMORY};
+use crate::scene::Scene;
+use crate::side::{ClientSide, ServerSide, Side};
+use crate::streams::Maker;
+use crate::tally::Happening;
+use crate::web::{BareClient, BareServer, WebClient, WebServer};
+use crate::work;
+
+/// A client of one revision, or of several.
+pub(crate) fn client_options(scene: &mut Scene) -> ClientOptions {
+    let mut capabilities = ClientCapabilities::new();
+    if !scene.dice.once_in(5) {
+        capabilities = capabilities.roots(RootsCapability::new().list_changed(true));
+    }
+    if !scene.dice.once_in(5) {
+        capabilities = capabilities.elicitation(ElicitationCapability::new());
+    }
+    let keep_alive = scene.dice.once_in(3).then_some(Duration::from_secs(7));
+    let revisions = if scene.dice.once_in(4) {
+        scene.count(Happening::BothEras);
+        Revisions::ALL
+    } else {
+        Revisions::only(scene.dice.one_of(Revision::ALL))
+    };
+    let mut limits = Limits::default();
+    if scene.dice.once_in(4) {
+        limits.rounds_max = 1 + scene.dice.roll(3) as u32;
+    }
+    ClientOptions::new(Implementation::new("guest", "1"))
+        .capabilities(capabilities)
+        .revisions(revisions)
+        .timeouts(work::timeouts(keep_alive))
+        .limits(limits)
+}
+
+/// A server of all revisions. `tight` bounds are such that they are met.
+pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
+    let mut capabilities = ServerCapabilities::new()
+        .tools(ToolsCapability::new().list_changed(true))
+        .prompts(PromptsCapability::new().list_changed(true))
+        .resources(ResourcesCapability::new().list_changed(true).subscribe(true));
+    if !scene.dice.once_in(5) {
+        capabilities = capabilities.logging(Settings::default());
+    }
+    let mut limits = Limits::default();
+    if tight {
+        limits.requests_in_flight_max = 2 + scene.dice.below(4);
+        limits.transmit_bytes_max = 1000 + scene.dice.below(4000);
+        limits.listen_streams_max = 1 + scene.dice.below(3);
+    }
+    let mut catalog = Catalog::new();
+    let schema = RawJson::parse(r#"{"type":"object"}"#).expect("our own JSON");
+    catalog.add_tool(Tool::new("work", schema)).expect("the only one");
+    let keep_alive = scene.dice.once_in(3).then_some(Duration::from_secs(9));
+    ServerOptions::new(Implementation::new("desk", "1"))
+        .capabilities(capabilities)
+        .catalog(catalog)
+        .limits(limits)
+        .timeouts(work::timeouts(keep_alive))
+}
+
+/// Bounds of servers on HTTP that are met.
+pub(crate) const WEB_LIMITS: ServerLimits = {
+    let mut limits = ServerLimits::DEFAULT;
+    limits.sessions_max = 12;
+    limits.exchanges_max = 60;
+    limits
+};
+
+/// How a server appears on HTTP: with tight bounds or wide ones, with a store or without.
+pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
+    let mut limits = WEB_LIMITS;
+    if scene.dice.once_in(3) {
+        limits.unread_bytes_max = 200 + scene.dice.below(40_000);
+        limits.replay_events_max = 1 + scene.dice.below(20);
+        limits.replay_bytes_max = 100 + scene.dice.below(20_000);
+        limits.replay_bytes_total_max = 2000 + scene.dice.below(60_000);
+        limits.finished_streams_max = scene.dice.below(4);
+    }
+    if scene.dice.once_in(3) {
+        limits.store_actions_max = 1 + scene.dice.below(100);
+        limits.store_bytes_max = 100 + scene.dice.below(100_000);
+        limits.store_page_events_max = scene.dice.below(4);
+        limits.store_page_bytes_max = scene.dice.below(2000);
+        limits.store_replays_max = 1 + scene.dice.below(4);
+    }
+    let mut timeouts = ServerTimeouts::default();
+    timeouts.poll_after = scene.dice.once_in(4).then_some(Duration::from_secs(12));
+    timeouts.replay = Duration::from_secs(60);
+    let mut options = http::ServerOptions::new()
+        .legacy_sse("/sse", "/messages")
+        .limits(limits)
+        .timeouts(timeouts);
+    if scene.dice.once_in(3) {
+        options = options.answers(Answers::Stream);
+    }
+    if scene.dice.once_in(2) {
+        options = options.event_store(EventStore::External);
+    }
+    options
+}
+
+/// How a client goes about HTTP.
+pub(crate) fn web_client_options(old: bool, tight: bool, scene: &mut Scene) -> http::ClientOptions {
+    let path = if old { "sse" } else { "mcp" };
+    let url = format!("http://127.0.0.1:8000/{path}");
+    let url = http::Location::parse(&url).expect("our own URL");
+    let mut options = http::ClientOptions::new(url);
+    if scene.dice.once_in(3) {
+        options = options.lost_session(LostSession::RepeatCalls);
+    }
+    if tight {
+        let mut limits = ClientLimits::DEFAULT;
+        limits.requests_max = 1 + scene.dice.below(4);
+        limits.control_exchanges_max = 1 + scene.dice.below(2);
+        options = options.limits(limits);
+    }
+    options
+}
+
+const OLDEST: Revisions = Revisions::only(Revision::V2024_11_05);
+
+/// Bare machines over HTTP.
+#[derive(Debug)]
+pub(crate) struct WebMachines {
+    copies: bool,
+    tight: bool,
+    /// A server that starts again offers what it offered before.
+    server: ServerOptions,
+}
+
+impl WebMachines {
+    pub(crate) fn new(scene: &mut Scene) -> Self {
+        let tight = scene.dice.once_in(6);
+        let server = server_options(tight, scene);
+        Self { copies: scene.dice.once_in(2), tight, server }
+    }
+}
+
+impl WebMaker for WebMachines {
+    fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebClient> {
+        let (old, tight) = (scene.dice.once_in(8), scene.dice.once_in(3));
+        let (mut peer, http) = (client_options(scene), web_client_options(old, tight, scene));
+        if old {
+            scene.count(Happening::OldTransport);
+            peer = peer.revisions(scene.dice.one_of([OLDEST, Revisions::ALL]));
+        }
+        let seed = scene.dice.roll(u64::MAX);
+        let machine = http::Client::new(peer, http, seed, scene.now);
+        let mut guest = Guest::new(name, Binding::Exchanges);
+        // Streams that stand leave no room for others.
+        guest.uncertain = tight;
+        Box::new(BareClient { machine, guest })
+    }
+
+    fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebServer> {
+        let (peer, http) = (self.server.clone(), web_options(scene));
+        let mut secret = [0; 32];
+        secret.fill_with(|| scene.dice.roll(256) as u8);
+        let seed = scene.dice.roll(u64::MAX);
+        let machine = http::Server::new(peer, http, secret, seed).expect("a tool as any other");
+        let mut desk = Desk::new(name);
+        desk.tolerance = Tolerance { copies: self.copies, refusals: self.tight, late: true };
+        Box::new(BareServer { machine, desk })
+    }
+
+    fn copies(&self) -> bool {
+        self.copies
+    }
+}
+
+/// Bare machines over byte streams.
+#[derive(Debug)]
+pub(crate) struct Machines {
+    line_length_max: usize,
+}
+
+impl Machines {
+    pub(crate) fn new(scene: &mut Scene) -> Self {
+        // In some schedules the longest lines do not pass.
+        let line_length_max = if scene.dice.once_in(4) { 8_000 } else { 1 << 20 };
+        Self { line_length_max }
+    }
+}
+
+impl Maker for Machines {
+    fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
+        let options = client_options(scene);
+        let seed = scene.dice.roll(u64::MAX);
+        let mut guest = Guest::new(name, Binding::Stream);
+        // The probe for the era, and pings, are given up without a word.
+        guest.forgets_at = scene.now + Duration::from_secs(5) + MEMORY;
+        Box::new(ClientSide { machine: Client::new(options, seed, scene.now), guest })
+    }
+
+    fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
+        let tight = scene.dice.once_in(4);
+        let options = server_options(tight, scene);
+        let seed = scene.dice.roll(u64::MAX);
+        let mut desk = Desk::new(name);
+        desk.tolerance.refusals = tight;
+        desk.tolerance.late = true;
+        Box::new(ServerSide { machine: Server::new(options, seed), desk })
+    }
+
+    fn line_length_max(&self) -> usize {
+        self.line_length_max
+    }
+}

@@ -1,0 +1,121 @@
+use std::collections::BTreeMap;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::server::{EventPlace, NotStored, ReadId, StoreAction, StoredEvent};
+
+use crate::scene::Scene;
+use crate::tally::Happening;
+
+/// An external store of events that takes its time, fails, and loses some.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    /// By session and stream.
+    streams: BTreeMap<(String, u32), Kept>,
+    reads: Vec<Read>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    events: BTreeMap<u64, Vec<u8>>,
+    /// The number that comes next, or a later one.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Read {
+    due: Instant,
+    read: ReadId,
+    from: EventPlace,
+    events_max: usize,
+    bytes_max: usize,
+    /// The machine that asked is gone.
+    stale: bool,
+}
+
+/// What a read came to.
+pub(crate) type Completion = (ReadId, Result<Vec<StoredEvent>, NotStored>);
+
+impl Shelf {
+    pub(crate) fn take(&mut self, action: StoreAction, scene: &mut Scene) {
+        match action {
+            StoreAction::Append { event: StoredEvent { place, message } } => {
+                let key = (place.session.as_str().to_owned(), place.stream);
+                let kept = self.streams.entry(key).or_default();
+                assert!(place.sequence >= kept.next, "each event is stored once, and in order");
+                kept.next = place.sequence + 1;
+                if scene.strikes(200) {
+                    scene.count(Happening::StoreHole);
+                    return;
+                }
+                kept.events.insert(place.sequence, message);
+            }
+            StoreAction::Read { read, from, events_max, bytes_max } => {
+                scene.count(Happening::StoreRead);
+                let late = if scene.strikes(8) { scene.stall() } else { scene.latency() };
+                let due = scene.now + late;
+                let read = Read { due, read, from, events_max, bytes_max, stale: false };
+                self.reads.push(read);
+            }
+            StoreAction::Forget { session, stream, .. } => {
+                let of = |(name, number): &(String, u32)| {
+                    name == session.as_str() && stream.is_none_or(|stream| stream == *number)
+                };
+                self.streams.retain(|key, _| !of(key));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.reads.iter().map(|read| read.due).min()
+    }
+
+    /// Completes a read that is due.
+    pub(crate) fn complete(&mut self, scene: &mut Scene) -> Option<Completion> {
+        let at = self.reads.iter().position(|read| read.due <= scene.now)?;
+        let Read { read, from, events_max, bytes_max, stale, .. } = self.reads.swap_remove(at);
+        if stale {
+            scene.count(Happening::StoreLate);
+        }
+        if scene.strikes(12) {
+            scene.count(Happening::StoreFailed);
+            return Some((read, Err(NotStored)));
+        }
+        let found = self.find(&from, events_max, bytes_max);
+        if scene.strikes(12) {
+            // Once more, when nobody waits for it any longer.
+            let due = scene.now + scene.latency();
+            self.reads.push(Read { due, read, from, events_max, bytes_max, stale: true });
+        }
+        Some((read, Ok(found)))
+    }
+
+    fn find(&self, from: &EventPlace, events_max: usize, bytes_max: usize) -> Vec<StoredEvent> {
+        let key = (from.session.as_str().to_owned(), from.stream);
+        let Some(kept) = self.streams.get(&key) else { return Vec::new() };
+        let mut bytes = 0;
+        let found = kept.events.range(from.sequence..).take(events_max);
+        found
+            .take_while(|(sequence, message)| {
+                bytes += message.len();
+                **sequence == from.sequence || bytes <= bytes_max
+            })
+            .map(|(sequence, message)| StoredEvent {
+                place: EventPlace { sequence: *sequence, ..from.clone() },
+                message: message.clone(),
+            })
+            .collect()
+    }
+
+    /// The machine is gone; the store is kept, or goes with it.
+    pub(crate) fn outlive(&mut self, kept: bool) {
+        self.reads.iter_mut().for_each(|read| read.stale = true);
+        if !kept {
+            self.streams.clear();
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.reads.is_empty()
+    }
+}

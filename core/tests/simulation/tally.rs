@@ -1,0 +1,156 @@
+use std::fmt;
+
+macro_rules! happenings {
+    ($($name:ident = $words:literal,)*) => {
+        /// What can happen in a schedule: faults, what applications do, and how things end.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Happening { $($name,)* }
+
+        impl Happening {
+            const ALL: &[(Self, &'static str)] = &[$((Self::$name, $words),)*];
+        }
+    };
+}
+
+happenings! {
+    // Schedules.
+    Streams = "schedules over byte streams",
+    Exchanges = "schedules over HTTP exchanges",
+    HandlersOnStreams = "schedules of handlers over byte streams",
+    Open20241105 = "connections opened at 2024-11-05",
+    Open20250326 = "connections opened at 2025-03-26",
+    Open20250618 = "connections opened at 2025-06-18",
+    Open20251125 = "connections opened at 2025-11-25",
+    Open20260728 = "connections opened at 2026-07-28",
+    OldTransport = "clients of HTTP+SSE",
+    BothEras = "clients that find out the era",
+    // Faults of every network.
+    Split = "pieces of split writes and bodies",
+    Stall = "stalls of a direction or an exchange",
+    Cut = "connections and responses cut",
+    CutInFrame = "cuts in the middle of a frame",
+    HalfClosed = "directions closed alone",
+    SlowReader = "readers that stop for a while",
+    LateWake = "deadlines met late",
+    Jump = "jumps of the clock",
+    StandStill = "stretches without any time",
+    ServerRestart = "servers started again",
+    ClientRestart = "clients started again",
+    // Faults of HTTP.
+    Lost = "requests lost without a word",
+    NotSent = "requests that never left",
+    Duplicated = "requests delivered twice",
+    Reordered = "responses that overtake earlier ones",
+    Polite = "cuts that look like an end",
+    HalfOpen = "cuts that the server learns of late",
+    Proxy = "refusals by a proxy",
+    Resumed = "streams come back for",
+    StoreFailed = "reads that the store fails",
+    StoreLate = "completions of reads that nobody waits for",
+    StoreHole = "events that the store lost",
+    StoreKept = "restarts that keep the store",
+    StoreLost = "restarts that lose the store",
+    StoreRead = "reads of the store",
+    Aborted = "responses broken off by the server",
+    // What applications do.
+    Called = "calls",
+    Cancelled = "calls cancelled by the client",
+    Subscribed = "subscriptions",
+    Closed = "connections closed by the client",
+    ServerClosed = "connections closed by the server",
+    Answered = "requests answered",
+    Rejected = "requests rejected",
+    Asked = "requests answered with questions",
+    Forgotten = "requests never answered",
+    Progress = "progress sent",
+    Logged = "log messages sent",
+    Broadcast = "messages to everybody",
+    Released = "connections released by handlers",
+    Questioned = "calls of servers",
+    InputAnswered = "questions answered",
+    InputRefused = "questions refused",
+    InputWithdrawn = "questions withdrawn",
+    LateAnswer = "answers to requests that were given up",
+    LeftOut = "messages left out for a client that is behind",
+    // What comes of it.
+    Succeeded = "calls that ended with a result",
+    Refused = "calls that ended with an error",
+    TimedOut = "calls that timed out",
+    TimedOutHard = "calls that timed out for good",
+    WithInput = "calls with rounds of input that succeeded",
+    ConnectionLost = "calls that ended with their connection",
+    TransportFailed = "calls that the transport failed",
+    RequestGivenUp = "requests given up by their client",
+    ProgressHeard = "progress heard",
+    LogHeard = "log messages heard",
+    UpdateHeard = "updates heard",
+    LossReported = "losses reported",
+    Reopened = "sessions opened again",
+    Congested = "reads put off by congestion",
+    Overlong = "overlong frames skipped",
+}
+
+/// How often each thing happened, over one schedule or many.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    counts: [u64; Happening::ALL.len()],
+    pub(crate) schedules: u64,
+    pub(crate) steps: u64,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+    /// Virtual time, in seconds.
+    pub(crate) seconds: u64,
+}
+
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self {
+            counts: [0; Happening::ALL.len()],
+            schedules: 0,
+            steps: 0,
+            messages: 0,
+            bytes: 0,
+            seconds: 0,
+        }
+    }
+
+    pub(crate) const fn count(&mut self, happening: Happening) {
+        self.counts[happening as usize] += 1;
+    }
+
+    pub(crate) const fn of(&self, happening: Happening) -> u64 {
+        self.counts[happening as usize]
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(other.counts) {
+            *count += more;
+        }
+        self.schedules += other.schedules;
+        self.steps += other.steps;
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.seconds += other.seconds;
+    }
+
+    /// What never happened.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let never = |(happening, words): &(Happening, &'static str)| {
+            (self.of(*happening) == 0).then_some(*words)
+        };
+        Happening::ALL.iter().filter_map(never).collect()
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (happening, words) in Happening::ALL {
+            writeln!(f, "{:>14}  {words}", self.of(*happening))?;
+        }
+        writeln!(f, "{:>14}  schedules", self.schedules)?;
+        writeln!(f, "{:>14}  steps", self.steps)?;
+        writeln!(f, "{:>14}  messages", self.messages)?;
+        writeln!(f, "{:>14}  bytes", self.bytes)?;
+        write!(f, "{:>14}  days of virtual time", self.seconds / 86_400)
+    }
+}

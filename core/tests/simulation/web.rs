@@ -1,0 +1,253 @@
+//! The two sides of HTTP: a machine with its application, as a driver sees it.
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::server::{StoreAction, Transmit as FromServer};
+use mcp_sansio::http::{Client, ExchangeFailure, ExchangeId, IncomingResponse, Server, Status};
+
+use crate::desk::Desk;
+use crate::flight::{Carried, Piece};
+use crate::guest::Guest;
+use crate::machine::ServerMachine;
+use crate::scene::Scene;
+use crate::shelf::Completion;
+
+/// What a driver of exchanges drives at the client.
+pub(crate) trait WebClient {
+    /// Takes what came of a response.
+    fn take(&mut self, exchange: ExchangeId, piece: Piece, scene: &mut Scene);
+    fn wake(&mut self, scene: &mut Scene);
+    fn act(&mut self, scene: &mut Scene);
+    fn transmit(&mut self) -> Option<Transmit>;
+    fn deadline(&self) -> Option<Instant>;
+    fn is_congested(&self) -> bool;
+    fn is_closed(&self) -> bool;
+    fn is_drained(&self) -> bool;
+    /// What is under way: calls, questions.
+    fn pending(&self) -> usize;
+    fn leave(&mut self, scene: &mut Scene);
+    /// Says something, to learn whether the session still stands.
+    fn touch(&mut self, _scene: &mut Scene) {}
+    /// Unasked messages that came: the last one to everybody, and how many updates.
+    fn heard(&self) -> Option<(u64, u64)> {
+        None
+    }
+    /// Whether messages to everybody are to be heard, and how many updates of one change.
+    fn listens(&self) -> (bool, Option<u64>) {
+        (false, None)
+    }
+}
+
+/// What a driver of exchanges drives at the server.
+pub(crate) trait WebServer {
+    /// Takes a request: its exchange, or the response that refuses it.
+    fn request(&mut self, request: &Carried, scene: &mut Scene) -> Result<ExchangeId, Vec<Piece>>;
+    fn disconnect(&mut self, exchange: ExchangeId, scene: &mut Scene);
+    fn wake(&mut self, scene: &mut Scene);
+    fn act(&mut self, scene: &mut Scene);
+    fn ready(&mut self) -> Option<ExchangeId>;
+    /// What is sent next on an exchange: pieces, and whether it is over.
+    fn transmit(&mut self, exchange: ExchangeId, scene: &mut Scene) -> Option<(Vec<Piece>, bool)>;
+    fn store(&mut self) -> Option<StoreAction>;
+    fn stored(&mut self, completion: Completion, scene: &mut Scene);
+    /// The machine, to look at.
+    fn machine(&self) -> &Server;
+    fn deadline(&self) -> Option<Instant>;
+    /// Requests that wait for their answer.
+    fn pending(&self) -> usize;
+    /// Requests that nobody would answer are answered after all.
+    fn remember(&mut self);
+    fn close(&mut self, scene: &mut Scene);
+    /// Says something to everybody who wants to hear it.
+    fn announce(&mut self, _scene: &mut Scene) {}
+    /// The last message to everybody.
+    fn said(&self) -> u64 {
+        0
+    }
+}
+
+/// A client's machine and its application.
+#[derive(Debug)]
+pub(crate) struct BareClient {
+    pub(crate) machine: Client,
+    pub(crate) guest: Guest,
+}
+
+impl WebClient for BareClient {
+    fn take(&mut self, exchange: ExchangeId, piece: Piece, scene: &mut Scene) {
+        let Self { machine, guest } = self;
+        let now = scene.now;
+        match piece {
+            Piece::Head { status, fields } => {
+                let mut head = IncomingResponse::new(Status(status));
+                for (name, value) in &fields {
+                    head.field(name, value.as_bytes());
+                }
+                machine.handle_response(exchange, &head, now);
+            }
+            Piece::Bytes(bytes) => machine.handle_body(exchange, &bytes, now),
+            Piece::End => machine.handle_body_end(exchange, now),
+            Piece::Broken => {
+                machine.handle_exchange_failed(exchange, ExchangeFailure::Broken, now);
+            }
+            Piece::NotSent => {
+                machine.handle_exchange_failed(exchange, ExchangeFailure::NotSent, now);
+            }
+        }
+        guest.listen(machine, scene);
+    }
+
+    fn wake(&mut self, scene: &mut Scene) {
+        self.machine.handle_timeout(scene.now);
+        self.guest.listen(&mut self.machine, scene);
+    }
+
+    fn act(&mut self, scene: &mut Scene) {
+        self.guest.act(&mut self.machine, scene);
+    }
+
+    fn transmit(&mut self) -> Option<Transmit> {
+        self.machine.poll_transmit()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.machine.is_congested()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.machine.is_drained()
+    }
+
+    fn pending(&self) -> usize {
+        self.guest.calls() + self.guest.questions()
+    }
+
+    fn leave(&mut self, scene: &mut Scene) {
+        self.guest.leave(&mut self.machine, scene);
+    }
+
+    fn touch(&mut self, scene: &mut Scene) {
+        self.guest.touch(&mut self.machine, scene);
+    }
+
+    fn heard(&self) -> Option<(u64, u64)> {
+        Some((self.guest.last_broadcast(), self.guest.updates))
+    }
+
+    fn listens(&self) -> (bool, Option<u64>) {
+        self.guest.listens(&self.machine)
+    }
+}
+
+/// A server's machine and its application.
+#[derive(Debug)]
+pub(crate) struct BareServer {
+    pub(crate) machine: Server,
+    pub(crate) desk: Desk,
+}
+
+/// The parts of a response that a server's machine hands out, and whether it is over then.
+pub(crate) fn pieces_of(transmit: FromServer<'_>) -> (Vec<Piece>, bool) {
+    let head = |head: &mcp_sansio::http::ResponseHead| Piece::Head {
+        status: head.status.0,
+        fields: head.fields().map(|(name, value)| (name.to_owned(), value.into_owned())).collect(),
+    };
+    match transmit {
+        FromServer::Respond(response) => {
+            let pieces = vec![head(&response.head), Piece::Bytes(response.body), Piece::End];
+            (pieces, true)
+        }
+        FromServer::Open(opened) => (vec![head(&opened)], false),
+        FromServer::Chunk(bytes) => (vec![Piece::Bytes(bytes.to_vec())], false),
+        FromServer::Finish => (vec![Piece::End], true),
+        FromServer::Abort => (vec![Piece::Broken], true),
+    }
+}
+
+impl WebServer for BareServer {
+    fn request(&mut self, request: &Carried, scene: &mut Scene) -> Result<ExchangeId, Vec<Piece>> {
+        let Self { machine, desk } = self;
+        let head = request.head();
+        if let Err(refused) = machine.admit(&head) {
+            return Err(pieces_of(FromServer::Respond(refused)).0);
+        }
+        let (exchange, event) = machine.handle_request(&head, &request.body, None, scene.now);
+        if let Some(event) = event {
+            desk.hear(event, scene);
+        }
+        desk.listen(machine, scene);
+        Ok(exchange)
+    }
+
+    fn disconnect(&mut self, exchange: ExchangeId, scene: &mut Scene) {
+        self.machine.handle_disconnect(exchange, scene.now);
+        self.desk.listen(&mut self.machine, scene);
+    }
+
+    fn wake(&mut self, scene: &mut Scene) {
+        self.machine.handle_timeout(scene.now);
+        self.desk.listen(&mut self.machine, scene);
+    }
+
+    fn act(&mut self, scene: &mut Scene) {
+        self.desk.act(&mut self.machine, scene);
+    }
+
+    fn ready(&mut self) -> Option<ExchangeId> {
+        self.machine.poll_ready()
+    }
+
+    fn transmit(&mut self, exchange: ExchangeId, scene: &mut Scene) -> Option<(Vec<Piece>, bool)> {
+        let transmit = self.machine.poll_transmit(exchange, scene.now).map(pieces_of);
+        self.desk.listen(&mut self.machine, scene);
+        transmit
+    }
+
+    fn store(&mut self) -> Option<StoreAction> {
+        self.machine.poll_store()
+    }
+
+    fn stored(&mut self, (read, events): Completion, scene: &mut Scene) {
+        self.machine.handle_stored(read, events, scene.now);
+        self.desk.listen(&mut self.machine, scene);
+    }
+
+    fn machine(&self) -> &Server {
+        &self.machine
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+
+    fn pending(&self) -> usize {
+        self.desk.jobs() + self.desk.waiting()
+    }
+
+    fn remember(&mut self) {
+        self.desk.remember();
+    }
+
+    fn close(&mut self, scene: &mut Scene) {
+        self.machine.close(scene.now);
+        self.desk.listen(&mut self.machine, scene);
+    }
+
+    fn announce(&mut self, scene: &mut Scene) {
+        self.desk.broadcast(&mut self.machine, scene);
+        self.desk.update(&mut self.machine, scene);
+        assert!(self.machine.event().is_none(), "nothing comes back");
+    }
+
+    fn said(&self) -> u64 {
+        self.desk.broadcast
+    }
+}

@@ -1,0 +1,176 @@
+//! Reads along what travels over HTTP: whose conversation it belongs to, that events keep their names
+//! and their order, and what the judge says to each message.
+
+use std::collections::BTreeMap;
+
+use mcp_sansio::framing::SseDecoder;
+use mcp_sansio::protocol::Side;
+
+use crate::flight::{Flight, Piece};
+use crate::judge::Judge;
+use crate::scene::Scene;
+
+/// All conversations: sessions by their name, modern requests by their number.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    conversations: BTreeMap<String, Conversation>,
+    /// The network repeats requests.
+    copies: bool,
+}
+
+#[derive(Debug)]
+struct Conversation {
+    judge: Judge,
+    /// What each event said, by its name.
+    events: BTreeMap<String, String>,
+}
+
+impl Conversation {
+    fn new(name: &str, copies: bool) -> Self {
+        let mut judge = Judge::new(name.to_owned());
+        judge.copies = copies;
+        Self { judge, events: BTreeMap::new() }
+    }
+}
+
+impl Wire {
+    pub(crate) const fn new(copies: bool) -> Self {
+        Self { conversations: BTreeMap::new(), copies }
+    }
+
+    /// The server is another one: nothing that was named before is known.
+    pub(crate) fn forget(&mut self) {
+        self.conversations.clear();
+    }
+
+    /// A client sends a request.
+    pub(crate) fn sent(&mut self, flight: &mut Flight) {
+        let old = flight.request.target.starts_with("/messages");
+        flight.conversation = match flight.request.field("mcp-session-id") {
+            Some(session) => session.to_owned(),
+            None if old => flight.request.target.clone(),
+            None => format!("#{}", flight.number),
+        };
+        let Ok(text) = str::from_utf8(&flight.request.body) else { panic!("not UTF-8") };
+        if text.is_empty() {
+            return;
+        }
+        let copies = self.copies;
+        let name = &flight.conversation;
+        let known = self.conversations.contains_key(name);
+        let conversation = self
+            .conversations
+            .entry(name.clone())
+            .or_insert_with(|| Conversation::new(name, copies));
+        if !name.starts_with('#') && !known {
+            // Its server is gone: the client does not know it yet.
+            conversation.judge.knows_nothing();
+        }
+        if flight.request.field("mcp-method").is_some() {
+            conversation.judge.is_modern();
+        }
+        conversation.judge.examine(Side::Client, text);
+    }
+
+    /// The server sends a part of a response.
+    pub(crate) fn answered(&mut self, flight: &mut Flight, piece: &Piece, scene: &mut Scene) {
+        match piece {
+            Piece::Head { fields, .. } => {
+                let field = |wanted: &str| {
+                    let found = fields.iter().find(|(name, _)| name == wanted);
+                    found.map(|(_, value)| value.as_str())
+                };
+                if field("content-type") == Some("text/event-stream") {
+                    flight.events = Some(Box::new(SseDecoder::growing(1 << 22)));
+                }
+                if let Some(session) = field("mcp-session-id") {
+                    self.rename(flight, session);
+                }
+            }
+            Piece::Bytes(bytes) if flight.events.is_some() => {
+                let Some(mut decoder) = flight.events.take() else { return };
+                let mut rest = bytes.as_slice();
+                while !rest.is_empty() {
+                    rest = &rest[decoder.feed(rest)..];
+                    while let Some(event) = decoder.next_event() {
+                        let event = event.expect("an event that can be read");
+                        let (id, kind) = (event.id.map(str::to_owned), event.event.to_owned());
+                        let data = str::from_utf8(event.data).expect("UTF-8");
+                        self.event(flight, id, &kind, data, scene);
+                    }
+                }
+                flight.events = Some(decoder);
+            }
+            Piece::Bytes(bytes) => flight.body.extend_from_slice(bytes),
+            Piece::End => {
+                let body = std::mem::take(&mut flight.body);
+                let text = String::from_utf8(body).expect("UTF-8");
+                if !text.is_empty() && flight.request.method == "POST" {
+                    self.message(flight, &text, scene);
+                }
+            }
+            Piece::Broken | Piece::NotSent => {}
+        }
+    }
+
+    /// What was a request of its own turns out to open a session.
+    fn rename(&mut self, flight: &mut Flight, session: &str) {
+        if flight.conversation == session {
+            return;
+        }
+        if let Some(conversation) = self.conversations.remove(&flight.conversation) {
+            self.conversations.entry(session.to_owned()).or_insert(conversation);
+        }
+        flight.conversation = session.to_owned();
+    }
+
+    fn event(
+        &mut self,
+        flight: &mut Flight,
+        id: Option<String>,
+        kind: &str,
+        data: &str,
+        scene: &mut Scene,
+    ) {
+        if kind == "endpoint" {
+            flight.conversation = data.to_owned();
+            let copies = self.copies;
+            let fresh = || Conversation::new(data, copies);
+            self.conversations.entry(data.to_owned()).or_insert_with(fresh);
+            return;
+        }
+        let Some(id) = id.filter(|id| !id.is_empty()) else {
+            if !data.is_empty() {
+                self.message(flight, data, scene);
+            }
+            return;
+        };
+        // Names of events count within a stream. Some stand alone, which the decoder passes over.
+        let (stream, number) = id.rsplit_once('-').expect("a stream and a number");
+        let number: u64 = number.parse().expect("a number");
+        if let Some((before, last)) = &flight.last_event {
+            let follows = before == stream && number > *last;
+            assert!(follows, "{id} follows {before}-{last}");
+        }
+        flight.last_event = Some((stream.to_owned(), number));
+        if let Some(conversation) = self.conversations.get_mut(&flight.conversation) {
+            if let Some(before) = conversation.events.get(&id) {
+                assert_eq!(before, data, "an event says something else the second time");
+                return;
+            }
+            conversation.events.insert(id, data.to_owned());
+        }
+        if !data.is_empty() {
+            self.message(flight, data, scene);
+        }
+    }
+
+    fn message(&mut self, flight: &Flight, text: &str, scene: &mut Scene) {
+        scene.tally.messages += 1;
+        scene.tally.bytes += text.len() as u64;
+        scene.note(format_args!("#{} the server says {text}", flight.number));
+        if let Some(conversation) = self.conversations.get_mut(&flight.conversation) {
+            conversation.judge.examine(Side::Server, text);
+        }
+    }
+}
