@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::io;
 
 use mcp_sansio::catalog::CatalogError;
@@ -15,6 +16,10 @@ pub enum Error {
     /// The server offers something that it cannot: the caller's fault.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// The server offers something that it cannot over HTTP: the caller's fault.
+    #[cfg(feature = "http-server")]
+    #[error(transparent)]
+    Http(#[from] mcp_sansio::handler::HttpServerError),
     /// The server's process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -39,6 +44,13 @@ pub enum Error {
     /// The operating system.
     #[error(transparent)]
     System(#[from] io::Error),
+}
+
+/// For what cannot fail, such as to make a listener into another.
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl std::fmt::Debug for Error {

@@ -5,6 +5,12 @@
 //! * A client with a server that it starts: [`spawn`].
 //! * A server or a client on a socket: [`drive`] a [`SocketStream`].
 //! * A client of a server on HTTP, with the feature `http-client`: `connect`.
+//! * The same for a server that wants a token, with the feature `auth`: `Authorization`, and
+//!   `Loopback` for the user who signs in; with the feature `sign` `Signer`, for clients that prove who
+//!   they are with a private key, or bind tokens to one.
+//! * A server on HTTP, with the feature `http-server`: `serve_http` and `HttpService`. It can want
+//!   tokens; with the feature `verify` there is `JwtVerifier` to check them.
+//! * HTTP exchanges for anything else, with the feature `http-client`: `Connector`.
 //!
 //! ```no_run
 //! use mcp_sansio_async_std::{self as mcp, Call, NoArguments, Server};
@@ -35,10 +41,16 @@ mod entropy;
 mod error;
 #[cfg(feature = "http-client")]
 mod http_client;
+#[cfg(feature = "http-server")]
+mod http_service;
+#[cfg(feature = "auth")]
+mod loopback;
 mod serve;
 mod socket_stream;
 mod standard_streams;
 mod task;
+#[cfg(feature = "tasks")]
+mod task_settings;
 mod timer;
 
 pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
@@ -51,19 +63,49 @@ pub use http_client::{
     AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, ConnectorError,
     HttpConnection, ResponseBody, connect, connect_with, drive_http,
 };
+#[cfg(feature = "http-server")]
+pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
+#[cfg(feature = "auth")]
+pub use loopback::Loopback;
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use mcp_sansio::auth;
+#[cfg(feature = "auth")]
+pub use mcp_sansio::auth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+    SigningRequest,
+};
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 pub use mcp_sansio::handler::{
     Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
     Server, Structured,
 };
-#[cfg(feature = "http-client")]
+#[cfg(feature = "auth")]
+pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};
+#[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
+pub use mcp_sansio::{Principal, Revision, Revisions, handler, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, FuturesStream, Settings, Timer};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
+#[cfg(any(feature = "sign", feature = "verify"))]
+pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_auth::{
+    BrowserError, FileStore, FileStoreError, equip, loopback::InvalidRedirectAddress,
+    open_in_browser,
+};
+#[cfg(feature = "verify")]
+pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
+#[cfg(feature = "sign")]
+pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use socket_stream::SocketStream;
 pub use standard_streams::StandardStreams;
+#[cfg(feature = "tasks")]
+pub use task_settings::task_settings;
 pub use timer::AsyncTimer;

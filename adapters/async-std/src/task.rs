@@ -43,6 +43,21 @@ impl Executor {
     }
 }
 
+#[cfg(feature = "http-server")]
+impl mcp_sansio_async::http_server::Runtime for Executor {
+    fn now(&self) -> mcp_sansio::Instant {
+        crate::now()
+    }
+
+    fn timer(&self) -> Box<dyn crate::Timer + Send> {
+        Box::new(crate::AsyncTimer::new())
+    }
+
+    fn spawn(&self, task: mcp_sansio_async::http_server::Task) {
+        drop(Self::spawn(*self, task));
+    }
+}
+
 /// Spawns what hyper wants spawned.
 #[cfg(feature = "http-client")]
 #[derive(Clone, Copy, Debug)]

@@ -1,16 +1,28 @@
 //! Drives an [`Endpoint`](mcp_sansio::handler::Endpoint) over a byte stream, on any runtime.
 //!
 //! A runtime brings a [`ByteStream`], a [`Timer`] and something that polls futures; the [`Driver`]
-//! is the rest. With the feature `http` there is the same for the client's side of HTTP: a runtime
-//! brings an `Exchanger` and a timer, the `HttpDriver` is the rest. Nothing here spawns, blocks or reads a clock, and nothing here knows the protocol.
+//! is the rest. HTTP is the same:
+//!
+//! * For a client, with the feature `http`, a runtime brings an `Exchanger` and a timer; the
+//!   `HttpDriver` is the rest. With the feature `http-client` most of an exchanger by hyper is in
+//!   `http_client`.
+//! * For a server, with the feature `http-server`, a runtime brings the time and a place for handlers
+//!   that go on; `http_server` is the rest but for the listener.
+//!
+//! Nothing here blocks or reads a clock, and nothing here knows the protocol.
 
 #![forbid(unsafe_code)]
 
+pub mod child;
 mod driver;
 #[cfg(feature = "futures-io")]
 mod futures_stream;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http-client")]
+pub mod http_client;
+#[cfg(feature = "http-server")]
+pub mod http_server;
 mod settings;
 mod stream;
 mod timer;

@@ -2,8 +2,9 @@
 //!
 //! * [`FileStore`]: keeps a client's tokens in a file that nobody else reads.
 //! * [`loopback`]: what a client says to the browser that brings its user back. The sockets are those
-//!   of the `Loopback` in `mcp-sansio-tokio` and `mcp-sansio-std`.
+//!   of the `Loopback` in `mcp-sansio-tokio`, `mcp-sansio-async-std` and `mcp-sansio-std`.
 //! * [`open_in_browser`]: sends the user to the authorization server.
+//! * [`equip`]: gives a client entropy and the time of day.
 //! * `Signer`, with the feature `sign`: a private key that a client authenticates with, or that its
 //!   tokens are bound to (DPoP).
 //! * `JwtVerifier`, with the feature `verify`: checks access tokens that are JSON Web Tokens, for
@@ -17,6 +18,7 @@
 #[cfg(any(feature = "sign", feature = "verify"))]
 mod algorithm;
 mod browser;
+mod equipment;
 mod file_store;
 mod lock;
 pub mod loopback;
@@ -29,6 +31,7 @@ mod verify;
 #[cfg(any(feature = "sign", feature = "verify"))]
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use browser::{BrowserError, open_in_browser};
+pub use equipment::equip;
 pub use file_store::{FileStore, FileStoreError};
 #[cfg(feature = "sign")]
 pub use sign::{KeyFault, KeyFileError, SignFailure, Signer};

@@ -67,8 +67,6 @@ pub use error::Error;
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
-#[cfg(all(feature = "auth", feature = "http-client"))]
-pub use http_client::equip;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, ThreadedExchange,
@@ -103,7 +101,7 @@ pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{FileStore, FileStoreError, open_in_browser};
+pub use mcp_sansio_auth::{FileStore, FileStoreError, equip, open_in_browser};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

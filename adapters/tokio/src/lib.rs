@@ -50,8 +50,6 @@ pub use clock::{now, unix_time};
 pub use connect::{Connection, spawn};
 pub use entropy::seed;
 pub use error::Error;
-#[cfg(feature = "auth")]
-pub use http_client::equip;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
@@ -90,7 +88,8 @@ pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]
 pub use mcp_sansio_auth::{
-    BrowserError, FileStore, FileStoreError, loopback::InvalidRedirectAddress, open_in_browser,
+    BrowserError, FileStore, FileStoreError, equip, loopback::InvalidRedirectAddress,
+    open_in_browser,
 };
 #[cfg(feature = "verify")]
 pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};

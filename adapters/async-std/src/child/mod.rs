@@ -17,8 +17,8 @@ use crate::FuturesStream;
 use crate::timer::timeout;
 
 pub use input::ChildInput;
+pub use mcp_sansio_async::child::Stderr;
 pub use report::{ExitReport, SpawnError};
-pub use stderr::Stderr;
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = FuturesStream<ChildStdout, ChildInput>;

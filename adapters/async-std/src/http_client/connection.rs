@@ -3,10 +3,12 @@ use std::ops::Deref;
 use mcp_sansio::handler::{Client, Host, HttpEndpoint};
 use mcp_sansio::http::{ClientOptions, Location};
 use mcp_sansio_async::HttpDriver;
+use mcp_sansio_async::http_client::Trouble;
 
-use super::exchanger::{AsyncExchanger, Trouble};
 use crate::task::{Executor, Task};
-use crate::{AsyncTimer, ConnectError, Connector, ConnectorError, Error, now, seed};
+use crate::{
+    AsyncExchanger, AsyncTimer, ConnectError, Connector, ConnectorError, Error, now, seed,
+};
 
 /// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]
@@ -45,6 +47,11 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 
 /// Opens a connection by `connector`, driven by a task of its own.
 ///
+#[cfg_attr(
+    feature = "auth",
+    doc = "A host with an [`Authorization`](crate::Authorization) gets tokens where the server wants \
+           one: this waits for a user who has to sign in.\n\n"
+)]
 /// The connector remembers of which era the server turned out to be, so that later connections to
 /// the same origin are open sooner.
 ///
@@ -61,6 +68,8 @@ pub async fn connect_with(
     let eras = connector.eras();
     let remembered = eras.of(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
+    #[cfg(feature = "auth")]
+    let host = &crate::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let (client, endpoint) = host.connect_http(options, seed(), now());
     let exchanger = AsyncExchanger::new(connector.clone());
     let trouble = exchanger.trouble();

@@ -8,6 +8,7 @@ use http::{Method, Request, Response, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use mcp_sansio_async::Eras;
+use mcp_sansio_async::http_client::{Connect, exchange};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use smol_hyper::rt::SmolTimer;
@@ -79,11 +80,7 @@ impl Connector {
     {
         let request = self.prepare(request);
         let client = self.client.clone();
-        async move {
-            let response = client.request(request?).await;
-            let response = response.map_err(|error| ConnectorError::of_exchange(&error))?;
-            Ok(response.map(ResponseBody::new))
-        }
+        async move { exchange(client, request?).await }
     }
 
     /// What connections by it and its clones have learned of servers.
@@ -108,6 +105,15 @@ impl Connector {
         let mut request = request.map(Full::new);
         *request.version_mut() = Version::HTTP_11;
         Ok(request)
+    }
+}
+
+impl Connect for Connector {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static {
+        self.send(request)
     }
 }
 

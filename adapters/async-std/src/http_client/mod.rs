@@ -2,18 +2,19 @@
 
 mod connection;
 mod connector;
-mod connector_error;
 mod dialer;
-mod exchanger;
-mod response_body;
 mod tls;
 mod wire;
 
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
-pub use connector_error::ConnectorError;
-pub use exchanger::{AsyncExchange, AsyncExchanger};
-pub use response_body::ResponseBody;
+pub use mcp_sansio_async::http_client::{ConnectorError, ResponseBody};
 
 /// Why there is no connection to a server over HTTP.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+
+/// Performs the exchanges of a client with a [`Connector`].
+pub type AsyncExchanger = mcp_sansio_async::http_client::HyperExchanger<Connector>;
+
+/// An exchange of an [`AsyncExchanger`].
+pub type AsyncExchange = mcp_sansio_async::http_client::HyperExchange;

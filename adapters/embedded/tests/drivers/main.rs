@@ -1,5 +1,6 @@
 //! Both drivers on streams and a clock that the tests hold in their hands.
 
+#[path = "../../../async/tests/driver/echo.rs"]
 mod echo;
 mod ends;
 mod moves;

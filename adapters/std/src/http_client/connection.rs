@@ -55,7 +55,7 @@ pub fn connect_with(
 ) -> Result<HttpConnection, Error> {
     let url = options.url().clone();
     #[cfg(feature = "auth")]
-    let host = &super::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
+    let host = &crate::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let (client, endpoint) = host.connect_http(options, seed(), now());
     let exchanger = ThreadedExchanger::new(connector.clone());
     let trouble = exchanger.trouble();

@@ -5,8 +5,6 @@ mod agents;
 mod connection;
 mod connector;
 mod connector_error;
-#[cfg(feature = "auth")]
-mod equipment;
 mod exchange;
 mod exchanger;
 mod tls;
@@ -14,8 +12,6 @@ mod tls;
 pub use connection::{HttpConnection, connect, connect_with};
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
-#[cfg(feature = "auth")]
-pub use equipment::equip;
 pub use exchange::ThreadedExchange;
 pub use exchanger::ThreadedExchanger;
 

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -122,6 +123,26 @@ async fn a_connection_without_a_runtime_is_open_after_the_user_signed_in() {
     within(tokio::task::spawn_blocking(visit)).await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
+
+#[tokio::test]
+async fn connections_on_smol_and_on_async_std_are_open_after_the_user_signed_in() {
+    for block_on in [smol::block_on, async_std::task::block_on] as [fn(Visit); 2] {
+        let server = guarded(false).await;
+        let (authorization, asked) = at_once();
+        let url = server.url();
+        let visit: Visit = Box::pin(async move {
+            let host = host().authorization(authorization);
+            let client = mcp_sansio_async_std::connect(&url, &host).await.unwrap();
+            let arguments = BTreeMap::<String, String>::new();
+            assert_eq!(text(&client.call_tool("forecast", &arguments).await), "sunny");
+            client.close().await;
+        });
+        within(tokio::task::spawn_blocking(move || block_on(visit))).await.unwrap();
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+}
+
+type Visit = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[tokio::test]
 async fn calls_that_come_together_wait_for_one_authorization_and_run_once() {

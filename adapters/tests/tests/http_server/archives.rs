@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use mcp_sansio::Principal;
 use mcp_sansio::http::server::{EventPlace, NotStored, StoredEvent};
 use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
-use mcp_sansio_tokio::{EventArchive, HttpListener, HttpService};
-use tokio::net::TcpListener;
 
-use crate::served::{Gate, gated};
+use crate::adapter::{EventArchive, HttpService};
+use crate::served::{Gate, Served, gated, inside};
 use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text_of};
 
 /// An archive in memory, which yields before it does anything, as one across a network would.
@@ -52,16 +51,11 @@ fn forgetful() -> ServerOptions {
     ServerOptions::new().limits(limits)
 }
 
-async fn serve(service: HttpService) -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(HttpListener::new(listener).serve(service, std::future::pending()));
-    address
-}
-
-/// What a client gets that leaves a call after its first event and comes back when it is answered.
+/// What a client gets that comes back for all but the first event of a call, as if the rest had been
+/// lost on the way: memory has dropped what it has sent.
 async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>) {
-    let address = serve(service).await;
+    let served = Served::of(service, |listener| listener).await;
+    let address = served.address;
     let mut wire = Wire::connect(address).await;
     let session = open_session(&mut wire).await;
     wire.send(Post::legacy_call(&session, "progress").bytes()).await;
@@ -69,10 +63,8 @@ async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>)
     let first = wire.event().await.unwrap();
     let first = id_of(&first).unwrap();
     gate.arrival().await;
-    drop(wire);
     gate.open.add_permits(1);
-    gate.departure().await;
-    // The handler is done; its answer is on its way to the log.
+    while wire.event().await.is_some() {}
     let mut again = Wire::connect(address).await;
     again.send(get(&session, Some(&first))).await;
     let status = again.head().await.status;
@@ -89,7 +81,9 @@ async fn come_back(service: HttpService, gate: &Arc<Gate>) -> (u16, Vec<String>)
 async fn what_memory_has_dropped_comes_from_the_archive() {
     let gate = Gate::new();
     let shelf = Shelf::default();
-    let service = HttpService::with_archive(&gated(&gate), forgetful(), shelf.clone()).unwrap();
+    let archive = shelf.clone();
+    let service =
+        inside(|| HttpService::with_archive(&gated(&gate), forgetful(), archive).unwrap());
     let came_back = in_time(come_back(service, &gate)).await;
     assert_eq!(came_back, (200, vec!["before".into(), "after".into(), "reported".into()]));
     assert!(shelf.0.lock().unwrap().len() >= 4);
@@ -98,7 +92,7 @@ async fn what_memory_has_dropped_comes_from_the_archive() {
 #[tokio::test]
 async fn without_an_archive_the_loss_is_told() {
     let gate = Gate::new();
-    let service = HttpService::new(&gated(&gate), forgetful()).unwrap();
+    let service = inside(|| HttpService::new(&gated(&gate), forgetful()).unwrap());
     let (status, _) = in_time(come_back(service, &gate)).await;
     assert_eq!(status, 410);
 }

@@ -1,8 +1,8 @@
 //! Many clients at once.
 
-use mcp_sansio_tokio::{Call, NoArguments};
+use mcp_sansio::handler::{Call, NoArguments};
 
-use crate::served::{Gate, Served, gated};
+use crate::served::{Gate, Served, elsewhere, gated};
 use crate::wire::{Post, Wire, get, in_time, open_session, text, text_of};
 
 const CONNECTIONS: usize = 64;
@@ -26,7 +26,7 @@ async fn every_one_of_many_calls_is_answered() {
             "report"
         })
         .tool("elsewhere", "Waits for a task", async |_: Call<NoArguments>| {
-            tokio::spawn(async { "elsewhere" }).await.unwrap()
+            elsewhere(async { "elsewhere" }).await
         });
     let served = Served::new(server).await;
     let mut clients = tokio::task::JoinSet::new();

@@ -1,6 +1,9 @@
 //! A server on HTTP, against clients that are bytes on sockets.
 
+use mcp_sansio_tokio as adapter;
+
 mod archives;
+mod blocking;
 mod bodies;
 mod disconnects;
 mod gate;

@@ -10,10 +10,10 @@ use mcp_sansio::auth::{
     TokenCheck, TokenRefusal, VerifiedToken,
 };
 use mcp_sansio::http::{Location, Principal, ServerOptions};
-use mcp_sansio_tokio::{Call, HttpService, NoArguments, Server, unix_time};
 use tokio::sync::Semaphore;
 
-use crate::served::{Gate, Served, gated};
+use crate::adapter::{Call, HttpService, NoArguments, Server, unix_time};
+use crate::served::{Gate, Served, gated, inside};
 use crate::wire::{Head, Post, Wire, get, in_time, open_session_with, text};
 
 const URI: &str = "http://localhost/mcp";
@@ -219,7 +219,7 @@ async fn who_sends_a_request_is_what_the_token_says_and_the_token_is_shown_nowhe
         count.fetch_add(1, Ordering::SeqCst);
         assert!(!format!("{event:?}").contains("ann/use"), "a token in an event");
     });
-    let service = HttpService::new(&server, ServerOptions::new()).unwrap();
+    let service = inside(|| HttpService::new(&server, ServerOptions::new()).unwrap());
     let post = with(Post::call("who"), "ann/use");
     let mut request = http::Request::post("/mcp").extension(Principal::new("bob"));
     for (name, value) in &post.fields {

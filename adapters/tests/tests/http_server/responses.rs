@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::served::{Gate, Served, gated};
-use crate::wire::{Post, Wire, get, id_of, in_time, open_session, text, text_of};
+use crate::wire::{Post, Wire, get, id_of, open_session, text, text_of};
 
 #[tokio::test]
 async fn plain_answers_come_as_json_on_one_connection() {
@@ -92,24 +92,4 @@ async fn who_comes_back_takes_over_from_a_connection_that_stands() {
         streams.push(stream);
     }
     assert_eq!(streams[0].event().await, None);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
-    let gate = Gate::new();
-    let served = Served::new(gated(&gate)).await;
-    let mut blocked = Wire::connect(served.address).await;
-    blocked.send(Post::call("block").bytes()).await;
-    gate.arrival().await;
-    // Not while the lock is held: the service is looked at, and closes.
-    in_time(tokio::task::spawn_blocking({
-        let service = served.service.clone();
-        move || service.remote().resource_updated("test://resource")
-    }))
-    .await
-    .unwrap();
-    let mut other = Wire::connect(served.address).await;
-    assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
-    gate.open.add_permits(1);
-    assert_eq!(text(&blocked.response().await.1), "blocked");
 }

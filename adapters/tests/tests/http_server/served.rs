@@ -1,5 +1,6 @@
 //! Servers on a port of their own.
 
+use std::future::Future;
 use std::net::SocketAddr;
 
 use mcp_sansio::http::ServerOptions;
@@ -10,6 +11,18 @@ use tokio::task::JoinHandle;
 
 pub(crate) use crate::gate::{Gate, gated};
 use crate::wire::in_time;
+
+/// Makes something inside of the runtime that serves.
+pub(crate) fn inside<T>(make: impl FnOnce() -> T) -> T {
+    make()
+}
+
+/// Does something in another task of the runtime that serves.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    tokio::spawn(work).await.unwrap()
+}
 
 /// A server that runs.
 pub(crate) struct Served {
@@ -29,9 +42,15 @@ impl Served {
         options: ServerOptions,
         tune: impl FnOnce(HttpListener) -> HttpListener,
     ) -> Self {
+        Self::of(HttpService::new(&server, options).unwrap(), tune).await
+    }
+
+    pub(crate) async fn of(
+        service: HttpService,
+        tune: impl FnOnce(HttpListener) -> HttpListener,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let service = HttpService::new(&server, options).unwrap();
         let (stop, stopped) = oneshot::channel();
         let serve = tune(HttpListener::new(listener)).serve(service.clone(), async move {
             let _told = stopped.await;

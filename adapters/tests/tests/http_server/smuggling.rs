@@ -1,9 +1,9 @@
 //! Heads that two who read them may read in two ways.
 
 use mcp_sansio::Principal;
-use mcp_sansio::auth::{ProtectedResource, TokenCheck, VerifiedToken};
-use mcp_sansio_tokio::{Server, unix_time};
+use mcp_sansio::auth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 
+use crate::adapter::{Server, unix_time};
 use crate::served::{Gate, Served, gated};
 use crate::wire::{Post, Wire};
 
@@ -15,7 +15,7 @@ fn server() -> Server {
         name @ ("ann" | "bob") => {
             Ok(VerifiedToken::new(Principal::new(name)).audiences([check.resource()]))
         }
-        _ => Err(mcp_sansio_tokio::TokenRefusal::Invalid),
+        _ => Err(TokenRefusal::Invalid),
     };
     gated(&Gate::new()).protect(resource, check, unix_time)
 }

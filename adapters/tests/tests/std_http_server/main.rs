@@ -1,6 +1,8 @@
 //! A server on HTTP with blocking calls, against clients that are bytes on sockets: the tests of the
 //! server on tokio as far as they are about HTTP/1.1, and those of what is its own.
 
+#[path = "../http_server/blocking.rs"]
+mod blocking;
 #[path = "../http_server/bodies.rs"]
 mod bodies;
 #[path = "../http_server/disconnects.rs"]

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use crate::TokioStream;
 
 pub use input::ChildInput;
+pub use mcp_sansio_async::child::Stderr;
 pub use report::{ExitReport, SpawnError};
-pub use stderr::Stderr;
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = TokioStream<ChildStdout, ChildInput>;

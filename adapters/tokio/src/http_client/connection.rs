@@ -3,10 +3,12 @@ use std::ops::Deref;
 use mcp_sansio::handler::{Client, Host, HttpEndpoint};
 use mcp_sansio::http::{ClientOptions, Location};
 use mcp_sansio_async::HttpDriver;
+use mcp_sansio_async::http_client::Trouble;
 use tokio::task::JoinHandle;
 
-use super::exchanger::{TokioExchanger, Trouble};
-use crate::{ConnectError, Connector, ConnectorError, Error, TokioTimer, now, seed};
+use crate::{
+    ConnectError, Connector, ConnectorError, Error, TokioExchanger, TokioTimer, now, seed,
+};
 
 /// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]
@@ -75,7 +77,7 @@ pub async fn connect_with(
     let remembered = eras.of(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
     #[cfg(feature = "auth")]
-    let host = &super::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
+    let host = &crate::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let (client, endpoint) = host.connect_http(options, seed(), now());
     let exchanger = TokioExchanger::new(connector.clone());
     let trouble = exchanger.trouble();

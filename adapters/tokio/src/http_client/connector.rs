@@ -10,6 +10,7 @@ use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_sansio_async::Eras;
+use mcp_sansio_async::http_client::{Connect, exchange};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
@@ -93,11 +94,7 @@ impl Connector {
     {
         let request = self.prepare(request);
         let client = self.client.clone();
-        async move {
-            let response = client.request(request?).await;
-            let response = response.map_err(|error| ConnectorError::of_exchange(&error))?;
-            Ok(response.map(ResponseBody::new))
-        }
+        async move { exchange(client, request?).await }
     }
 
     /// What connections by it and its clones have learned of servers.
@@ -127,6 +124,15 @@ impl Connector {
             request.headers_mut().entry(PROXY_AUTHORIZATION).or_insert(authorization);
         }
         Ok(request)
+    }
+}
+
+impl Connect for Connector {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static {
+        self.send(request)
     }
 }
 

@@ -12,12 +12,12 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
+use mcp_sansio_async::http_client::cause::{innermost, system};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use super::connector_error::{innermost, system};
 use super::proxy::{self, Proxy, Route};
 use super::tls;
 use crate::ConnectorError;

@@ -3,23 +3,20 @@
 
 mod connection;
 mod connector;
-mod connector_error;
 mod dialer;
-#[cfg(feature = "auth")]
-mod equipment;
-mod exchanger;
 mod proxy;
-mod response_body;
 mod tls;
 
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
-pub use connector_error::ConnectorError;
-#[cfg(feature = "auth")]
-pub use equipment::equip;
-pub use exchanger::{TokioExchange, TokioExchanger};
+pub use mcp_sansio_async::http_client::{ConnectorError, ResponseBody};
 pub use proxy::Proxy;
-pub use response_body::ResponseBody;
 
 /// Why there is no connection to a server over HTTP.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+
+/// Performs the exchanges of a client with a [`Connector`].
+pub type TokioExchanger = mcp_sansio_async::http_client::HyperExchanger<Connector>;
+
+/// An exchange of a [`TokioExchanger`].
+pub type TokioExchange = mcp_sansio_async::http_client::HyperExchange;

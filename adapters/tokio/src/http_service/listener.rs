@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper::rt::Executor;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async::http_server::{Cut, Socket};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::cut::{Streams, cuttable};
-use super::socket::Socket;
+use super::runtime::TokioRuntime;
 use crate::{Error, HttpService};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
@@ -121,7 +122,7 @@ impl HttpListener {
             let Some((socket, permit)) = accepted else { continue };
             let connection = serve_connection(socket, service.clone(), stopped.clone(), self.times);
             connections.spawn(async move {
-                cuttable(connection).await;
+                Cut::default().run(connection).await;
                 drop(permit);
             });
         }
@@ -155,6 +156,17 @@ async fn accept(
     }
 }
 
+/// Spawns what serves one stream of HTTP/2, so that it can be cut off without the others of its
+/// connection: to drop it resets the stream.
+#[derive(Clone, Copy, Debug)]
+struct Streams;
+
+impl<F: Future + Send + 'static> Executor<F> for Streams {
+    fn execute(&self, stream: F) {
+        tokio::spawn(Cut::default().run(stream));
+    }
+}
+
 async fn serve_connection(
     socket: TcpStream,
     service: HttpService,
@@ -174,7 +186,7 @@ async fn serve_connection(
         let service = service.clone();
         async move { Ok::<_, Infallible>(service.serve(request).await) }
     });
-    let socket = TokioIo::new(Socket::new(socket, times.stall));
+    let socket = Socket::new(TokioIo::new(socket), TokioRuntime::current(), times.stall);
     let mut connection = pin!(builder.serve_connection(socket, serve));
     // Before the first head the version of HTTP is not known, and hyper waits for it without end.
     let mut first_head = pin!(tokio::time::sleep(times.head));

@@ -1,37 +1,24 @@
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body::Body;
 use mcp_sansio::handler::{Remote, Server};
-use mcp_sansio::http::server::EventStore;
-use mcp_sansio::http::{RequestHead, ServerOptions};
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async::http_server;
 
-use crate::{Error, now, seed};
+use crate::{Error, seed};
 
-mod archive;
-mod body;
-mod caller;
-mod cut;
-mod keeper;
 mod listener;
-mod place;
-mod request;
-mod response;
-mod running;
-mod site;
-mod socket;
+mod runtime;
+#[cfg(test)]
+mod tests;
 
-pub use archive::EventArchive;
-pub use body::{ServedBody, Unread};
 pub use listener::{HttpListener, serve_http};
+pub use mcp_sansio_async::http_server::{EventArchive, ServedBody, Unread};
 
-use caller::Caller;
-use place::{Beginning, Place};
-use request::{HeldBody, Unusable};
-use site::Site;
+use runtime::TokioRuntime;
 
 /// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
 /// such a service. For those who have no framework there is [`serve_http`].
@@ -78,9 +65,7 @@ use site::Site;
 /// # let _ = (service, paths); Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
-pub struct HttpService {
-    site: Arc<Site>,
-}
+pub struct HttpService(http_server::HttpService);
 
 impl HttpService {
     /// Puts a server on HTTP. Its deadlines are kept by a task of the runtime that this is called
@@ -94,12 +79,8 @@ impl HttpService {
     ///
     /// Outside of a tokio runtime.
     pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret).map_err(std::io::Error::from)?;
-        let server = server.http(options, secret, seed())?;
-        let site = Arc::new(Site::new(server, tokio::runtime::Handle::current()));
-        tokio::spawn(keeper::keep_time(Arc::downgrade(&site)));
-        Ok(Self { site })
+        let runtime = TokioRuntime::current();
+        Ok(Self(http_server::HttpService::new(server, options, secret()?, seed(), runtime)?))
     }
 
     /// Puts a server on HTTP whose events are kept in an archive of the caller's as well, for clients
@@ -117,22 +98,28 @@ impl HttpService {
         options: ServerOptions,
         archive: impl EventArchive,
     ) -> Result<Self, Error> {
-        let service = Self::new(server, options.event_store(EventStore::External))?;
-        tokio::spawn(archive::keep_events(Arc::downgrade(&service.site), archive));
-        Ok(service)
+        let (secret, runtime) = (secret()?, TokioRuntime::current());
+        let service = http_server::HttpService::with_archive(
+            server,
+            options,
+            secret,
+            seed(),
+            runtime,
+            archive,
+        );
+        Ok(Self(service?))
     }
 
     /// A way to all clients from outside of the handlers.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        self.site.lock().server.remote()
+        self.0.remote()
     }
 
     /// Takes no new request from here on, by whichever clone, and waits until the responses under
     /// way are complete. Streams that stand open end.
     pub async fn close(&self) {
-        self.site.change(|locked| locked.server.close(now()));
-        poll_fn(|cx| self.site.lock().poll_drained(cx)).await;
+        self.0.close().await;
     }
 
     /// Serves one request.
@@ -147,56 +134,15 @@ impl HttpService {
     where
         B: Body,
     {
-        let (parts, body) = request.into_parts();
-        let head = request::head_of(&parts);
-        let caller = match Caller::of(&self.site, &head, parts.extensions.get()).await {
-            Ok(caller) => caller,
-            Err(response) => return response::whole(response),
-        };
-        let admission = match self.site.lock().server.admit(&head) {
-            Ok(admission) => admission,
-            Err(refused) => return response::whole(refused),
-        };
-        let body = pin!(body);
-        let read = request::read_body(body, admission, &self.site.held);
-        let refused = match tokio::time::timeout(admission.body_time, read).await {
-            Ok(Ok(body)) => return self.answer(&head, body, &caller).await,
-            Ok(Err(Unusable::TooMany)) => self.site.lock().server.bodies_too_many(),
-            Ok(Err(Unusable::TooLong)) => self.site.lock().server.body_too_long(),
-            Ok(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
-            Err(_) => self.site.lock().server.body_too_slow(),
-        };
-        response::whole(refused)
+        self.0.serve(request).await
     }
+}
 
-    async fn answer(
-        &self,
-        head: &RequestHead<'_>,
-        body: HeldBody<'_>,
-        caller: &Caller<'_>,
-    ) -> http::Response<ServedBody> {
-        let (mut place, beginning) = {
-            let (mut place, mut work) = Place::take(&self.site, head, &body.bytes, caller);
-            let beginning = poll_fn(|cx| {
-                let work = work.take();
-                let ended = work.and_then(|work| running::begin(&self.site, work, cx));
-                Poll::Ready(ended.and_then(|ended| place.end(ended)))
-            });
-            let beginning = beginning.await;
-            (place, beginning)
-        };
-        // A handler that goes on has what it needs of it.
-        drop(body);
-        let beginning = match beginning {
-            Some(beginning) => beginning,
-            None => poll_fn(|cx| place.poll_beginning(cx)).await,
-        };
-        match beginning {
-            Beginning::Whole(response) => response::whole(response),
-            Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),
-            Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
-        }
-    }
+/// What nobody outside can guess: ids of sessions come from it.
+fn secret() -> Result<[u8; 32], Error> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(std::io::Error::from)?;
+    Ok(secret)
 }
 
 impl<B> tower_service::Service<http::Request<B>> for HttpService

@@ -3,18 +3,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
+
+use super::Runtime;
+use super::alarm::Alarm;
 
 /// A connection that does not wait for its client for ever: neither for it to take something, nor
-/// for it to see the end.
+/// for it to see the end. A listener speaks HTTP/1 or HTTP/2 over it.
 #[derive(Debug)]
-pub(super) struct Socket {
-    stream: TcpStream,
+pub struct Socket<S, R> {
+    stream: S,
+    runtime: R,
     stall_time: Duration,
     /// Runs while the client takes nothing of what is there for it.
-    stalled: Option<Pin<Box<Sleep>>>,
+    stalled: Option<Alarm>,
     /// Runs once everything is sent.
     parting: Option<Parting>,
 }
@@ -24,7 +26,7 @@ pub(super) struct Socket {
 /// it sends is read for a while.
 #[derive(Debug)]
 struct Parting {
-    until: Pin<Box<Sleep>>,
+    until: Alarm,
     bytes: usize,
 }
 
@@ -32,9 +34,10 @@ struct Parting {
 const PARTING_TIME: Duration = Duration::from_secs(2);
 const PARTING_BYTES: usize = 8 * 1024 * 1024;
 
-impl Socket {
-    pub(super) const fn new(stream: TcpStream, stall_time: Duration) -> Self {
-        Self { stream, stall_time, stalled: None, parting: None }
+impl<S, R: Runtime> Socket<S, R> {
+    /// One whose client may take nothing for `stall_time`. Writing fails after that.
+    pub const fn new(stream: S, runtime: R, stall_time: Duration) -> Self {
+        Self { stream, runtime, stall_time, stalled: None, parting: None }
     }
 
     /// What came of a write, unless there have been none for too long.
@@ -47,44 +50,50 @@ impl Socket {
             self.stalled = None;
             return written;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(self.stall_time)));
-        ready!(stalled.as_mut().poll(cx));
+        let Self { runtime, stall_time, stalled, .. } = self;
+        let stalled = stalled.get_or_insert_with(|| Alarm::after(*stall_time, runtime));
+        ready!(stalled.poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Reads what still comes, up to the end.
-    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let parting = self
-            .parting
-            .get_or_insert_with(|| Parting { until: Box::pin(sleep(PARTING_TIME)), bytes: 0 });
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<()>
+    where
+        S: Read + Unpin,
+    {
+        let Self { stream, runtime, parting, .. } = self;
+        let parting = parting.get_or_insert_with(|| Parting {
+            until: Alarm::after(PARTING_TIME, runtime),
+            bytes: 0,
+        });
         let mut space = [0; 8192];
         while parting.bytes < PARTING_BYTES {
             let mut space = ReadBuf::new(&mut space);
-            match Pin::new(&mut self.stream).poll_read(cx, &mut space) {
+            match Pin::new(&mut *stream).poll_read(cx, space.unfilled()) {
                 Poll::Ready(Ok(())) if !space.filled().is_empty() => {
                     parting.bytes += space.filled().len();
                 }
                 Poll::Ready(_) => return Poll::Ready(()),
                 // A client that is sending has something on the way.
                 Poll::Pending if parting.bytes == 0 => return Poll::Ready(()),
-                Poll::Pending => return parting.until.as_mut().poll(cx),
+                Poll::Pending => return parting.until.poll(cx),
             }
         }
         Poll::Ready(())
     }
 }
 
-impl AsyncRead for Socket {
+impl<S: Read + Unpin, R: Unpin> Read for Socket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        space: &mut ReadBuf<'_>,
+        space: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, space)
     }
 }
 
-impl AsyncWrite for Socket {
+impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

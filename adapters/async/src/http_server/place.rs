@@ -1,15 +1,15 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use mcp_sansio::Instant;
 use mcp_sansio::handler::Work;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
 
 use super::caller::Caller;
-use super::cut;
+use super::cut::Cut;
 use super::running::Ended;
 use super::site::{Locked, Site};
-use crate::now;
 
 /// The place of one exchange: to drop it before its response is complete is to have gone.
 #[derive(Debug)]
@@ -40,9 +40,11 @@ impl Place {
     ) -> (Self, Option<Work<'f>>) {
         let (exchange, work) = site.settling(
             |locked| match caller {
-                Caller::Granted(grant) => locked.server.handle_granted(head, body, grant, now()),
+                Caller::Granted(grant) => {
+                    locked.server.handle_granted(head, body, grant, site.now())
+                }
                 Caller::Named(principal) => {
-                    locked.server.handle_request(head, body, *principal, now())
+                    locked.server.handle_request(head, body, *principal, site.now())
                 }
             },
             |(_, work)| work.is_none(),
@@ -54,15 +56,15 @@ impl Place {
     pub(super) fn end(&mut self, ended: Ended<'_>) -> Option<Beginning> {
         let Self { site, exchange, complete } = self;
         site.change(|locked| {
-            locked.end(ended);
-            begin(locked, *exchange, complete)
+            locked.end(ended, site.now());
+            begin(locked, *exchange, complete, site.now())
         })
     }
 
     /// How the response begins.
     pub(super) fn poll_beginning(&mut self, cx: &Context<'_>) -> Poll<Beginning> {
         let Self { site, exchange, complete } = self;
-        site.change(|locked| match begin(locked, *exchange, complete) {
+        site.change(|locked| match begin(locked, *exchange, complete, site.now()) {
             Some(beginning) => Poll::Ready(beginning),
             None => {
                 locked.wait(*exchange, cx);
@@ -78,7 +80,7 @@ impl Place {
         take: impl FnOnce(Transmit<'_>) -> T,
     ) -> Poll<T> {
         let Self { site, exchange, complete } = self;
-        site.change(|locked| match next(locked, *exchange, complete, take) {
+        site.change(|locked| match next(locked, *exchange, complete, site.now(), take) {
             Some(taken) => Poll::Ready(taken),
             None => {
                 // Under the same lock: nothing can come in between that wakes nobody.
@@ -89,15 +91,20 @@ impl Place {
     }
 }
 
-fn begin(locked: &mut Locked, exchange: ExchangeId, complete: &mut bool) -> Option<Beginning> {
-    let beginning = next(locked, exchange, complete, |transmit| match transmit {
+fn begin(
+    locked: &mut Locked,
+    exchange: ExchangeId,
+    complete: &mut bool,
+    now: Instant,
+) -> Option<Beginning> {
+    let beginning = next(locked, exchange, complete, now, |transmit| match transmit {
         Transmit::Respond(response) => Beginning::Whole(response),
         Transmit::Open(head) => Beginning::Open(head),
         // A head comes first; anything else ends a response that never had one.
         _ => Beginning::Broken,
     })?;
     if matches!(beginning, Beginning::Open(_))
-        && let Some(cut) = cut::current()
+        && let Some(cut) = Cut::current()
     {
         locked.endanger(exchange, cut);
     }
@@ -108,9 +115,10 @@ fn next<T>(
     locked: &mut Locked,
     exchange: ExchangeId,
     complete: &mut bool,
+    now: Instant,
     take: impl FnOnce(Transmit<'_>) -> T,
 ) -> Option<T> {
-    let transmit = locked.server.poll_transmit(exchange, now())?;
+    let transmit = locked.server.poll_transmit(exchange, now)?;
     *complete = matches!(transmit, Transmit::Respond(_) | Transmit::Finish | Transmit::Abort);
     let taken = take(transmit);
     if *complete {
@@ -127,7 +135,7 @@ impl Drop for Place {
         }
         self.site.change(|locked| {
             locked.leave(self.exchange);
-            locked.server.handle_disconnect(self.exchange, now());
+            locked.server.handle_disconnect(self.exchange, self.site.now());
         });
     }
 }

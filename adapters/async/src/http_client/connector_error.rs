@@ -1,12 +1,13 @@
-use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::client::legacy;
 
-/// Why an exchange has no response, or its response no end. By whose fault it is; the message is
-/// for the user, and has no credentials in it.
+use super::cause::{find, innermost};
+
+/// Why an exchange by hyper has no response, or its response no end. By whose fault it is; the message
+/// is for the user, and has no credentials in it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectorError {
@@ -36,7 +37,7 @@ pub enum ConnectorError {
     Tls {
         /// The server, with its port.
         host: String,
-        /// What is wrong; where it was TLS that failed, a [`rustls::Error`] is inside.
+        /// What is wrong; where it was TLS that failed, a `rustls::Error` is inside.
         cause: Arc<io::Error>,
     },
     /// The proxy does not bring us to the server: it is not there, or it refuses.
@@ -115,48 +116,27 @@ impl ConnectorError {
         if error.is_user() {
             return Self::Request { reason };
         }
-        let stream = find::<h2::Error>(error);
-        // What we found wrong by ourselves, unlike what the server sent us to end the exchange.
-        let library = stream.is_some_and(|error| !error.is_io() && !error.is_remote());
-        if error.is_parse() || library {
+        let (own, refused) = of_stream(error);
+        if error.is_parse() || own {
             return Self::Protocol { reason };
         }
-        // RFC 9113 section 8.7: no application has seen a request that is refused in this way.
-        let refused =
-            stream.is_some_and(|error| error.reason() == Some(h2::Reason::REFUSED_STREAM));
         // Never begun: it was still in the queue when the connection ended.
         let queued = error.is_canceled() || error.is_closed();
         Self::Lost { reason, sent: !refused && !queued }
     }
 }
 
-/// The first cause of type `T`, `error` itself included.
-fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref() {
-            return Some(found);
-        }
-        next = error.source();
-    }
-    None
+/// Of a stream of HTTP/2: whether we found something wrong by ourselves, unlike what the server sent us
+/// to end the exchange; and whether the server refused it.
+#[cfg(feature = "http2")]
+fn of_stream(error: &hyper::Error) -> (bool, bool) {
+    let Some(error) = find::<h2::Error>(error) else { return (false, false) };
+    let own = !error.is_io() && !error.is_remote();
+    // RFC 9113 section 8.7: no application has seen a request that is refused in this way.
+    (own, error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 
-/// What the last of the causes says: the others say at which step it happened.
-pub(super) fn innermost(error: &(dyn StdError + 'static)) -> String {
-    let mut error = error;
-    while let Some(cause) = error.source() {
-        error = cause;
-    }
-    error.to_string()
-}
-
-/// The system's error among the causes, or else one that says the same.
-pub(super) fn system(error: &(dyn StdError + 'static)) -> io::Error {
-    let cause = find::<io::Error>(error);
-    match cause.map(|cause| (cause.raw_os_error(), cause.kind())) {
-        Some((Some(code), _)) => io::Error::from_raw_os_error(code),
-        Some((None, kind)) => io::Error::new(kind, innermost(error)),
-        None => io::Error::other(innermost(error)),
-    }
+#[cfg(not(feature = "http2"))]
+const fn of_stream(_: &hyper::Error) -> (bool, bool) {
+    (false, false)
 }

@@ -7,23 +7,39 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{Request, Response, response};
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
-use mcp_sansio_async::{Exchange, Exchanger};
 
-use crate::{Connector, ConnectorError, ResponseBody};
+use super::{ConnectorError, ResponseBody};
+use crate::{Exchange, Exchanger};
 
-/// Performs the exchanges of a client with a [`Connector`].
+/// Sends requests: the connector of a runtime.
+pub trait Connect: Clone {
+    /// One exchange: resolves when the head of the response is there, whatever its status. Dropped
+    /// before, it breaks the exchange off, as [`ResponseBody`] does.
+    ///
+    /// # Errors
+    ///
+    /// There is no response; see [`was_sent`](ConnectorError::was_sent).
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static;
+}
+
+/// Performs the exchanges of a client with a connector.
 #[derive(Clone, Debug)]
-pub struct TokioExchanger {
-    connector: Connector,
+pub struct HyperExchanger<C> {
+    connector: C,
     trouble: Trouble,
 }
 
 /// What last went wrong, for whoever wants to know more than the protocol does.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trouble(Arc<Mutex<Option<ConnectorError>>>);
+pub struct Trouble(Arc<Mutex<Option<ConnectorError>>>);
 
 impl Trouble {
-    pub(super) fn last(&self) -> Option<ConnectorError> {
+    /// What went wrong with the last exchange that failed; `None` if none has.
+    #[must_use]
+    pub fn last(&self) -> Option<ConnectorError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -35,10 +51,10 @@ impl Trouble {
     }
 }
 
-impl TokioExchanger {
+impl<C> HyperExchanger<C> {
     /// One that sends by `connector`.
     #[must_use]
-    pub fn new(connector: Connector) -> Self {
+    pub fn new(connector: C) -> Self {
         Self { connector, trouble: Trouble::default() }
     }
 
@@ -48,15 +64,17 @@ impl TokioExchanger {
         self.trouble.last()
     }
 
-    pub(super) fn trouble(&self) -> Trouble {
+    /// What will be known of failures, where somebody else has the exchanger.
+    #[must_use]
+    pub fn trouble(&self) -> Trouble {
         self.trouble.clone()
     }
 }
 
-impl Exchanger for TokioExchanger {
-    type Exchange = TokioExchange;
+impl<C: Connect> Exchanger for HyperExchanger<C> {
+    type Exchange = HyperExchange;
 
-    fn send(&mut self, request: &OutgoingRequest) -> TokioExchange {
+    fn send(&mut self, request: &OutgoingRequest) -> HyperExchange {
         let sending: Sending = match to_request(request) {
             Ok(request) => Box::pin(self.connector.send(request)),
             Err(error) => {
@@ -64,7 +82,7 @@ impl Exchanger for TokioExchanger {
                 Box::pin(std::future::ready(Err(ConnectorError::Request { reason })))
             }
         };
-        TokioExchange { state: State::Sending(sending), trouble: self.trouble.clone() }
+        HyperExchange { state: State::Sending(sending), trouble: self.trouble.clone() }
     }
 }
 
@@ -77,8 +95,8 @@ fn to_request(request: &OutgoingRequest) -> Result<Request<Bytes>, http::Error> 
 
 type Sending = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send>>;
 
-/// An exchange of a [`TokioExchanger`].
-pub struct TokioExchange {
+/// An exchange of a [`HyperExchanger`].
+pub struct HyperExchange {
     state: State,
     trouble: Trouble,
 }
@@ -93,7 +111,7 @@ enum State {
     },
 }
 
-impl Exchange for TokioExchange {
+impl Exchange for HyperExchange {
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -135,10 +153,10 @@ fn to_head(parts: &response::Parts) -> IncomingResponse<'_> {
     head
 }
 
-impl fmt::Debug for TokioExchange {
+impl fmt::Debug for HyperExchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the head: it may name the session.
-        f.debug_struct("TokioExchange")
+        f.debug_struct("HyperExchange")
             .field("has_head", &matches!(self.state, State::Receiving { .. }))
             .finish_non_exhaustive()
     }

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::ConnectorError;
+use super::ConnectorError;
 
 /// The body of a response, as it comes in.
 ///
-/// Dropped before its end, it breaks the exchange off at once, by closing the connection. While nobody reads, the server is held back.
+/// Dropped before its end, it breaks the exchange off at once: HTTP/1 closes the connection,
+/// HTTP/2 resets the stream. While nobody reads, the server is held back.
 pub struct ResponseBody {
     incoming: Incoming,
 }

@@ -7,7 +7,6 @@ use mcp_sansio::http::SessionId;
 use mcp_sansio::http::server::{EventPlace, NotStored, StoreAction, StoredEvent};
 
 use super::site::Site;
-use crate::now;
 
 /// A store that keeps the events of HTTP clients that come back for them, when there are more than
 /// fit in memory: Redis, a database, a disk. See `docs/http.md` for what is asked of it.
@@ -64,7 +63,7 @@ pub(super) async fn keep_events(site: Weak<Site>, archive: impl EventArchive) {
             Some(StoreAction::Read { read, from, events_max, bytes_max }) => {
                 let events = archive.read(from, events_max, bytes_max).await;
                 let Some(site) = site.upgrade() else { return };
-                site.change(|locked| locked.server.handle_stored(read, events, now()));
+                site.change(|locked| locked.server.handle_stored(read, events, site.now()));
             }
             // What it does not know it cannot do.
             Some(_) => {}

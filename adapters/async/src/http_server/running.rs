@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use mcp_sansio::Instant;
 use mcp_sansio::handler::{Finished, Ran, Running, Work};
 use mcp_sansio::peer::RequestHandle;
 
 use super::site::{Locked, Site};
-use crate::now;
 
 /// How the work of a handler ended.
 #[derive(Debug)]
@@ -26,9 +26,8 @@ struct Guarded {
 
 impl Locked {
     /// Answers a request with what its handler came to.
-    pub(super) fn end(&mut self, ended: Ended<'_>) {
+    pub(super) fn end(&mut self, ended: Ended<'_>, now: Instant) {
         let Ended { request, finished } = ended;
-        let now = now();
         let answered = finished.is_some_and(|finished| {
             // With the answer goes what the handler has sent, and an edit of the catalog may panic.
             catch_unwind(AssertUnwindSafe(|| self.server.finish(finished, now))).is_ok()
@@ -56,7 +55,7 @@ pub(super) fn begin<'f>(
                 return ended;
             }
             site.change(|locked| locked.server.attend(&guarded.running));
-            site.runtime.spawn(go_on(Arc::clone(site), guarded));
+            site.runtime.spawn(Box::pin(go_on(Arc::clone(site), guarded)));
             None
         }
     }
@@ -74,13 +73,13 @@ pub(super) async fn run(site: Arc<Site>, work: Work<'static>) {
         }
     };
     if let Some(ended) = ended {
-        site.change(|locked| locked.end(ended));
+        site.change(|locked| locked.end(ended, site.now()));
     }
 }
 
 async fn go_on(site: Arc<Site>, guarded: Guarded) {
     if let Some(ended) = guarded.await {
-        site.change(|locked| locked.end(ended));
+        site.change(|locked| locked.end(ended, site.now()));
     }
 }
 

@@ -8,6 +8,7 @@ use mcp_sansio::auth::Grant;
 use mcp_sansio::handler::{Checking, TokenDemand};
 use mcp_sansio::http::{RequestHead, Response};
 
+use super::alarm::within;
 use super::site::Site;
 
 /// Who sends a request.
@@ -33,9 +34,10 @@ impl<'a> Caller<'a> {
             TokenDemand::Respond(response) => return Err(response),
             TokenDemand::Check(checking) => checking,
         };
-        match tokio::time::timeout(checking.time(), Guarded(&mut checking)).await {
-            Ok(Some(granted)) => granted.map(Self::Granted),
-            Ok(None) | Err(_) => Err(checking.unchecked()),
+        let checked = within(checking.time(), &*site.runtime, Guarded(&mut checking)).await;
+        match checked.flatten() {
+            Some(granted) => granted.map(Self::Granted),
+            None => Err(checking.unchecked()),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, Waker};
 use mcp_sansio::Instant;
 use mcp_sansio::handler::{HttpServer, Work};
 use mcp_sansio::http::ExchangeId;
-use tokio::runtime::Handle;
 
+use super::Runtime;
 use super::cut::Cut;
 use super::request::Held;
 use super::running;
@@ -18,8 +18,8 @@ pub(super) struct Site {
     locked: Mutex<Locked>,
     /// The bodies of requests that are held.
     pub(super) held: Held,
-    /// Where handlers run: a response may be dropped on a thread that knows no runtime.
-    pub(super) runtime: Handle,
+    /// Where handlers run.
+    pub(super) runtime: Box<dyn Runtime>,
 }
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct Seat {
     /// To be woken when there is something to send.
     waker: Option<Waker>,
     /// Ends whoever is stuck in sending.
-    cut: Option<Arc<Cut>>,
+    cut: Option<Cut>,
 }
 
 /// What is left to do once the lock is free: wakers and tasks are code of others.
@@ -54,7 +54,7 @@ struct Left {
     /// The common case is one.
     waker: Option<Waker>,
     wakers: Vec<Waker>,
-    cuts: Vec<Arc<Cut>>,
+    cuts: Vec<Cut>,
     works: Vec<Work<'static>>,
 }
 
@@ -74,13 +74,13 @@ impl Left {
             cut.cut();
         }
         for work in self.works {
-            site.runtime.spawn(running::run(Arc::clone(site), work));
+            site.runtime.spawn(Box::pin(running::run(Arc::clone(site), work)));
         }
     }
 }
 
 impl Site {
-    pub(super) fn new(server: HttpServer, runtime: Handle) -> Self {
+    pub(super) fn new(server: HttpServer, runtime: Box<dyn Runtime>) -> Self {
         let locked = Mutex::new(Locked {
             server,
             seats: Vec::new(),
@@ -90,6 +90,10 @@ impl Site {
             drained: Vec::new(),
         });
         Self { locked, held: Held::default(), runtime }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.runtime.now()
     }
 
     /// To look at the server. Whatever panicked with the lock held, an observer or an edit of the
@@ -196,7 +200,7 @@ impl Locked {
     }
 
     /// Remembers how to end whoever serves an exchange.
-    pub(super) fn endanger(&mut self, exchange: ExchangeId, cut: Arc<Cut>) {
+    pub(super) fn endanger(&mut self, exchange: ExchangeId, cut: Cut) {
         self.take_seat(exchange).cut = Some(cut);
     }
 

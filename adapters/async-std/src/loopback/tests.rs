@@ -1,0 +1,124 @@
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+
+use super::*;
+use crate::now;
+
+const RIGHT: &str = "/callback?code=c&state=right";
+
+fn bind() -> Loopback {
+    async_io::block_on(Loopback::bind(0)).unwrap()
+}
+
+fn connect(loopback: &Loopback) -> TcpStream {
+    TcpStream::connect(loopback.socket.listener.get_ref().local_addr().unwrap()).unwrap()
+}
+
+/// What the loopback answers to a request, up to the end of the connection.
+fn ask(loopback: &Loopback, line: &str) -> String {
+    let mut stream = connect(loopback);
+    let host = stream.peer_addr().unwrap();
+    write!(stream, "{line} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+/// A wait for a redirect, on a thread of its own.
+fn wait(loopback: &Loopback, state: &'static str) -> JoinHandle<Option<String>> {
+    let loopback = loopback.clone();
+    thread::spawn(move || {
+        async_io::block_on(loopback.redirect(|target| target.ends_with(state), || ()))
+    })
+}
+
+#[test]
+fn only_the_redirect_that_answers_ends_the_wait() {
+    // Rule: [AUTHC-048].
+    let loopback = bind().application("the <tour>");
+    let wait = wait(&loopback, "state=right");
+    for (line, status) in [
+        ("GET /favicon.ico", "HTTP/1.1 404 "),
+        ("GET /callback", "HTTP/1.1 400 "),
+        ("GET /callback?code=c&state=forged", "HTTP/1.1 400 "),
+        ("GET /other?code=c&state=right", "HTTP/1.1 404 "),
+        ("POST /callback?code=c&state=right", "HTTP/1.1 405 "),
+        ("nonsense", "HTTP/1.1 400 "),
+    ] {
+        let response = ask(&loopback, line);
+        assert!(response.starts_with(status), "{line}: {response}");
+        assert!(!wait.is_finished(), "{line}");
+    }
+    let response = ask(&loopback, &format!("GET {RIGHT}"));
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    assert!(response.contains("to the &lt;tour&gt;."), "{response}");
+    assert_eq!(wait.join().unwrap().as_deref(), Some(RIGHT));
+}
+
+#[test]
+fn connections_that_say_nothing_hold_up_nobody() {
+    let loopback = bind();
+    let wait = wait(&loopback, "state=right");
+    let mut silent = Vec::new();
+    for _ in 0..CONNECTIONS_MAX + 2 {
+        let mut stream = connect(&loopback);
+        stream.write_all(b"GET ").unwrap();
+        silent.push(stream);
+    }
+    // There is room for so many: the oldest are gone.
+    assert!(!matches!(silent[0].read(&mut [0]), Ok(1)));
+    assert!(ask(&loopback, &format!("GET {RIGHT}")).starts_with("HTTP/1.1 200 "));
+    assert_eq!(wait.join().unwrap().as_deref(), Some(RIGHT));
+}
+
+#[test]
+fn a_user_who_does_not_come_back_is_not_waited_for() {
+    let time = Duration::from_millis(30);
+    let loopback = bind().time(time);
+    let _silent = connect(&loopback);
+    let begun = now();
+    assert_eq!(async_io::block_on(loopback.redirect(|_| true, || ())), None);
+    assert!(now().saturating_since(begun) >= time);
+}
+
+#[test]
+fn users_come_one_after_the_other_and_each_redirect_answers_once() {
+    let loopback = bind().path("/back").unwrap();
+    let opened = Arc::new(AtomicUsize::new(0));
+    let start = |state: &'static str| {
+        let (loopback, opened) = (loopback.clone(), Arc::clone(&opened));
+        thread::spawn(move || {
+            let open = || {
+                opened.fetch_add(1, Ordering::SeqCst);
+            };
+            async_io::block_on(loopback.redirect(|target| target.ends_with(state), open))
+        })
+    };
+    let first = start("one");
+    while opened.load(Ordering::SeqCst) == 0 {
+        thread::yield_now();
+    }
+    let second = start("two");
+    // The user of the second is not bothered before the first is done.
+    assert!(ask(&loopback, "GET /back?state=two").starts_with("HTTP/1.1 400 "));
+    assert_eq!(opened.load(Ordering::SeqCst), 1);
+    assert!(ask(&loopback, "GET /back?state=one").starts_with("HTTP/1.1 200 "));
+    assert_eq!(first.join().unwrap().as_deref(), Some("/back?state=one"));
+    assert!(ask(&loopback, "GET /back?state=one").starts_with("HTTP/1.1 400 "));
+    assert!(ask(&loopback, "GET /back?state=two").starts_with("HTTP/1.1 200 "));
+    assert_eq!(second.join().unwrap().as_deref(), Some("/back?state=two"));
+}
+
+#[test]
+fn a_wait_that_is_dropped_leaves_the_listener_to_others() {
+    let loopback = bind();
+    let mut abandoned = Box::pin(loopback.redirect(|_| true, || ()));
+    let poll = |cx: &mut Context<'_>| Poll::Ready(abandoned.as_mut().poll(cx).is_pending());
+    assert!(async_io::block_on(poll_fn(poll)));
+    drop(abandoned);
+    let wait = wait(&loopback, "state=right");
+    assert!(ask(&loopback, &format!("GET {RIGHT}")).starts_with("HTTP/1.1 200 "));
+    assert_eq!(wait.join().unwrap().as_deref(), Some(RIGHT));
+}

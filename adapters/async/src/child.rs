@@ -1,0 +1,160 @@
+//! What a child process says on its standard error, for adapters that start some.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What becomes of what a child process writes to its standard error. It is read in any case, so
+/// that the child never waits, and the last lines are kept for reports.
+// MCP 2025-11-25 basic/transports#stdio [STDIO-004] [STDIO-005]: a client may capture, forward or
+// ignore it.
+#[derive(Default)]
+pub enum Stderr {
+    /// Nothing more.
+    #[default]
+    Keep,
+    /// Each line goes to the standard error of this process.
+    Forward,
+    /// Each line, without its end, goes to a function, which must not block.
+    Lines(Box<dyn FnMut(&str) + Send>),
+}
+
+impl fmt::Debug for Stderr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Keep => "Keep",
+            Self::Forward => "Forward",
+            Self::Lines(_) => "Lines(..)",
+        })
+    }
+}
+
+/// How many lines are kept: a panic with its backtrace, or a usage message.
+const LINES_KEPT: usize = 32;
+
+/// How many bytes of a line are kept; what is beyond is dropped.
+const LINE_LENGTH_MAX: usize = 4096;
+
+/// The last lines of a standard error. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Tail(Arc<Mutex<Lines>>);
+
+#[derive(Debug, Default)]
+struct Lines {
+    ended: VecDeque<String>,
+    /// The line that has not ended yet.
+    line: Vec<u8>,
+}
+
+impl Tail {
+    /// The lines so far, the last 32 and what there is of another, without their ends; what is not
+    /// UTF-8 is replaced. Of each there are at most 4,096 bytes.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let lines = self.lock();
+        let unfinished = (!lines.line.is_empty()).then(|| lines.current());
+        lines.ended.iter().cloned().chain(unfinished).collect()
+    }
+
+    /// Takes what was read, nothing at the end, and hands the lines that it ends to `sink`. What is
+    /// returned is to be written to the standard error of this process.
+    #[must_use]
+    pub fn take(&self, bytes: &[u8], sink: &mut Stderr) -> Option<String> {
+        let mut ended = Vec::new();
+        self.lock().take(bytes, |line| ended.push(line.to_owned()));
+        // With no lock held: the function may ask for the tail.
+        match sink {
+            Stderr::Keep => None,
+            Stderr::Forward if ended.is_empty() => None,
+            Stderr::Forward => Some(ended.join("\n") + "\n"),
+            Stderr::Lines(function) => {
+                ended.iter().for_each(|line| function(line));
+                None
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lines {
+    /// Takes bytes, none at the end, and tells `ended` of each line that they end.
+    fn take(&mut self, bytes: &[u8], mut ended: impl FnMut(&str)) {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let (text, is_end) = piece.strip_suffix(b"\n").map_or((piece, false), |t| (t, true));
+            let room = LINE_LENGTH_MAX - self.line.len();
+            self.line.extend_from_slice(&text[..text.len().min(room)]);
+            if is_end {
+                self.end_line(&mut ended);
+            }
+        }
+        if bytes.is_empty() && !self.line.is_empty() {
+            self.end_line(&mut ended);
+        }
+    }
+
+    fn end_line(&mut self, mut ended: impl FnMut(&str)) {
+        let line = self.current();
+        self.line.clear();
+        ended(&line);
+        if self.ended.len() == LINES_KEPT {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(line);
+    }
+
+    fn current(&self) -> String {
+        let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
+        String::from_utf8_lossy(line).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_wherever_the_bytes_are_split() {
+        let text = b"one\r\n\ntwo \xff\nthree";
+        for piece in 1..=text.len() {
+            let (tail, heard) = (Tail::default(), Arc::new(Mutex::new(Vec::new())));
+            let (known, hear) = (tail.clone(), Arc::clone(&heard));
+            let mut sink = Stderr::Lines(Box::new(move |line| {
+                assert!(known.lines().contains(&line.to_owned()));
+                hear.lock().unwrap().push(line.to_owned());
+            }));
+            for bytes in text.chunks(piece) {
+                assert_eq!(tail.take(bytes, &mut sink), None);
+            }
+            assert_eq!(*heard.lock().unwrap(), ["one", "", "two \u{fffd}"]);
+            assert_eq!(tail.lines(), ["one", "", "two \u{fffd}", "three"]);
+            assert_eq!(tail.take(b"", &mut sink), None);
+            assert_eq!(heard.lock().unwrap().last().unwrap(), "three");
+            assert_eq!(tail.lines().len(), 4);
+        }
+    }
+
+    #[test]
+    fn lines_are_forwarded_when_they_have_ended() {
+        let (tail, mut sink) = (Tail::default(), Stderr::Forward);
+        assert_eq!(tail.take(b"on", &mut sink), None);
+        assert_eq!(tail.take(b"e\ntwo\nthr", &mut sink).as_deref(), Some("one\ntwo\n"));
+        assert_eq!(tail.take(b"", &mut sink).as_deref(), Some("thr\n"));
+        assert_eq!(tail.take(b"", &mut sink), None);
+        assert_eq!(tail.take(b"four\n", &mut Stderr::Keep), None);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let tail = Tail::default();
+        for number in 0..100 {
+            assert_eq!(tail.take(format!("{number}\n").as_bytes(), &mut Stderr::Keep), None);
+        }
+        assert_eq!(tail.take(&[b'x'; 3 * LINE_LENGTH_MAX], &mut Stderr::Keep), None);
+        let lines = tail.lines();
+        assert_eq!((lines.len(), lines[0].as_str()), (LINES_KEPT + 1, "68"));
+        assert_eq!(lines[LINES_KEPT].len(), LINE_LENGTH_MAX);
+    }
+}

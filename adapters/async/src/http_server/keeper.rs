@@ -1,0 +1,42 @@
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use mcp_sansio::Instant;
+
+use super::site::{Locked, Site};
+use crate::Timer;
+
+/// Keeps the deadlines of a site, and passes on what its handlers send, until it is gone.
+pub(super) async fn keep_time(site: Weak<Site>, mut timer: Box<dyn Timer + Send>) {
+    poll_fn(|cx| {
+        loop {
+            let Some(deadline) = site.upgrade().map(|site| keep(&site, cx)) else {
+                return Poll::Ready(());
+            };
+            match deadline {
+                Some(deadline) if timer.poll_until(cx, deadline).is_ready() => {}
+                _ => return Poll::Pending,
+            }
+        }
+    })
+    .await;
+}
+
+/// Does what is due, and returns when to do so again. Whatever comes nearer, or is sent, from here
+/// on wakes the keeper.
+fn keep(site: &Arc<Site>, cx: &mut Context<'_>) -> Option<Instant> {
+    site.change(|locked| {
+        if !locked.keeper.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+            locked.keeper = Some(cx.waker().clone());
+        }
+        let now = site.now();
+        let Locked { server, wakes_at, .. } = locked;
+        // An edit of the catalog that panics is gone; what came after it is still to be taken.
+        while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}
+        server.handle_timeout(now);
+        *wakes_at = server.poll_timeout();
+        *wakes_at
+    })
+}

@@ -1,0 +1,141 @@
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use http_body::Body;
+use mcp_sansio::handler::{HttpServerError, Remote, Server};
+use mcp_sansio::http::server::EventStore;
+use mcp_sansio::http::{RequestHead, ServerOptions};
+
+use super::alarm::within;
+use super::caller::Caller;
+use super::place::{Beginning, Place};
+use super::request::{self, HeldBody, Unusable};
+use super::site::Site;
+use super::{EventArchive, Runtime, ServedBody, archive, keeper, response, running};
+
+/// A server on HTTP, which answers one request after the other or all at once, wherever they come
+/// from. All clones are one server.
+#[derive(Clone, Debug)]
+pub struct HttpService {
+    site: Arc<Site>,
+}
+
+impl HttpService {
+    /// Puts a server on HTTP. Its deadlines are kept by a task of `runtime`, which ends with the last
+    /// clone. `secret` and `seed` are as for [`Server::http`].
+    ///
+    /// # Errors
+    ///
+    /// The server offers something that it cannot: the caller's fault.
+    pub fn new(
+        server: &Server,
+        options: ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+        runtime: impl Runtime,
+    ) -> Result<Self, HttpServerError> {
+        let server = server.http(options, secret, seed)?;
+        let site = Arc::new(Site::new(server, Box::new(runtime)));
+        let keeper = keeper::keep_time(Arc::downgrade(&site), site.runtime.timer());
+        site.runtime.spawn(Box::pin(keeper));
+        Ok(Self { site })
+    }
+
+    /// Puts a server on HTTP whose events are kept in an archive of the caller's as well, for clients
+    /// that come back later than memory lasts. As for its deadlines there is a task for it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn with_archive(
+        server: &Server,
+        options: ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+        runtime: impl Runtime,
+        archive: impl EventArchive,
+    ) -> Result<Self, HttpServerError> {
+        let options = options.event_store(EventStore::External);
+        let service = Self::new(server, options, secret, seed, runtime)?;
+        let archivist = archive::keep_events(Arc::downgrade(&service.site), archive);
+        service.site.runtime.spawn(Box::pin(archivist));
+        Ok(service)
+    }
+
+    /// A way to all clients from outside of the handlers.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        self.site.lock().server.remote()
+    }
+
+    /// Takes no new request from here on, by whichever clone, and waits until the responses under
+    /// way are complete. Streams that stand open end.
+    pub async fn close(&self) {
+        self.site.change(|locked| locked.server.close(self.site.now()));
+        poll_fn(|cx| self.site.lock().poll_drained(cx)).await;
+    }
+
+    /// Serves one request. Who sends it, a [protected](Server::protect) server finds out from its
+    /// token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the request's
+    /// extensions.
+    ///
+    /// To drop the future, or the body of the response before its end, is to tell that the client
+    /// has gone.
+    pub async fn serve<B>(&self, request: http::Request<B>) -> http::Response<ServedBody>
+    where
+        B: Body,
+    {
+        let (parts, body) = request.into_parts();
+        let head = request::head_of(&parts);
+        let caller = match Caller::of(&self.site, &head, parts.extensions.get()).await {
+            Ok(caller) => caller,
+            Err(response) => return response::whole(response),
+        };
+        let admission = match self.site.lock().server.admit(&head) {
+            Ok(admission) => admission,
+            Err(refused) => return response::whole(refused),
+        };
+        let body = pin!(body);
+        let body_time = admission.body_time;
+        let read = request::read_body(body, admission, &self.site.held);
+        let refused = match within(body_time, &*self.site.runtime, read).await {
+            Some(Ok(body)) => return self.answer(&head, body, &caller).await,
+            Some(Err(Unusable::TooMany)) => self.site.lock().server.bodies_too_many(),
+            Some(Err(Unusable::TooLong)) => self.site.lock().server.body_too_long(),
+            Some(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
+            None => self.site.lock().server.body_too_slow(),
+        };
+        response::whole(refused)
+    }
+
+    async fn answer(
+        &self,
+        head: &RequestHead<'_>,
+        body: HeldBody<'_>,
+        caller: &Caller<'_>,
+    ) -> http::Response<ServedBody> {
+        let (mut place, beginning) = {
+            let (mut place, mut work) = Place::take(&self.site, head, &body.bytes, caller);
+            let beginning = poll_fn(|cx| {
+                let work = work.take();
+                let ended = work.and_then(|work| running::begin(&self.site, work, cx));
+                Poll::Ready(ended.and_then(|ended| place.end(ended)))
+            });
+            let beginning = beginning.await;
+            (place, beginning)
+        };
+        // A handler that goes on has what it needs of it.
+        drop(body);
+        let beginning = match beginning {
+            Some(beginning) => beginning,
+            None => poll_fn(|cx| place.poll_beginning(cx)).await,
+        };
+        match beginning {
+            Beginning::Whole(response) => response::whole(response),
+            Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),
+            Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The server on HTTP, on a runtime that the tests hold in their hands.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use mcp_sansio::Instant;
+use mcp_sansio::handler::{Call, NoArguments, Server};
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::server::ServerTimeouts;
+use mcp_sansio_async::Timer;
+use mcp_sansio_async::http_server::{HttpService, Runtime, Task};
+
+/// A clock that stands still, and tasks that are polled when a test says so.
+#[derive(Clone, Default)]
+struct Hands {
+    now: Arc<Mutex<Instant>>,
+    tasks: Arc<Mutex<Vec<Task>>>,
+}
+
+impl Hands {
+    fn advance(&self, time: Duration) {
+        let mut now = self.now.lock().unwrap();
+        *now = *now + time;
+    }
+
+    /// Polls each task once; those that are done are gone.
+    fn turn(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap());
+        tasks.retain_mut(|task| poll(task).is_pending());
+        self.tasks.lock().unwrap().append(&mut tasks);
+    }
+
+    fn tasks(&self) -> usize {
+        self.tasks.lock().unwrap().len()
+    }
+}
+
+impl fmt::Debug for Hands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hands").finish_non_exhaustive()
+    }
+}
+
+impl Timer for Hands {
+    fn now(&self) -> Instant {
+        *self.now.lock().unwrap()
+    }
+
+    fn poll_until(&mut self, _: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        if Timer::now(self) >= deadline { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Runtime for Hands {
+    fn now(&self) -> Instant {
+        Timer::now(self)
+    }
+
+    fn timer(&self) -> Box<dyn Timer + Send> {
+        Box::new(self.clone())
+    }
+
+    fn spawn(&self, task: Task) {
+        self.tasks.lock().unwrap().push(task);
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// A body that never comes.
+struct Silence;
+
+impl Body for Silence {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Poll::Pending
+    }
+}
+
+fn call<B>(tool: &str, body: B) -> http::Request<B> {
+    http::Request::post("/mcp")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .body(body)
+        .unwrap()
+}
+
+fn message(tool: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","_meta":{{
+        "io.modelcontextprotocol/protocolVersion":"2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+    )
+}
+
+/// A server with a tool that waits until it is told to go on.
+fn service(hands: &Hands, options: ServerOptions) -> (HttpService, Arc<AtomicBool>) {
+    let goes_on = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&goes_on);
+    let server = Server::new("held", "1").tool("wait", "Waits", move |_: Call<NoArguments>| {
+        let told = Arc::clone(&told);
+        async move {
+            poll_fn(|_| match told.load(Ordering::Relaxed) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+            .await;
+            "waited"
+        }
+    });
+    let service = HttpService::new(&server, options, [0; 32], 7, hands.clone()).unwrap();
+    (service, goes_on)
+}
+
+#[test]
+fn a_body_that_does_not_come_is_given_up_when_its_time_is_over() {
+    let hands = Hands::default();
+    let mut timeouts = ServerTimeouts::default();
+    timeouts.body = Duration::from_secs(7);
+    let (service, _) = service(&hands, ServerOptions::new().timeouts(timeouts));
+    let mut served = pin!(service.serve(call("wait", Silence)));
+    assert!(poll(&mut served).is_pending());
+    hands.advance(Duration::from_millis(6_999));
+    assert!(poll(&mut served).is_pending());
+    hands.advance(Duration::from_millis(1));
+    let Poll::Ready(response) = poll(&mut served) else { panic!("it still waits") };
+    assert_eq!(response.status(), 408);
+}
+
+#[test]
+fn a_handler_that_goes_on_is_a_task_until_it_is_done_or_its_client_has_gone() {
+    let hands = Hands::default();
+    let (service, goes_on) = service(&hands, ServerOptions::new());
+    hands.turn();
+    // What keeps the time.
+    assert_eq!(hands.tasks(), 1);
+    let mut gone = Box::pin(service.serve(call("wait", message("wait"))));
+    assert!(poll(&mut gone).is_pending());
+    assert_eq!(hands.tasks(), 2);
+    drop(gone);
+    hands.turn();
+    assert_eq!(hands.tasks(), 1);
+    let mut served = pin!(service.serve(call("wait", message("wait"))));
+    assert!(poll(&mut served).is_pending());
+    hands.turn();
+    assert_eq!(hands.tasks(), 2);
+    goes_on.store(true, Ordering::Relaxed);
+    hands.turn();
+    assert_eq!(hands.tasks(), 1);
+    let Poll::Ready(response) = poll(&mut served) else { panic!("it still waits") };
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/json");
+}
+
+#[test]
+fn a_service_that_is_gone_leaves_no_task() {
+    let hands = Hands::default();
+    let (service, _) = service(&hands, ServerOptions::new());
+    hands.turn();
+    assert_eq!(hands.tasks(), 1);
+    let mut closed = Box::pin(service.close());
+    assert!(poll(&mut closed).is_ready());
+    drop(closed);
+    drop(service);
+    hands.turn();
+    assert_eq!(hands.tasks(), 0);
+}

@@ -1,0 +1,31 @@
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mcp_sansio::handler::{Host, Kind};
+
+/// The same host with what its [`Authorization`](mcp_sansio::handler::Authorization) needs of the
+/// operating system, entropy and the time of day, where the application has not brought its own.
+/// `connect` and `connect_with` of an adapter do this by themselves; it is for those who drive the
+/// endpoint.
+///
+/// # Errors
+///
+/// The operating system has no entropy.
+pub fn equip<K: Kind>(host: &Host<K>) -> io::Result<Host<K>> {
+    fill(&mut [0; 32])?;
+    let entropy = || {
+        let mut secret = [0; 32];
+        fill(&mut secret).expect("what gives entropy once does not stop");
+        secret
+    };
+    Ok(host.clone().equip_authorization(unix_time, entropy))
+}
+
+fn fill(bytes: &mut [u8]) -> io::Result<()> {
+    getrandom::fill(bytes).map_err(io::Error::from)
+}
+
+#[allow(clippy::disallowed_methods, reason = "it is not for the core")]
+fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

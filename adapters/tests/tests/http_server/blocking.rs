@@ -1,0 +1,24 @@
+//! Handlers that hold their thread, where there are others.
+
+use crate::served::{Gate, Served, gated};
+use crate::wire::{Post, Wire, in_time, text};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
+    let gate = Gate::new();
+    let served = Served::new(gated(&gate)).await;
+    let mut blocked = Wire::connect(served.address).await;
+    blocked.send(Post::call("block").bytes()).await;
+    gate.arrival().await;
+    // Not while the lock is held: the service is looked at, and closes.
+    in_time(tokio::task::spawn_blocking({
+        let service = served.service.clone();
+        move || service.remote().resource_updated("test://resource")
+    }))
+    .await
+    .unwrap();
+    let mut other = Wire::connect(served.address).await;
+    assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
+    gate.open.add_permits(1);
+    assert_eq!(text(&blocked.response().await.1), "blocked");
+}

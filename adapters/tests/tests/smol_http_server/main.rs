@@ -1,0 +1,37 @@
+//! A server on HTTP on smol, against clients that are bytes on sockets: the tests of the server on
+//! tokio, as far as they are about HTTP/1.1 and need no second thread.
+
+use adapter_tests::Runtime;
+use mcp_sansio_async_std as adapter;
+
+#[path = "../http_server/archives.rs"]
+mod archives;
+#[path = "../http_server/bodies.rs"]
+mod bodies;
+#[path = "../http_server/disconnects.rs"]
+mod disconnects;
+#[path = "../http_server/gate.rs"]
+mod gate;
+#[path = "../http_server/load.rs"]
+mod load;
+#[path = "../http_server/panics.rs"]
+mod panics;
+#[path = "../http_server/principals.rs"]
+mod principals;
+#[path = "../http_server/protected.rs"]
+mod protected;
+#[path = "../http_server/refusals.rs"]
+mod refusals;
+#[path = "../http_server/responses.rs"]
+mod responses;
+mod served;
+#[path = "../http_server/shutdown.rs"]
+mod shutdown;
+#[path = "../http_server/slow_clients.rs"]
+mod slow_clients;
+#[path = "../http_server/smuggling.rs"]
+mod smuggling;
+#[path = "../http_server/wire.rs"]
+mod wire;
+
+const RUNTIME: Runtime = Runtime::Smol;

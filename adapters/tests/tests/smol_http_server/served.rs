@@ -1,0 +1,86 @@
+//! Servers on a port of their own.
+
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+
+use adapter_tests::Runtime;
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async_std::{HttpListener, HttpService, Server};
+use tokio::sync::oneshot;
+
+use crate::RUNTIME;
+pub(crate) use crate::gate::{Gate, gated};
+use crate::wire::in_time;
+
+/// Makes something inside of the runtime that serves.
+pub(crate) fn inside<T>(make: impl FnOnce() -> T) -> T {
+    match RUNTIME {
+        Runtime::AsyncStd => async_std::task::block_on(async { make() }),
+        _ => make(),
+    }
+}
+
+/// Does something in another task of the runtime that serves.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    match RUNTIME {
+        Runtime::AsyncStd => async_std::task::spawn(work).await,
+        _ => smol::spawn(work).await,
+    }
+}
+
+/// A server that runs, on threads of its runtime: the tests are on tokio.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) service: HttpService,
+    stop: Option<oneshot::Sender<()>>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Served {
+    pub(crate) async fn new(server: Server) -> Self {
+        Self::with(server, ServerOptions::new(), |listener| listener).await
+    }
+
+    pub(crate) async fn with(
+        server: Server,
+        options: ServerOptions,
+        tune: impl FnOnce(HttpListener) -> HttpListener,
+    ) -> Self {
+        Self::of(inside(|| HttpService::new(&server, options).unwrap()), tune).await
+    }
+
+    pub(crate) async fn of(
+        service: HttpService,
+        tune: impl FnOnce(HttpListener) -> HttpListener,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let listener = tune(HttpListener::try_from(listener).unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let (told, ended) = oneshot::channel();
+        let serve = listener.serve(service.clone(), async move {
+            let _told = stopped.await;
+        });
+        let serve = async move {
+            serve.await;
+            let _nobody_listens = told.send(());
+        };
+        match RUNTIME {
+            Runtime::AsyncStd => drop(async_std::task::spawn(serve)),
+            _ => smol::spawn(serve).detach(),
+        }
+        Self { address, service, stop: Some(stop), ended }
+    }
+
+    /// Tells it to end.
+    pub(crate) fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(self) {
+        in_time(self.ended).await.unwrap();
+    }
+}

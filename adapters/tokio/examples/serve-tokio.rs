@@ -1,0 +1,21 @@
+//! A small server on the standard streams, on tokio.
+
+use mcp_sansio_tokio::{self as mcp, Call, Server};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Place {
+    /// City name or postal code
+    location: String,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), mcp::Error> {
+    let server = Server::new("weather", "1.0.0").tool(
+        "forecast",
+        "Weather at a place",
+        async |call: Call<Place>| format!("Sunny in {}", call.arguments.location),
+    );
+    mcp::serve_stdio(server).await
+}
