@@ -17,8 +17,7 @@ notifications, then a result), resource mem://blob (64 KiB of text).
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           serve those alone who have signed in, and start an authorization server for them,
                    which asks nobody anything: for tests and demonstrations
-  --runtime NAME   tokio (default), smol, async-std or std; `--auth` is tokio's, `--http` tokio's and
-                   std's
+  --runtime NAME   tokio (default), smol, async-std or std
 ";
 
 fn main() -> ExitCode {

@@ -8,6 +8,7 @@ use mcp_sansio_examples::{everything, runtime};
 
 const USAGE: &str = "\
 everything-server (--stdio | --http ADDRESS [--legacy-sse] [--auth]) [--runtime NAME]
+                  [--record FOLDER]
 
 Offers every feature that a server can have, at all five revisions: content of all kinds, progress,
 log messages, questions to the user and to the model, subscriptions, completion, and the fixtures
@@ -18,8 +19,9 @@ of the official conformance suite.
   --legacy-sse     serve clients of 2024-11-05 as well, at /sse
   --auth           serve those alone who have signed in, and start an authorization server for them,
                    which asks nobody anything: for tests and demonstrations
-  --runtime NAME   tokio (default), smol, async-std or std; `--auth` is tokio's, `--http` tokio's and
-                   std's
+  --record FOLDER  record what the server does, a file for each connection on a byte stream and one
+                   for all clients on HTTP, for `mcp-inspect replay` and `mcp-inspect show`
+  --runtime NAME   tokio (default), smol, async-std or std
 ";
 
 fn main() -> ExitCode {

@@ -75,6 +75,12 @@ impl Arguments {
         texts.collect::<Result<_, _>>().map(Self)
     }
 
+    /// The first of those that are left, as it was written.
+    #[must_use]
+    pub fn first(&self) -> Option<&str> {
+        self.0.front().map(String::as_str)
+    }
+
     /// The next argument.
     ///
     /// # Errors

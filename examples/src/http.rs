@@ -1,96 +1,40 @@
 //! Servers on HTTP.
 
-use std::future::Future;
+use std::future::pending;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_tokio::{HttpListener, HttpService};
-use tokio::net::TcpListener;
 
-use crate::protected;
-use crate::runtime::Place;
+use crate::protected::Beside;
+use crate::runtime::{Place, Runtime};
 
-/// Serves on `address` until the process is told to end, and says when it is ready.
+/// Serves on `address` until the process is told to end, and says when it is ready. Where users have
+/// to sign in, the tool `writes` needs more than the others.
 ///
 /// # Errors
 ///
 /// What is wrong, in words.
-pub fn serve(place: &Place, server: &Server, address: &str) -> Result<(), String> {
-    block_on(async {
-        let (listener, local) = listen(address).await?;
-        announce(local);
-        run(place, server, listener).await
-    })
-}
-
-/// The same for those alone who have signed in, at an authorization server that it starts as well;
-/// the tool `writes` needs more than the others.
-///
-/// # Errors
-///
-/// What is wrong, in words.
-pub fn serve_protected(
-    place: &Place,
-    server: Server,
-    address: &str,
-    writes: &str,
-) -> Result<(), String> {
-    block_on(async {
-        let (listener, local) = listen(address).await?;
-        let authorization_server = protected::authorization_server(protected::options()).await;
-        let authorization_server = authorization_server.map_err(|error| error.to_string())?;
-        let url = format!("http://{local}/mcp");
-        let server = protected::protect(server, &url, authorization_server.issuer(), writes)
-            .map_err(|error| error.to_string())?;
-        announce(local);
-        // Nobody is left to tell if this fails.
-        let _ = writeln!(
-            std::io::stderr(),
-            "users sign in at {}: try `mcp-inspect tools --url {url} --sign-in`",
-            authorization_server.issuer()
-        );
-        run(place, &server, listener).await
-    })
-}
-
-/// The same as [`serve`] without a runtime: whoever tells the process to end ends it at once.
-///
-/// # Errors
-///
-/// What is wrong, in words.
-pub fn serve_blocking(place: &Place, server: &Server, address: &str) -> Result<(), String> {
-    let listener = std::net::TcpListener::bind(address);
-    let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
-    let service = mcp_sansio_std::HttpService::new(server, options(place));
-    let service = service.map_err(|error| error.to_string())?;
-    announce(listener.local_addr().map_err(|error| error.to_string())?);
-    let served = mcp_sansio_std::HttpListener::new(listener).serve(service);
-    served.map_err(|error| error.to_string())
-}
-
-fn options(place: &Place) -> ServerOptions {
-    let options = ServerOptions::new();
-    if place.legacy_sse { options.legacy_sse("/sse", "/messages") } else { options }
-}
-
-fn block_on(work: impl Future<Output = Result<(), String>>) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|error| error.to_string())?.block_on(work)
-}
-
-async fn listen(address: &str) -> Result<(TcpListener, SocketAddr), String> {
-    let listener = TcpListener::bind(address).await;
+pub fn serve(place: &Place, server: Server, address: &str, writes: &str) -> Result<(), String> {
+    let listener = TcpListener::bind(address);
     let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let local = listener.local_addr().map_err(|error| error.to_string())?;
-    Ok((listener, local))
-}
-
-async fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), String> {
-    let service = HttpService::new(server, options(place)).map_err(|error| error.to_string())?;
-    HttpListener::new(listener).serve(service, told_to_end()).await;
-    Ok(())
+    if !place.auth {
+        announce(local);
+        return run(place, &server, listener);
+    }
+    let beside = Beside::start().map_err(|error| error.to_string())?;
+    let url = format!("http://{local}/mcp");
+    let server = beside.protect(server, &url, writes).map_err(|error| error.to_string())?;
+    announce(local);
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(
+        std::io::stderr(),
+        "users sign in at {}: try `mcp-inspect tools --url {url} --sign-in`",
+        beside.issuer()
+    );
+    run(place, &server, listener)
 }
 
 /// Says that a server listens at `address`: whoever started it waits for this line.
@@ -99,22 +43,83 @@ pub fn announce(address: SocketAddr) {
     let _ = writeln!(std::io::stderr(), "listening on http://{address}/mcp");
 }
 
+fn run(place: &Place, server: &Server, listener: TcpListener) -> Result<(), String> {
+    let mut options = ServerOptions::new();
+    if place.legacy_sse {
+        options = options.legacy_sse("/sse", "/messages");
+    }
+    match place.runtime {
+        Runtime::Tokio => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| error.to_string())?;
+            runtime.block_on(run_on_tokio(server, options, listener))
+        }
+        runtime @ (Runtime::Smol | Runtime::AsyncStd) => runtime
+            .block_on(run_on_async_std(server, options, listener))
+            .map_err(|error| error.to_string())?,
+        Runtime::Std => run_without_runtime(server, options, listener),
+    }
+}
+
+async fn run_on_tokio(
+    server: &Server,
+    options: ServerOptions,
+    listener: TcpListener,
+) -> Result<(), String> {
+    use mcp_sansio_tokio::{HttpListener, HttpService};
+
+    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    let asynchronous = listener.set_nonblocking(true);
+    let listener = asynchronous.and_then(|()| tokio::net::TcpListener::from_std(listener));
+    let listener = listener.map_err(|error| error.to_string())?;
+    HttpListener::new(listener).serve(service, told_to_end()).await;
+    Ok(())
+}
+
+/// On the runtime that this is called in. These leave signals to others: whoever tells the process to
+/// end ends it at once.
+async fn run_on_async_std(
+    server: &Server,
+    options: ServerOptions,
+    listener: TcpListener,
+) -> Result<(), String> {
+    use mcp_sansio_async_std::{HttpListener, HttpService};
+
+    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    let listener = HttpListener::try_from(listener).map_err(|error| error.to_string())?;
+    listener.serve(service, pending()).await;
+    Ok(())
+}
+
+/// Whoever tells the process to end ends it at once.
+fn run_without_runtime(
+    server: &Server,
+    options: ServerOptions,
+    listener: TcpListener,
+) -> Result<(), String> {
+    use mcp_sansio_std::{HttpListener, HttpService};
+
+    let service = HttpService::new(server, options).map_err(|error| error.to_string())?;
+    HttpListener::new(listener).serve(service).map_err(|error| error.to_string())
+}
+
 /// Done when the process is told to end.
 async fn told_to_end() {
+    let interrupted = async { drop(tokio::signal::ctrl_c().await) };
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let terminated = async {
             match signal(SignalKind::terminate()) {
                 Ok(mut terminate) => drop(terminate.recv().await),
-                Err(_) => std::future::pending().await,
+                Err(_) => pending().await,
             }
         };
         tokio::select! {
             () = terminated => {}
-            _ = tokio::signal::ctrl_c() => {}
+            () = interrupted => {}
         }
     }
     #[cfg(not(unix))]
-    drop(tokio::signal::ctrl_c().await);
+    interrupted.await;
 }

@@ -1,5 +1,6 @@
 //! Servers that want a token, of an authorization server in the same process.
 
+use std::error::Error;
 use std::io;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use mcp_sansio::handler::Server;
 use mcp_sansio_auth::JwtVerifier;
 use mcp_sansio_tokio::{Connector, Proxy, unix_time};
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::authorization_server::{AuthorizationServer, Options};
 use crate::browser::Browser;
@@ -34,24 +36,73 @@ pub async fn authorization_server(options: Options) -> io::Result<AuthorizationS
     AuthorizationServer::start(listener, options)
 }
 
+/// An authorization server beside a server on whichever runtime: it has a thread of tokio for itself,
+/// until it is dropped.
+#[derive(Debug)]
+pub struct Beside {
+    runtime: Runtime,
+    authorization_server: AuthorizationServer,
+}
+
+impl Beside {
+    /// Starts it, on a free port of this computer.
+    ///
+    /// # Errors
+    ///
+    /// The system's fault: there is no port, no thread, or no entropy.
+    pub fn start() -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let authorization_server = runtime.block_on(authorization_server(options()))?;
+        Ok(Self { runtime, authorization_server })
+    }
+
+    /// Who issues the tokens.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        self.authorization_server.issuer()
+    }
+
+    /// Has the server want tokens of this one: see [`protect()`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn protect(
+        &self,
+        server: Server,
+        url: &str,
+        writes: &str,
+    ) -> Result<Server, Box<dyn Error>> {
+        let _inside = self.runtime.enter();
+        protect(server, url, self.issuer(), writes)
+    }
+}
+
 /// Has the server, which is at `url`, want tokens of `issuer`: with [`BASIC`] for everything, and
-/// with [`WRITE`] for the tool `writes`.
+/// with [`WRITE`] for the tool `writes`. The keys of the issuer are fetched on the tokio runtime that
+/// this is called in, wherever the server is.
 ///
 /// # Errors
 ///
 /// The caller's fault: one of the URLs is none. The system's: there is no TLS.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime.
 pub fn protect(
     server: Server,
     url: &str,
     issuer: &str,
     writes: &str,
-) -> Result<Server, Box<dyn std::error::Error>> {
+) -> Result<Server, Box<dyn Error>> {
     let resource = resource(url, issuer, writes)?;
     // Nothing here leaves the computer.
     let browser = Browser::new(Connector::builder().proxy(Proxy::none()).build()?);
+    let runtime = Handle::current();
     let verifier = JwtVerifier::new(issuer, url, move |url: String| {
         let browser = browser.clone();
-        async move { browser.fetch(&url).await }
+        let fetched = runtime.spawn(async move { browser.fetch(&url).await });
+        async { Ok::<_, Box<dyn Error + Send + Sync>>(fetched.await??) }
     })?;
     // The clock is the same one.
     let verifier = verifier.leeway(Duration::ZERO);

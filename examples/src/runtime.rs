@@ -1,6 +1,7 @@
 //! The runtimes that the programs can be told to use.
 
 use std::future::{Future, poll_fn};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use mcp_sansio::handler::{IntoEndpoint, Server};
 use mcp_sansio_async::Timer;
 
 use crate::arguments::{Argument, Arguments, Stop};
-use crate::http;
+use crate::{http, recording};
 
 /// What polls the futures, moves the bytes and fires the timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +114,8 @@ pub struct Place {
     pub legacy_sse: bool,
     /// Whether only those are served over HTTP who have signed in.
     pub auth: bool,
+    /// Where to record what the server does, if anywhere: a folder.
+    pub record: Option<PathBuf>,
 }
 
 impl Place {
@@ -123,20 +126,20 @@ impl Place {
     ///
     /// What is wrong, in words. That the other side has gone is no error.
     pub fn serve(&self, server: Server, writes: &str) -> Result<(), String> {
+        let server = match &self.record {
+            Some(folder) => {
+                let tapes = recording::tapes_in(folder)
+                    .map_err(|error| format!("cannot record in {}: {error}", folder.display()))?;
+                server.record(tapes)
+            }
+            None => server,
+        };
         match &self.http {
             None => self.runtime.serve_stdio(server),
-            Some(address) if self.auth => http::serve_protected(self, server, address, writes),
-            Some(address) => match self.runtime {
-                Runtime::Tokio => http::serve(self, &server, address),
-                Runtime::Std => http::serve_blocking(self, &server, address),
-                Runtime::Smol | Runtime::AsyncStd => Err(NO_SERVER.into()),
-            },
+            Some(address) => http::serve(self, server, address, writes),
         }
     }
 }
-
-/// What is said where servers have no HTTP.
-const NO_SERVER: &str = "`--http` goes with `--runtime tokio` and `--runtime std` only";
 
 /// The command line that the servers have in common: where to serve.
 ///
@@ -145,7 +148,7 @@ const NO_SERVER: &str = "`--http` goes with `--runtime tokio` and `--runtime std
 /// Help was asked for, or the use is wrong.
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut stdio, mut http) = (Runtime::default(), false, None);
-    let (mut legacy_sse, mut auth) = (false, false);
+    let (mut legacy_sse, mut auth, mut record) = (false, false, None);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -154,6 +157,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--http" => http = Some(arguments.value(&flag)?),
                 "--legacy-sse" => legacy_sse = true,
                 "--auth" => auth = true,
+                "--record" => record = Some(arguments.value(&flag)?.into()),
                 _ => return Err(Stop::unknown(&flag)),
             },
             Argument::Word(word) => {
@@ -171,11 +175,5 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && http.is_none() {
         return Err(Stop::wrong("`--auth` goes with `--http ADDRESS`"));
     }
-    if auth && runtime != Runtime::Tokio {
-        return Err(Stop::wrong("`--auth` goes with `--runtime tokio` only"));
-    }
-    if http.is_some() && matches!(runtime, Runtime::Smol | Runtime::AsyncStd) {
-        return Err(Stop::wrong(NO_SERVER));
-    }
-    Ok(Place { runtime, http, legacy_sse, auth })
+    Ok(Place { runtime, http, legacy_sse, auth, record })
 }

@@ -5,6 +5,7 @@ mod commands;
 mod connection;
 mod failure;
 mod options;
+mod recordings;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,15 +13,24 @@ use std::process::ExitCode;
 use mcp_sansio_examples::arguments::Arguments;
 
 use options::{Options, USAGE};
+use recordings::Task;
 
 const NAME: &str = "mcp-inspect";
 
 fn main() -> ExitCode {
-    let options = match Arguments::of_process().and_then(Options::parse) {
-        Ok(options) => options,
+    let mut arguments = match Arguments::of_process() {
+        Ok(arguments) => arguments,
         Err(stop) => return stop.report(NAME, USAGE),
     };
-    match connection::inspect(&options) {
+    let outcome = match Task::parse(&mut arguments) {
+        Ok(Some(task)) => task.run(),
+        Ok(None) => match Options::parse(arguments) {
+            Ok(options) => connection::inspect(&options),
+            Err(stop) => return stop.report(NAME, USAGE),
+        },
+        Err(stop) => return stop.report(NAME, USAGE),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             say(&format!("{NAME}: {message}"));

@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 
 pub(crate) const USAGE: &str = "\
 mcp-inspect [OPTIONS] SUBCOMMAND [ARGS] (--url URL | -- CMD [ARG...])
+mcp-inspect replay FILE [--step | --wire]
+mcp-inspect show FILE [-o PAGE]
 
 Looks into an MCP server: one that is running at URL, or one that it starts with CMD.
 
@@ -28,9 +30,11 @@ Looks into an MCP server: one that is running at URL, or one that it starts with
 
   --revision R     speak this revision only: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 or
                    2026-07-28 (default: negotiate)
-  --runtime NAME   tokio (default), smol, async-std or std; `--sign-in` is tokio's
+  --runtime NAME   tokio (default), smol, async-std or std
   --timeout S      give up after so many seconds (default: 30; with listen: never)
   --json           print results as JSON
+  --record FILE    record what the client does, for `replay` and `show`: all messages are in it,
+                   and no tokens
   --wire           print every line that passes, or every HTTP exchange, on standard error
   --url URL        the server's MCP endpoint, or the SSE endpoint of a server of 2024-11-05; how
                    to talk to it is found out
@@ -38,6 +42,11 @@ Looks into an MCP server: one that is running at URL, or one that it starts with
   --store FILE     keep what signing in gives in FILE, for the next time
   --client-id ID   be known as ID when signing in (default: register)
   --scope S        ask for these scopes too when signing in
+
+Of what was recorded, here or by a server, `replay` makes the machine do the same again. It prints
+what comes out (with --wire: what passes on the wire; with --step: every call), and in the end
+whether all was as it was then, or the first difference. `show` draws the exchange as a page for a
+browser, beside the file or as PAGE.
 
 The exit status is 0 on success, 1 on failure, 2 for a wrong use. Questions of the server to the
 user or the model are answered with defaults and made-up values.
@@ -66,6 +75,7 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     pub(crate) json: bool,
     pub(crate) wire: bool,
+    pub(crate) record: Option<PathBuf>,
     pub(crate) command: Command,
     pub(crate) server: Place,
     pub(crate) sign_in: Option<SignIn>,
@@ -97,7 +107,7 @@ impl Options {
 
     pub(crate) fn parse(mut arguments: Arguments) -> Result<Self, Stop> {
         let (mut revision, mut runtime, mut timeout) = (None, Runtime::default(), None);
-        let (mut json, mut wire) = (false, false);
+        let (mut json, mut wire, mut record) = (false, false, None);
         let (mut sign_in, mut details) = (false, SignIn::default());
         let (mut words, mut program, mut url) = (Vec::new(), Vec::new(), None);
         while let Some(argument) = arguments.shift()? {
@@ -110,6 +120,7 @@ impl Options {
                     "--timeout" => timeout = Some(parse_seconds(&arguments.value(&flag)?)?),
                     "--json" => json = true,
                     "--wire" => wire = true,
+                    "--record" => record = Some(arguments.value(&flag)?.into()),
                     "--url" => url = Some(parse_url(&arguments.value(&flag)?)?),
                     "--sign-in" => sign_in = true,
                     "--store" => details.store = Some(arguments.value(&flag)?.into()),
@@ -135,12 +146,9 @@ impl Options {
             Some(_) if !program.is_empty() => {
                 return Err(Stop::wrong("one server at a time: `--url URL` or `-- CMD [ARG...]`"));
             }
-            Some(_) if runtime != Runtime::Tokio && sign_in.is_some() => {
-                return Err(Stop::wrong("`--sign-in` goes with `--runtime tokio` only"));
-            }
             Some(url) => Place::Url(url),
         };
-        Ok(Self { revision, runtime, timeout, json, wire, command, server, sign_in })
+        Ok(Self { revision, runtime, timeout, json, wire, record, command, server, sign_in })
     }
 }
 

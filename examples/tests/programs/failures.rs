@@ -158,7 +158,7 @@ fn nobody_at_an_address_is_told_from_somebody_else() {
 
 #[test]
 fn a_wrong_use_is_told_from_a_failure() {
-    let wrong: [&[&str]; 13] = [
+    let wrong: [&[&str]; 11] = [
         &[],
         &["frobnicate", "--", "x"],
         &["info"],
@@ -167,8 +167,6 @@ fn a_wrong_use_is_told_from_a_failure() {
         &["info", "--timeout", "soon", "--", "x"],
         &["call", "echo", "[1]", "--", "x"],
         &["info", "--url", "http://localhost/mcp", "--", "x"],
-        &["info", "--url", "http://localhost/mcp", "--sign-in", "--runtime", "smol"],
-        &["info", "--url", "http://localhost/mcp", "--sign-in", "--runtime", "std"],
         &["info", "--url", "localhost/mcp"],
         &["info", "--url", "http://me:secret@localhost/mcp"],
         &["info", "--url"],
@@ -188,8 +186,6 @@ fn a_wrong_use_is_told_from_a_failure() {
             &[][..],
             &["--http"],
             &["--http", "127.0.0.1:0", "--stdio"],
-            &["--http", "127.0.0.1:0", "--runtime", "smol"],
-            &["--http", "127.0.0.1:0", "--auth", "--runtime", "std"],
             &["--stdio", "--legacy-sse"],
             &["--bogus"],
             &["--runtime", "x"],

@@ -49,8 +49,16 @@ fn every_revision_is_spoken_at_one_address() {
 }
 
 #[test]
-fn neither_side_needs_a_runtime() {
-    for (there, here) in [("std", "std"), ("std", "tokio"), ("tokio", "std")] {
+fn each_side_runs_on_any_runtime_or_on_none() {
+    for (there, here) in [
+        ("std", "std"),
+        ("std", "tokio"),
+        ("tokio", "std"),
+        ("smol", "tokio"),
+        ("smol", "smol"),
+        ("async-std", "tokio"),
+        ("async-std", "async-std"),
+    ] {
         let site = Site::start("everything-server", &["--legacy-sse", "--runtime", there]);
         let (url, runtime) = (site.url("/mcp"), ["--runtime", here]);
         for revision in REVISIONS {

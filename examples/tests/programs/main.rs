@@ -8,6 +8,7 @@ mod handshakes;
 mod http;
 mod misbehaviour;
 mod process;
+mod recordings;
 mod samples;
 mod sign_in;
 mod site;

@@ -50,6 +50,21 @@ fn the_bare_loop_speaks_both_eras() {
 }
 
 #[test]
+fn odd_transports_carry_both_eras() {
+    let outcome = run("message-queue", [] as [&str; 0]);
+    assert_eq!(outcome.stdout, "1 of 1\nseueuq\n", "{outcome:?}");
+    for seed in ["1", "2"] {
+        let outcome = run("serial-line", [seed]);
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        for revision in ["2025-11-25", "2026-07-28"] {
+            let words = format!("{revision}: 21.5 °C. Set to 22 °C.\n");
+            assert!(outcome.stdout.contains(&words), "{outcome:?}");
+        }
+    }
+    assert_eq!(run("serial-line", ["loud"]).code, Some(1));
+}
+
+#[test]
 fn every_step_of_the_benchmark_is_reported() {
     let server = example("bench-server");
     for runtime in crate::process::RUNTIMES {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_tokio::Connector;
 
-use crate::process::{Outcome, example, run};
+use crate::process::{Outcome, RUNTIMES, example, run};
 use crate::site::Site;
 
 /// A file of its own, which goes with it.
@@ -112,6 +112,21 @@ fn a_user_signs_in_steps_up_and_is_remembered() {
 }
 
 #[test]
+fn users_sign_in_on_every_runtime() {
+    for runtime in RUNTIMES {
+        let site = Site::start("everything-server", &["--auth", "--runtime", runtime]);
+        let url = site.url("/mcp");
+        let flags = ["--url", &url, "--runtime", runtime];
+        let words = ["call", "echo", r#"{"text":"hi"}"#, "--sign-in"];
+        let (outcome, visits) = inspect(&[&words[..], &flags].concat(), agree);
+        assert_eq!((outcome.stdout.as_str(), visits), ("hi\n", 1), "{outcome:?}");
+        let outcome = run("mcp-inspect", [&["tools"], &flags[..]].concat());
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        assert!(outcome.stderr.contains("`--sign-in` has you sign in"), "{outcome:?}");
+    }
+}
+
+#[test]
 fn the_sample_client_signs_in() {
     let site = Site::start("everything-server", &["--auth"]);
     let store = Store::new("sample");
@@ -123,14 +138,6 @@ fn the_sample_client_signs_in() {
         assert_eq!((outcome.code, visits), (Some(0), expected), "{outcome:?}");
         assert!(outcome.stdout.starts_with("test_simple_text\n"), "{outcome:?}");
     }
-}
-
-#[test]
-fn who_does_not_sign_in_is_told_how() {
-    let site = Site::start("everything-server", &["--auth"]);
-    let outcome = run("mcp-inspect", ["tools", "--url", &site.url("/mcp")]);
-    assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(outcome.stderr.contains("`--sign-in` has you sign in"), "{outcome:?}");
 }
 
 #[test]

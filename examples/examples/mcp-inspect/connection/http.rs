@@ -1,6 +1,6 @@
 //! A server that is running, and talked to over HTTP.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use mcp_sansio::handler::Host;
 use mcp_sansio::http::{ClientLimits, ClientOptions, Location};
 use mcp_sansio::peer::CloseReason;
-use mcp_sansio_async::{Exchanger, HttpDriver, Timer};
+use mcp_sansio_async::{ConnectError, Exchanger, HttpDriver, Timer};
+use mcp_sansio_auth::equip;
 use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::runtime::Runtime;
@@ -40,66 +41,45 @@ pub(super) fn inspect(options: &Options, url: &Location) -> Result<(), String> {
 }
 
 async fn on_tokio(options: &Options, url: &Location) -> Result<(), String> {
-    use mcp_sansio_tokio::{ConnectError, Connector, TokioExchanger, TokioTimer, equip, seed};
+    use mcp_sansio_tokio::{Connector, TokioExchanger, TokioTimer, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = TokioExchanger::new(connector.build().map_err(|error| error.to_string())?);
-    let (mut host, seen) = host(options);
-    if let Some(sign_in) = &options.sign_in {
-        let authorization = sign_in::authorization(sign_in).await;
-        host = host.authorization(authorization.map_err(|error| error.to_string())?);
-    }
-    let host = equip(&host).map_err(|error| error.to_string())?;
     let means = Means { exchanger: exchanger.clone(), timer: TokioTimer::new(), seed: seed() };
-    let failure = match visit(options, url, (host, seen), means, interruption()).await {
-        Ok(()) => return Ok(()),
-        Err(failure) => failure,
-    };
-    Err(explain(failure, url, exchanger.last_failure(), options, |reason, cause| {
-        match ConnectError::of_opening(url, reason, cause) {
-            ConnectError::Unauthorized { url, status, challenge } => {
-                let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
-                let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
-                format!(
-                    "the server at {url} wants an authorization (HTTP status {status})\
-                     {challenge}{hint}"
-                )
-            }
-            error => error.to_string(),
-        }
-    }))
+    let visited = visit(options, url, equipped(options).await?, means, interruption()).await;
+    visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
 async fn on_async_std(options: &Options, url: &Location) -> Result<(), String> {
-    use mcp_sansio_async_std::{AsyncExchanger, AsyncTimer, ConnectError, Connector, seed};
+    use mcp_sansio_async_std::{AsyncExchanger, AsyncTimer, Connector, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = AsyncExchanger::new(connector.build().map_err(|error| error.to_string())?);
     let means = Means { exchanger: exchanger.clone(), timer: AsyncTimer::new(), seed: seed() };
     // These runtimes leave signals to others: an interruption ends the process at once.
-    let failure = match visit(options, url, host(options), means, pending()).await {
-        Ok(()) => return Ok(()),
-        Err(failure) => failure,
-    };
-    Err(explain(failure, url, exchanger.last_failure(), options, |reason, cause| {
-        ConnectError::of_opening(url, reason, cause).to_string()
-    }))
+    let visited = visit(options, url, equipped(options).await?, means, pending()).await;
+    visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
 }
 
 /// Without a runtime. Whoever interrupts it ends the process.
 async fn on_std(options: &Options, url: &Location) -> Result<(), String> {
-    use mcp_sansio_std::{Clock, ConnectError, Connector, ThreadedExchanger, seed};
+    use mcp_sansio_std::{Clock, Connector, ThreadedExchanger, seed};
 
     let connector = Connector::builder().connect_timeout(options.patience().min(CONNECTING));
     let exchanger = ThreadedExchanger::new(connector.build());
     let means = Means { exchanger: exchanger.clone(), timer: Clock::new(), seed: seed() };
-    let failure = match visit(options, url, host(options), means, pending()).await {
-        Ok(()) => return Ok(()),
-        Err(failure) => failure,
-    };
-    Err(explain(failure, url, exchanger.last_failure(), options, |reason, cause| {
-        ConnectError::of_opening(url, reason, cause).to_string()
-    }))
+    let visited = visit(options, url, equipped(options).await?, means, pending()).await;
+    visited.map_err(|trouble| explain(trouble, url, exchanger.last_failure(), options))
+}
+
+/// The client's side, which signs the user in where that is asked for.
+async fn equipped(options: &Options) -> Result<(Host, Arc<Seen>), String> {
+    let (mut host, seen) = host(options);
+    if let Some(sign_in) = &options.sign_in {
+        let authorization = sign_in::authorization(sign_in, options.runtime).await;
+        host = host.authorization(authorization.map_err(|error| error.to_string())?);
+    }
+    Ok((equip(&host).map_err(|error| error.to_string())?, seen))
 }
 
 /// What a runtime brings.
@@ -156,18 +136,32 @@ async fn interruption() {
     }
 }
 
-/// One message that says what went wrong, and what the network has to say to it; `unopened` is what
-/// to say of a connection that was not opened.
-fn explain<C: Display>(
+/// Why there is no connection, in words.
+fn unopened<C: Error>(url: &Location, reason: CloseReason, cause: Option<C>) -> String {
+    match ConnectError::of_opening(url, reason, cause) {
+        ConnectError::Unauthorized { url, status, challenge } => {
+            let challenge = challenge.map_or_else(String::new, |it| format!(": {it}"));
+            let hint = if status == 401 { "; `--sign-in` has you sign in" } else { "" };
+            format!(
+                "the server at {url} wants an authorization (HTTP status {status}){challenge}{hint}"
+            )
+        }
+        error => error.to_string(),
+    }
+}
+
+/// One message that says what went wrong, and what the network has to say to it.
+fn explain<C: Error>(
     Trouble { failure, misdeed }: Trouble,
     url: &Location,
     cause: Option<C>,
     options: &Options,
-    unopened: impl FnOnce(CloseReason, Option<C>) -> String,
 ) -> String {
     let (shown, _query) = url.as_str().split_once('?').unwrap_or((url.as_str(), ""));
     let message = match (failure, cause) {
-        (Failure::Unopened(failure), cause) => unopened(CloseReason::OpeningFailed(failure), cause),
+        (Failure::Unopened(failure), cause) => {
+            unopened(url, CloseReason::OpeningFailed(failure), cause)
+        }
         (Failure::Silent, None) => format!("the server at {shown} {}", silence(options)),
         (Failure::Silent, Some(cause)) => {
             format!("the server at {shown} {} ({cause})", silence(options))

@@ -2,6 +2,7 @@
 
 mod child;
 mod http;
+mod loopback;
 mod sign_in;
 
 use std::future::Future;
@@ -13,6 +14,7 @@ use mcp_sansio::handler::{Client, Host};
 use mcp_sansio::peer::{Event, Timeouts};
 use mcp_sansio::protocol::Method;
 use mcp_sansio_examples::canned::{self, Seen};
+use mcp_sansio_examples::recording;
 use mcp_sansio_examples::together::{before, together};
 
 use crate::failure::Failure;
@@ -21,6 +23,11 @@ use crate::{NAME, say};
 
 /// Connects to the server, does what is asked for, ends the connection.
 pub(crate) fn inspect(options: &Options) -> Result<(), String> {
+    if let Some(file) = &options.record {
+        // Better now than when there is something to lose.
+        let made = std::fs::File::create(file);
+        made.map_err(|error| format!("cannot record to {}: {error}", file.display()))?;
+    }
     match &options.server {
         Place::Program(words) => child::inspect(options, words),
         Place::Url(url) => http::inspect(options, url),
@@ -36,6 +43,9 @@ fn host(options: &Options) -> (Host, Arc<Seen>) {
     let mut host = canned::host(NAME, &seen).timeouts(timeouts);
     if let Some(revision) = options.revision {
         host = host.revisions(Revisions::only(revision));
+    }
+    if let Some(file) = &options.record {
+        host = host.record(recording::tapes_at(file));
     }
     if matches!(options.command, Command::Call { .. }) {
         host = host.observe(|event| {

@@ -7,8 +7,10 @@ use mcp_sansio::auth::client::{
     RegisteredClient,
 };
 use mcp_sansio::handler::Authorization;
-use mcp_sansio_tokio::{FileStore, Loopback, open_in_browser};
+use mcp_sansio_auth::{FileStore, open_in_browser};
+use mcp_sansio_examples::runtime::Runtime;
 
+use super::loopback::Loopback;
 use crate::options::SignIn;
 use crate::{NAME, say};
 
@@ -18,8 +20,9 @@ pub(super) const USER_TIME: Duration = Duration::from_secs(5 * 60);
 /// Has the user sign in where the server asks for it.
 pub(super) async fn authorization(
     sign_in: &SignIn,
+    runtime: Runtime,
 ) -> Result<Authorization, Box<dyn std::error::Error>> {
-    let loopback = Loopback::bind(0).await?.application(NAME).time(USER_TIME);
+    let loopback = Loopback::bind(runtime, USER_TIME).await?;
     let options = ClientOptions::code(loopback.redirect_uri())?.scopes(&sign_in.scopes)?;
     let options = match &sign_in.client_id {
         Some(client_id) => options.registered(RegisteredClient {

@@ -1,0 +1,117 @@
+//! Subcommands that need no server, but what was recorded of one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mcp_sansio::recording::{Difference, Replay, ReplayError};
+use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
+use mcp_sansio_examples::diagram::{Diagram, page};
+
+use crate::show;
+
+/// What to do with a recording.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Replay { file: PathBuf, step: bool, wire: bool },
+    Show { file: PathBuf, output: Option<PathBuf> },
+}
+
+impl Task {
+    /// The task that a command line begins with, if it is one of these.
+    pub(crate) fn parse(arguments: &mut Arguments) -> Result<Option<Self>, Stop> {
+        let replay = arguments.first() == Some("replay");
+        if !replay && arguments.first() != Some("show") {
+            return Ok(None);
+        }
+        let _name = arguments.shift()?;
+        let (mut file, mut output, mut step, mut wire) = (None, None, false, false);
+        while let Some(argument) = arguments.shift()? {
+            match argument {
+                Argument::Word(word) if file.is_none() => file = Some(word.into()),
+                Argument::Word(word) => return Err(Stop::Wrong(format!("what is `{word}` for?"))),
+                Argument::Rest(_) => return Err(Stop::wrong("what is `--` for?")),
+                Argument::Flag(flag) => match flag.as_str() {
+                    "--step" if replay => step = true,
+                    "--wire" if replay => wire = true,
+                    "-o" | "--output" if !replay => output = Some(arguments.value(&flag)?.into()),
+                    _ => return Err(Stop::unknown(&flag)),
+                },
+            }
+        }
+        let file: PathBuf = file.ok_or_else(|| Stop::wrong("say which recording"))?;
+        Ok(Some(if replay {
+            Self::Replay { file, step, wire }
+        } else {
+            Self::Show { file, output }
+        }))
+    }
+
+    pub(crate) fn run(&self) -> Result<(), String> {
+        match self {
+            Self::Replay { file, step, wire } => replay(&read(file)?, *step, *wire),
+            Self::Show { file, output } => {
+                let drawn = page(&Diagram::read(&read(file)?)?);
+                let output = output.clone().unwrap_or_else(|| file.with_extension("html"));
+                fs::write(&output, drawn)
+                    .map_err(|error| format!("cannot write {}: {error}", output.display()))?;
+                show(&output.display().to_string());
+                Ok(())
+            }
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+fn replay(recording: &[u8], every_step: bool, wire: bool) -> Result<(), String> {
+    let mut replay = Replay::new(recording).map_err(|error| said(&error))?;
+    loop {
+        let step = match replay.step() {
+            Ok(Some(step)) => step,
+            Ok(None) => break,
+            Err(error) => {
+                let (inputs, outputs) = (replay.inputs(), replay.outputs());
+                return Err(format!(
+                    "{}\nbefore that: {inputs} inputs, {outputs} outputs, all as recorded",
+                    said(&error)
+                ));
+            }
+        };
+        let moves = WIRE.iter().any(|verb| step.text.starts_with(&format!("{{\"{verb}\"")));
+        if every_step || if wire { moves } else { !step.is_input } {
+            let arrow = if step.is_input { "<--" } else { "-->" };
+            show(&format!("{arrow} {}", step.text));
+        }
+    }
+    let (inputs, outputs) = (replay.inputs(), replay.outputs());
+    show(&format!("{inputs} inputs, {outputs} outputs, all as recorded"));
+    Ok(())
+}
+
+/// The calls that move something on the wire.
+const WIRE: [&str; 13] = [
+    "message",
+    "transmit",
+    "sent",
+    "request",
+    "poll",
+    "disconnect",
+    "send",
+    "abort",
+    "response",
+    "body",
+    "body_end",
+    "exchange_failed",
+    "end_of_input",
+];
+
+fn said(error: &ReplayError) -> String {
+    match error {
+        ReplayError::Difference(Difference { line, recorded, replayed, .. }) => {
+            format!("line {line} differs\nrecorded: {recorded}\nreplayed: {replayed}")
+        }
+        other => other.to_string(),
+    }
+}

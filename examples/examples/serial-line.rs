@@ -1,0 +1,48 @@
+//! MCP over a serial line that loses, doubles and damages packets: the link layer of
+//! `examples/src/serial`, on a clock and a line that are simulated. `docs/custom-transport.md` goes
+//! through it.
+#![allow(clippy::print_stdout, reason = "a program for people")]
+
+use std::error::Error;
+
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_examples::serial::circuit::Circuit;
+use mcp_sansio_examples::serial::line::Noise;
+use mcp_sansio_examples::serial::thermometer;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let seed = std::env::args().nth(1).map_or(Ok(42), |seed| seed.parse())?;
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let host = thermometer::host().revisions(Revisions::only(revision));
+        let (client, endpoint) = host.connect(seed, Instant::ZERO);
+        let server = thermometer::server().endpoint(seed)?;
+        let noise = Noise { lost: 100, doubled: 100, damaged: 100 };
+        let mut circuit = Circuit::new(endpoint, server, noise, seed);
+
+        let note = "a note of several packets ".repeat(40);
+        let readings = circuit.run(thermometer::read(&client, &note)).ok_or("it got stuck")??;
+        println!("{revision}: {}. {}", readings.average, readings.calibration);
+        println!(
+            "  {} steps of progress; the note is intact: {}",
+            readings.progress.len(),
+            readings.note == note
+        );
+        let (met, link) = (circuit.fates(), circuit.client().link().counts());
+        println!(
+            "  the line lost {} packets, doubled {}, damaged {}",
+            met.lost, met.doubled, met.damaged
+        );
+        println!("  the client sent {} packets, {} of them again", link.sent, link.resent);
+
+        circuit.cut();
+        let cut_at = circuit.now();
+        match circuit.run(thermometer::read(&client, &note)).ok_or("it got stuck")? {
+            Ok(_) => return Err("an answer came over a line that was cut".into()),
+            Err(error) => {
+                let taken = circuit.now().saturating_since(cut_at);
+                println!("  cut off, the call ended after {:.1} s: {error}", taken.as_secs_f64());
+            }
+        }
+    }
+    Ok(())
+}

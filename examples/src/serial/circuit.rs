@@ -1,0 +1,156 @@
+//! Two stations, the line between them, and a clock that goes as fast as there is nothing to do.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::handler::Endpoint;
+
+use super::line::{Fates, Line, Noise};
+use super::station::Station;
+
+/// How long anything may take on the clock of a circuit, before it is given up.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// A client and a server on the two ends of a line. Nothing in it waits, and the same seeds make
+/// the same conversation.
+#[derive(Debug)]
+pub struct Circuit<C, S> {
+    client: Station<C>,
+    server: Station<S>,
+    to_server: Line,
+    to_client: Line,
+    now: Instant,
+    bell: Arc<Bell>,
+}
+
+/// Whether somebody wants to be polled.
+#[derive(Debug, Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<C: Endpoint, S: Endpoint> Circuit<C, S> {
+    /// Connects both by a line with the noise of `seed`. The clock starts with zero.
+    #[must_use]
+    pub fn new(client: C, server: S, noise: Noise, seed: u64) -> Self {
+        let now = Instant::ZERO;
+        Self {
+            client: Station::new(client, now),
+            server: Station::new(server, now),
+            to_server: Line::new(noise, seed),
+            to_client: Line::new(noise, !seed),
+            now,
+            bell: Arc::default(),
+        }
+    }
+
+    /// The side of the client.
+    #[must_use]
+    pub const fn client(&self) -> &Station<C> {
+        &self.client
+    }
+
+    /// The side of the server.
+    #[must_use]
+    pub const fn server(&self) -> &Station<S> {
+        &self.server
+    }
+
+    /// The time it is.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// What became of the packets of both directions.
+    #[must_use]
+    pub const fn fates(&self) -> Fates {
+        let (one, other) = (self.to_server.fates(), self.to_client.fates());
+        Fates {
+            lost: one.lost + other.lost,
+            doubled: one.doubled + other.doubled,
+            damaged: one.damaged + other.damaged,
+        }
+    }
+
+    /// Cuts the line.
+    pub fn cut(&mut self) {
+        self.to_server.cut();
+        self.to_client.cut();
+    }
+
+    /// Lets time pass until `future` is done. `None` if it never is.
+    pub fn run<F: IntoFuture>(&mut self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future.into_future());
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let mut cx = Context::from_waker(&waker);
+        let end = self.now + PATIENCE;
+        while self.now < end {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return Some(output);
+            }
+            if !self.step(&mut cx) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Lets time pass until both sides have come to their end. Whether they have.
+    pub fn run_to_end(&mut self) -> bool {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let mut cx = Context::from_waker(&waker);
+        let end = self.now + PATIENCE;
+        while self.now < end && self.step(&mut cx) {}
+        self.client.link().is_over() && self.server.link().is_over()
+    }
+
+    /// Does what can be done now; if that is nothing, goes on to when there is something. Whether
+    /// there ever is.
+    fn step(&mut self, cx: &mut Context<'_>) -> bool {
+        self.client.turn(cx, self.now);
+        send(&mut self.client, &mut self.to_server, self.now);
+        self.server.turn(cx, self.now);
+        send(&mut self.server, &mut self.to_client, self.now);
+        if self.bell.0.swap(false, Ordering::Relaxed) {
+            return true;
+        }
+        let Some(next) = self.next() else { return false };
+        self.now = next;
+        while let Some(bytes) = self.to_server.receive(next) {
+            self.server.handle_bytes(&bytes, next);
+        }
+        while let Some(bytes) = self.to_client.receive(next) {
+            self.client.handle_bytes(&bytes, next);
+        }
+        self.client.handle_timeout(next);
+        self.server.handle_timeout(next);
+        true
+    }
+
+    /// When there is something to do.
+    fn next(&self) -> Option<Instant> {
+        let lines = [&self.to_server, &self.to_client];
+        let busy = lines.map(|line| Some(line.free_at()).filter(|at| *at > self.now));
+        let arrivals = lines.map(Line::arrives_at);
+        let timeouts = [self.client.poll_timeout(), self.server.poll_timeout()];
+        busy.into_iter().chain(arrivals).chain(timeouts).flatten().min()
+    }
+}
+
+/// Sends a packet if there is one, and the line has room.
+fn send<E: Endpoint>(station: &mut Station<E>, line: &mut Line, now: Instant) {
+    if line.free_at() <= now
+        && let Some(packet) = station.poll_transmit(now)
+    {
+        line.send(packet, now);
+    }
+}

@@ -1,0 +1,102 @@
+//! What is said over the line: a thermometer, and whoever asks it. Nothing here knows of lines.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mcp_sansio::handler::{
+    Call, Client, ClientError, Elicit, Error, Host, NoArguments, Question, Server,
+};
+use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize, JsonSchema)]
+struct Samples {
+    /// How many samples to take
+    samples: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Note {
+    /// What to keep
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Reference {
+    /// What another thermometer says, in degrees Celsius
+    degrees: f64,
+}
+
+/// A server with a call that reports progress, one that asks the user, and one with long texts.
+#[must_use]
+pub fn server() -> Server {
+    Server::new("thermometer", "1.0.0")
+        .tool("average", "Takes samples", async |call: Call<Samples>| {
+            let samples = call.arguments.samples;
+            for sample in 1..=samples {
+                call.progress(f64::from(sample), Some(f64::from(samples)), "sampled");
+            }
+            "21.5 °C"
+        })
+        .tool("calibrate", "Sets it by another thermometer", calibrate)
+        .tool("note", "Keeps a note, and says it again", |call: Call<Note>| call.arguments.text)
+}
+
+async fn calibrate(call: Call<NoArguments>) -> Result<String, Error> {
+    match call.input::<Reference>("reference")? {
+        None => call
+            .ask("reference", Elicit::form::<Reference>("What does the other one say?"))
+            .into_result(),
+        Some(answer) => match answer.content {
+            Some(reference) => Ok(format!("Set to {} °C.", reference.degrees)),
+            None => Ok("Left as it is.".into()),
+        },
+    }
+}
+
+/// A host whose user always gives the same answer.
+#[must_use]
+pub fn host() -> Host {
+    Host::new("reader", "1.0.0")
+        .on_elicit(|_: Question<ElicitParams>| ElicitResult::accept(Map::new().with("degrees", 22)))
+}
+
+/// What the reader has got.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readings {
+    /// The steps that were reported while the samples were taken.
+    pub progress: Vec<f64>,
+    /// What came of it.
+    pub average: String,
+    /// What came of the calibration.
+    pub calibration: String,
+    /// The note as it came back.
+    pub note: String,
+}
+
+/// Uses all that the thermometer offers.
+///
+/// # Errors
+///
+/// A call failed.
+pub async fn read(client: &Client, note: &str) -> Result<Readings, ClientError> {
+    client.opened().await?;
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::clone(&steps);
+    let average = client
+        .call_tool("average", &json!({ "samples": 5 }))
+        .on_progress(move |progress| {
+            reported.lock().unwrap_or_else(PoisonError::into_inner).push(progress.progress);
+        })
+        .await?;
+    let calibration = client.call_tool("calibrate", &json!({})).await?;
+    let kept = client.call_tool("note", &json!({ "text": note })).await?;
+    let progress = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
+    let (average, calibration, note) = (text(&average), text(&calibration), text(&kept));
+    Ok(Readings { progress, average, calibration, note })
+}
+
+fn text(result: &CallToolResult) -> String {
+    result.content.first().and_then(|block| block.as_text()).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,129 @@
+//! MCP over a noisy serial line: thousands of conversations, each with noise of its own, in both
+//! eras; and a line that dies.
+
+mod link;
+
+use std::time::Duration;
+
+use mcp_sansio::handler::{Client, ClientEndpoint, ClientError, ServerEndpoint};
+use mcp_sansio::peer::{CloseReason, Failure};
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_examples::serial::circuit::Circuit;
+use mcp_sansio_examples::serial::line::{Fates, Noise};
+use mcp_sansio_examples::serial::link::{Counts, SILENCE_MAX};
+use mcp_sansio_examples::serial::thermometer::{self, Readings};
+
+/// How many schedules of noise each era goes through.
+const SCHEDULES: u64 = 1000;
+
+/// One packet in five does not come as it was sent.
+const NOISE: Noise = Noise { lost: 60, doubled: 60, damaged: 80 };
+
+type Pair = Circuit<ClientEndpoint, ServerEndpoint>;
+
+fn connect(revision: Revision, noise: Noise, seed: u64) -> (Client, Pair) {
+    let host = thermometer::host().revisions(Revisions::only(revision));
+    let (client, endpoint) = host.connect(seed, Instant::ZERO);
+    let server = thermometer::server().endpoint(seed).unwrap();
+    (client, Circuit::new(endpoint, server, noise, seed))
+}
+
+/// Of several packets.
+fn note(seed: u64) -> String {
+    (0..100).map(|line| format!("{seed} and {line}~\n")).collect()
+}
+
+/// A whole conversation, and what it took.
+fn converse(revision: Revision, seed: u64) -> (Counts, Counts, Fates, Instant) {
+    let (client, mut circuit) = connect(revision, NOISE, seed);
+    let note = note(seed);
+    let readings = circuit.run(thermometer::read(&client, &note)).unwrap().unwrap();
+    let expected = Readings {
+        progress: vec![1.0, 2.0, 3.0, 4.0, 5.0],
+        average: "21.5 °C".into(),
+        calibration: "Set to 22 °C.".into(),
+        note,
+    };
+    assert_eq!(readings, expected, "seed {seed}");
+    assert_eq!(client.session().unwrap().revision, revision);
+    client.close();
+    assert!(circuit.run_to_end(), "seed {seed}");
+    let counts = (circuit.client().link().counts(), circuit.server().link().counts());
+    (counts.0, counts.1, circuit.fates(), circuit.now())
+}
+
+fn every_conversation_survives(revision: Revision) {
+    let (mut fates, mut resent, mut refused) = (Fates::default(), 0, 0);
+    for seed in 0..SCHEDULES {
+        let (client, server, met, _) = converse(revision, seed);
+        fates.lost += met.lost;
+        fates.doubled += met.doubled;
+        fates.damaged += met.damaged;
+        resent += client.resent + server.resent;
+        refused += client.refused + server.refused;
+    }
+    // The noise was there.
+    for met in [fates.lost, fates.doubled, fates.damaged, resent, refused] {
+        assert!(met > SCHEDULES, "{fates:?}, {resent} sent again, {refused} refused");
+    }
+}
+
+#[test]
+fn conversations_of_the_handshake_era_survive_the_noise() {
+    // Rule: [LIFE-014] [LIFE-016].
+    every_conversation_survives(Revision::V2025_11_25);
+}
+
+#[test]
+fn conversations_of_the_stateless_era_survive_the_noise() {
+    // Rule: [LIFE-015] [LIFE-016].
+    every_conversation_survives(Revision::V2026_07_28);
+}
+
+#[test]
+fn the_same_seed_makes_the_same_conversation() {
+    let revision = Revision::LATEST;
+    assert_eq!(converse(revision, 7), converse(revision, 7));
+    assert_ne!(converse(revision, 7), converse(revision, 8));
+}
+
+#[test]
+fn a_quiet_line_needs_no_packet_twice() {
+    let (client, mut circuit) = connect(Revision::LATEST, Noise::default(), 1);
+    circuit.run(thermometer::read(&client, &note(1))).unwrap().unwrap();
+    for link in [circuit.client().link(), circuit.server().link()] {
+        assert_eq!((link.counts().resent, link.counts().refused), (0, 0));
+    }
+}
+
+#[test]
+fn a_dead_line_is_the_end_of_the_connection() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let (client, mut circuit) = connect(revision, NOISE, 5);
+        circuit.run(thermometer::read(&client, "")).unwrap().unwrap();
+        circuit.cut();
+        let cut_at = circuit.now();
+        let error = circuit.run(thermometer::read(&client, "")).unwrap().unwrap_err();
+        assert!(matches!(error, ClientError::Failed(Failure::ConnectionLost)), "{error}");
+        assert_eq!(client.close_reason(), Some(CloseReason::EndOfInput));
+        // Long before the deadline of the call.
+        let taken = circuit.now().saturating_since(cut_at);
+        assert!(taken <= SILENCE_MAX, "{taken:?}");
+        assert!(circuit.run_to_end());
+        for link in [circuit.client().link(), circuit.server().link()] {
+            assert!(link.is_over());
+            assert_eq!(link.poll_timeout(), None);
+        }
+    }
+}
+
+#[test]
+fn an_idle_line_that_lives_is_not_taken_for_dead() {
+    let (client, mut circuit) = connect(Revision::LATEST, NOISE, 3);
+    circuit.run(client.opened()).unwrap().unwrap();
+    // An hour of nothing.
+    let idle = circuit.now();
+    assert!(circuit.run(std::future::pending::<()>()).is_none());
+    assert!(circuit.now().saturating_since(idle) > Duration::from_secs(3590));
+    circuit.run(thermometer::read(&client, "still there")).unwrap().unwrap();
+}
