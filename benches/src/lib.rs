@@ -1,5 +1,6 @@
 //! What the benchmarks measure.
 
+pub mod growth;
 mod link;
 
 use mcp_sansio::jsonrpc::RawJson;

@@ -1,0 +1,52 @@
+//! The least that could be done: the same bytes read and written with `serde_json`, and nothing
+//! checked.
+
+mod http;
+mod messages;
+
+use std::io::{BufRead, BufReader, Write, stdin, stdout};
+
+use messages::{answer, call, result_text};
+use serde_json::value::RawValue;
+use shape::{Meter, Subject, Task, Work};
+
+fn main() {
+    match Subject::of_process().task {
+        Task::Link { work, rounds } => link(work, rounds),
+        Task::Stdio => serve_stdio().expect("serves"),
+        Task::Http(address) => http::serve(&address),
+    }
+}
+
+fn link(work: Work, rounds: u64) {
+    let text = RawValue::from_string(format!("\"{}\"", work.text())).expect("JSON");
+    let (mut request, mut response) = (Vec::new(), Vec::new());
+    let meter = Meter::start();
+    for id in 0..rounds {
+        request.clear();
+        response.clear();
+        call(id, work, &text, &mut request);
+        answer(&request, &mut response);
+        let result = result_text(&response);
+        assert_eq!(result, (work != Work::Ping).then_some(text.get()));
+    }
+    meter.report();
+}
+
+/// Reads what there is, and writes the answers to that at once.
+fn serve_stdio() -> std::io::Result<()> {
+    let (mut input, mut output) = (BufReader::with_capacity(64 * 1024, stdin()), stdout());
+    let (mut line, mut answers) = (Vec::new(), Vec::new());
+    while input.read_until(b'\n', &mut line)? > 0 {
+        if answer(&line, &mut answers) {
+            answers.push(b'\n');
+        }
+        line.clear();
+        if !input.buffer().contains(&b'\n') {
+            output.write_all(&answers)?;
+            output.flush()?;
+            answers.clear();
+        }
+    }
+    Ok(())
+}

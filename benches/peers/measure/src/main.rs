@@ -1,0 +1,62 @@
+//! Puts other SDKs beside this project: `all`, `links`, `stdio` or `http`, and `--quick`.
+
+mod http;
+mod http_connection;
+mod links;
+mod messages;
+mod process;
+mod programs;
+mod stdio;
+mod table;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "\
+peers all|links|stdio|http [--quick]
+
+Builds a program for each SDK, measures them, and prints tables in Markdown.
+
+  links     round trips in one process: instructions, allocations, time
+  stdio     servers on the standard streams
+  http      servers on HTTP
+  --quick   for less time, and less exactly
+";
+
+/// How much is done for a figure.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    /// How long servers are called.
+    time: Duration,
+    /// Round trips of a link when its time is taken.
+    rounds: u64,
+    /// Round trips more, of the second count of instructions.
+    counted_rounds: u64,
+}
+
+fn main() -> ExitCode {
+    let (flags, words): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    let effort = match &*flags.iter().map(String::as_str).collect::<Vec<_>>() {
+        [] => Effort { time: Duration::from_secs(5), rounds: 50_000, counted_rounds: 1000 },
+        ["--quick"] => Effort { time: Duration::from_secs(1), rounds: 5000, counted_rounds: 100 },
+        _ => return usage(),
+    };
+    match &*words.iter().map(String::as_str).collect::<Vec<_>>() {
+        ["all"] => {
+            links::compare(effort);
+            stdio::compare(effort);
+            http::compare(effort);
+        }
+        ["links"] => links::compare(effort),
+        ["stdio"] => stdio::compare(effort),
+        ["http"] => http::compare(effort),
+        _ => return usage(),
+    }
+    ExitCode::SUCCESS
+}
+
+fn usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,187 @@
+//! Servers on the standard streams.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::Effort;
+use crate::messages::{self, INITIALIZE, INITIALIZED, STEPS};
+use crate::process::Process;
+use crate::programs::Program;
+use crate::table::{Table, number};
+
+const WINDOW: u64 = 16;
+
+const PROGRAMS: [Program; 8] = [
+    Program::new("this project: std", "peer-sansio", "std"),
+    Program::new("this project: tokio", "peer-sansio", "tokio"),
+    Program::new("rmcp 3.9.0, as documented", "peer-rmcp", "documented"),
+    Program::new("rmcp 3.9.0, router kept", "peer-rmcp", "cached"),
+    Program::new("rmcp 3.9.0, router kept, pipes", "peer-rmcp", "cached-pipes"),
+    Program::new("tower-mcp 0.25.0", "peer-tower-mcp", "documented"),
+    Program::new("rust-mcp-sdk 1.0.1", "peer-rust-mcp-sdk", "documented"),
+    Program::new("floor", "peer-floor", "serde_json"),
+];
+
+pub(crate) fn compare(effort: Effort) {
+    let mut table = Table::default();
+    for program in PROGRAMS {
+        let Some(path) = program.build() else { continue };
+        let mut session = Session::open(&path, program.variant);
+        session.echo(WINDOW, effort.time / 5);
+        let busy = session.echo(WINDOW, effort.time);
+        let mut single = session.echo(1, effort.time);
+        let reported =
+            session.progress(effort.time / 5).and_then(|_| session.progress(effort.time));
+        let reported = reported.map_or_else(
+            || "answers first".into(),
+            |(calls, cpu)| number(micros(cpu) / f64::from(calls)),
+        );
+        let figures = vec![
+            ("echo 64 B, 16 in flight: CPU, µs".into(), busy.cpu_per_call()),
+            ("echo 64 B, 16 in flight: a second".into(), busy.calls_a_second()),
+            ("echo 64 B, 1 in flight: CPU, µs".into(), single.cpu_per_call()),
+            ("echo 64 B, 1 in flight: p50, µs".into(), single.median()),
+            (format!("{STEPS} notifications: CPU, µs"), reported),
+        ];
+        table.column(program.title, figures);
+    }
+    table.print("On standard streams, 2025-11-25, a call");
+}
+
+/// What a series of calls took.
+struct Series {
+    cpu: Duration,
+    time: Duration,
+    latencies: Vec<Duration>,
+}
+
+impl Series {
+    fn cpu_per_call(&self) -> String {
+        number(micros(self.cpu) / self.latencies.len() as f64)
+    }
+
+    fn calls_a_second(&self) -> String {
+        number(self.latencies.len() as f64 / self.time.as_secs_f64())
+    }
+
+    fn median(&mut self) -> String {
+        self.latencies.sort();
+        number(micros(self.latencies[self.latencies.len() / 2]))
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+/// A server that has been initialized.
+struct Session {
+    process: Process,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    line: String,
+    next_id: u64,
+}
+
+impl Session {
+    fn open(path: &Path, variant: &str) -> Self {
+        let mut command = Command::new(path);
+        command.args([variant, "stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::null()).spawn().expect("the server starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = BufReader::with_capacity(64 * 1024, child.stdout.take().expect("a pipe"));
+        let process = Process(child);
+        let mut session = Self { process, input, output, line: String::new(), next_id: 1 };
+        session.write(&format!("{INITIALIZE}\n"));
+        while session.read_answer() != 0 {}
+        session.write(&format!("{INITIALIZED}\n"));
+        session
+    }
+
+    /// Calls `echo` for some time, and keeps `window` calls in flight.
+    fn echo(&mut self, window: u64, time: Duration) -> Series {
+        let (start, cpu) = (Instant::now(), self.process.cpu());
+        let mut latencies = Vec::new();
+        // When each call that has no answer yet was made. There are few.
+        let mut in_flight: Vec<(u64, Instant)> = Vec::new();
+        let mut requests = String::new();
+        for _ in 0..window {
+            self.call(&mut in_flight, &mut requests);
+        }
+        while !in_flight.is_empty() {
+            // What has come is answered at once, in one piece, as other clients would.
+            if !requests.is_empty() && !self.output.buffer().contains(&b'\n') {
+                self.write(&requests);
+                requests.clear();
+            }
+            let id = self.read_answer();
+            messages::check_echo(&self.line, id);
+            let index = in_flight.iter().position(|(known, _)| *known == id);
+            let (_, since) = in_flight.swap_remove(index.expect("an answer to a call"));
+            latencies.push(since.elapsed());
+            if start.elapsed() < time {
+                self.call(&mut in_flight, &mut requests);
+            }
+        }
+        Series { cpu: self.process.cpu() - cpu, time: start.elapsed(), latencies }
+    }
+
+    /// Calls `progress` for some time, one call after the other; how often, and the time that the
+    /// server ran. Nothing where not all notifications come before an answer.
+    fn progress(&mut self, time: Duration) -> Option<(u32, Duration)> {
+        let (start, cpu) = (Instant::now(), self.process.cpu());
+        let mut calls = 0;
+        while start.elapsed() < time {
+            let id = self.take_id();
+            self.write(&format!("{}\n", messages::progress(id)));
+            let mut steps = 0;
+            let answered = loop {
+                self.read();
+                steps += messages::steps(&self.line);
+                if let Some(answered) = messages::answered(&self.line) {
+                    break answered;
+                }
+            };
+            assert_eq!(answered, id, "{}", self.line);
+            if steps != STEPS {
+                return None;
+            }
+            calls += 1;
+        }
+        Some((calls, self.process.cpu() - cpu))
+    }
+
+    fn call(&mut self, in_flight: &mut Vec<(u64, Instant)>, requests: &mut String) {
+        let id = self.take_id();
+        in_flight.push((id, Instant::now()));
+        requests.push_str(&messages::echo(id));
+        requests.push('\n');
+    }
+
+    fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    fn write(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).expect("the server reads");
+    }
+
+    fn read(&mut self) {
+        self.line.clear();
+        let length = self.output.read_line(&mut self.line).expect("the server writes");
+        assert!(length > 0, "the server has ended");
+    }
+
+    /// Reads until there is an answer; to which request.
+    fn read_answer(&mut self) -> u64 {
+        loop {
+            self.read();
+            if let Some(id) = messages::answered(&self.line) {
+                return id;
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Figures side by side: a column for each program, a row for each thing measured.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    titles: Vec<String>,
+    /// Names of rows, each with a cell for every column so far.
+    rows: Vec<(String, Vec<String>)>,
+}
+
+impl Table {
+    /// Adds a column. A row that it has no figure for gets a dash.
+    pub(crate) fn column(&mut self, title: &str, figures: Vec<(String, String)>) {
+        let before = self.titles.len();
+        self.titles.push(title.into());
+        for (name, figure) in figures {
+            let found = self.rows.iter().position(|(known, _)| *known == name);
+            let row = found.unwrap_or_else(|| {
+                self.rows.push((name, vec!["–".into(); before]));
+                self.rows.len() - 1
+            });
+            self.rows[row].1.push(figure);
+        }
+        for (_, cells) in &mut self.rows {
+            cells.resize(before + 1, "–".into());
+        }
+    }
+
+    pub(crate) fn print(&self, title: &str) {
+        println!("\n### {title}\n\n| Work | {} |", self.titles.join(" | "));
+        println!("|---|{}", "---:|".repeat(self.titles.len()));
+        for (name, cells) in &self.rows {
+            println!("| {name} | {} |", cells.join(" | "));
+        }
+    }
+}
+
+/// A number to read: three digits that matter at least, and a space between thousands.
+pub(crate) fn number(value: f64) -> String {
+    if value < 100.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

@@ -1,0 +1,74 @@
+//! rmcp in the comparison.
+
+mod link;
+mod servers;
+
+use std::sync::Arc;
+
+use axum::serve::ListenerExt;
+use rmcp::transport::io::stdio_pipes;
+use rmcp::transport::stdio;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ServerHandler, ServiceExt};
+use servers::{Cached, Documented};
+use shape::{Subject, Task};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+
+fn main() {
+    let Subject { variant, task } = Subject::of_process();
+    match &*variant {
+        "documented" | "pipes" => run(&variant, task, || Documented),
+        "cached" | "cached-pipes" => {
+            let server = Cached::new();
+            run(&variant, task, move || server.clone());
+        }
+        _ => panic!("no variant {variant}"),
+    }
+}
+
+fn run<S, F>(variant: &str, task: Task, server: F)
+where
+    S: ServerHandler,
+    F: Fn() -> S + Send + Sync + 'static,
+{
+    let one_thread = || Builder::new_current_thread().enable_all().build().expect("a runtime");
+    match task {
+        Task::Link { work, rounds } => one_thread().block_on(link::run(server(), work, rounds)),
+        Task::Stdio => one_thread().block_on(async {
+            let running = if variant.ends_with("pipes") {
+                server().serve(stdio_pipes()).await
+            } else {
+                server().serve(stdio()).await
+            };
+            running.expect("opens").waiting().await.expect("serves");
+            // A read of the standard input that still waits does not hold up the end.
+            std::process::exit(0);
+        }),
+        Task::Http(address) => {
+            let runtime = Builder::new_multi_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(serve_http(&address, server));
+        }
+    }
+}
+
+async fn serve_http<S, F>(address: &str, server: F)
+where
+    S: ServerHandler,
+    F: Fn() -> S + Send + Sync + 'static,
+{
+    let service = StreamableHttpService::new(
+        move || Ok(server()),
+        Arc::new(LocalSessionManager::default()),
+        StreamableHttpServerConfig::default(),
+    );
+    let router = axum::Router::new().nest_service("/mcp", service);
+    let listener = tokio::net::TcpListener::bind(address).await.expect("listens");
+    axum::serve(listener.tap_io(send_at_once), router).await.expect("serves");
+}
+
+/// An answer in several writes does not wait for the client to acknowledge the first.
+fn send_at_once(socket: &mut TcpStream) {
+    socket.set_nodelay(true).expect("a socket");
+}

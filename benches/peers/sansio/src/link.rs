@@ -1,0 +1,57 @@
+use benches::Link;
+use mcp_sansio::{Revision, Revisions};
+use mcp_sansio_examples::bench;
+use mcp_sansio_tokio::handler::IntoEndpoint;
+use mcp_sansio_tokio::{Client, Host, TokioStream, drive, now, seed};
+use serde_json::json;
+use shape::{Meter, Work};
+
+/// As much as a socket takes.
+const BUFFER_LENGTH: usize = 256 * 1024;
+
+/// Round trips between the bare machines, without a runtime.
+pub(crate) fn machines(revision: Revision, work: Work, rounds: u64) {
+    let mut link = Link::open_at(revision);
+    let params = benches::echo_params(work.text().len());
+    let meter = Meter::start();
+    for _ in 0..rounds {
+        match work {
+            Work::Ping => link.ping(),
+            Work::Echo(_) => link.echo(&params),
+        }
+    }
+    meter.report();
+}
+
+/// Round trips between a client and a server with handlers, as tasks of tokio.
+pub(crate) fn endpoints(revision: Revision, work: Work, rounds: u64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let (near, far) = tokio::io::duplex(BUFFER_LENGTH);
+        let server = bench::server().into_endpoint(seed()).expect("offers what it can");
+        let (reader, writer) = tokio::io::split(far);
+        tokio::spawn(drive(server, TokioStream::new(reader, writer)));
+        let host = Host::new("peers", "1.0.0").revisions(Revisions::only(revision));
+        let (client, endpoint) = host.connect(seed(), now());
+        let (reader, writer) = tokio::io::split(near);
+        tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
+        client.opened().await.expect("opens");
+        rounds_of(&client, work, rounds).await;
+    });
+}
+
+async fn rounds_of(client: &Client, work: Work, rounds: u64) {
+    let text = work.text();
+    let meter = Meter::start();
+    for _ in 0..rounds {
+        match work {
+            Work::Ping => drop(client.ping().await.expect("an answer")),
+            Work::Echo(_) => {
+                let result = client.call_tool("echo", &json!({ "text": text })).await;
+                let result = result.expect("an answer");
+                assert_eq!(result.content[0].as_text(), Some(&*text));
+            }
+        }
+    }
+    meter.report();
+}

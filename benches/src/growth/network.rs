@@ -1,0 +1,190 @@
+//! Floods over HTTP, to a server or to a client.
+
+use std::hint::black_box;
+
+use mcp_sansio::http::client::Transmit as Sent;
+use mcp_sansio::http::server::{ServerLimits, Transmit};
+use mcp_sansio::http::{
+    Client, ClientOptions, ExchangeId, IncomingResponse, Location, RequestHead, Server,
+    ServerOptions, Status,
+};
+use mcp_sansio::peer;
+use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+use mcp_sansio::{Instant, Revision, Revisions};
+
+use super::Input;
+
+const NOW: Instant = Instant::ZERO;
+const UNIT: usize = 64;
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const MODERN: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+struct Site {
+    server: Server,
+    open: Vec<ExchangeId>,
+}
+
+impl Site {
+    fn new() -> Self {
+        let offers = ServerCapabilities::new().tools(ToolsCapability::new());
+        let mut limits = peer::Limits::DEFAULT;
+        limits.requests_in_flight_max = 1 << 20;
+        let peer = peer::ServerOptions::new(Implementation::new("s", "1"))
+            .capabilities(offers)
+            .limits(limits);
+        let mut limits = ServerLimits::DEFAULT;
+        limits.sessions_max = 1 << 20;
+        let options = ServerOptions::new().limits(limits);
+        let server = Server::new(peer, options, [1; 32], 1).expect("it offers nothing odd");
+        Self { server, open: Vec::new() }
+    }
+
+    /// A request, and what its response has of a session.
+    fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) -> Option<String> {
+        let mut head = RequestHead::new(method, "/mcp");
+        head.field("host", b"localhost");
+        head.field("content-type", b"application/json");
+        head.field("accept", b"application/json, text/event-stream");
+        for (name, value) in fields {
+            head.field(name, value.as_bytes());
+        }
+        if self.server.admit(&head).is_err() {
+            return None;
+        }
+        let (exchange, event) = self.server.handle_request(&head, body.as_bytes(), None, NOW);
+        drop(black_box(event));
+        self.open.push(exchange);
+        self.transmit()
+    }
+
+    fn transmit(&mut self) -> Option<String> {
+        let mut session = None;
+        while self.server.poll_event().is_some() {}
+        while let Some(ready) = self.server.poll_ready() {
+            while let Some(transmit) = self.server.poll_transmit(ready, NOW) {
+                if let Transmit::Respond(response) = transmit {
+                    let id = response.head.fields().find(|(name, _)| *name == "mcp-session-id");
+                    session = id.map(|(_, id)| id.into_owned());
+                }
+            }
+        }
+        session
+    }
+
+    fn session(&mut self) -> String {
+        let session = self.send("POST", &[], INITIALIZE).expect("a session");
+        let confirmed = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        self.send("POST", &in_session(&session), confirmed);
+        session
+    }
+}
+
+fn in_session(id: &str) -> [(&str, &str); 2] {
+    [("mcp-session-id", id), ("mcp-protocol-version", "2025-11-25")]
+}
+
+fn call(id: usize) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#)
+}
+
+pub(super) fn sessions(step: usize) -> Input {
+    let mut site = Site::new();
+    Input::new(step * UNIT * INITIALIZE.len(), move || {
+        for _ in 0..step * UNIT {
+            site.send("POST", &[], INITIALIZE);
+        }
+    })
+}
+
+pub(super) fn session_requests(step: usize) -> Input {
+    let mut site = Site::new();
+    let session = site.session();
+    let calls: Vec<String> = (0..step * UNIT).map(|id| call(id + 10_000)).collect();
+    Input::new(calls.iter().map(String::len).sum(), move || {
+        for call in &calls {
+            site.send("POST", &in_session(&session), call);
+        }
+    })
+}
+
+pub(super) fn session_end(step: usize) -> Input {
+    let mut site = Site::new();
+    let session = site.session();
+    for id in 0..step * UNIT {
+        site.send("POST", &in_session(&session), &call(id));
+    }
+    Input::new(step * UNIT, move || {
+        site.send("DELETE", &in_session(&session), "");
+    })
+}
+
+pub(super) fn reconnects(step: usize) -> Input {
+    let mut site = Site::new();
+    let session = site.session();
+    Input::new(step * UNIT * 100, move || {
+        for _ in 0..step * UNIT {
+            site.send("GET", &in_session(&session), "");
+            if let Some(exchange) = site.open.pop() {
+                site.server.handle_disconnect(exchange, NOW);
+            }
+            site.transmit();
+        }
+    })
+}
+
+pub(super) fn modern_requests(step: usize) -> Input {
+    let mut site = Site::new();
+    let fields = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ];
+    Input::new(step * UNIT * MODERN.len(), move || {
+        for _ in 0..step * UNIT {
+            site.send("POST", &fields, MODERN);
+        }
+    })
+}
+
+/// A server that asks and asks on one stream, and takes no answer.
+pub(super) fn questions(step: usize) -> Input {
+    let revisions = Revisions::only(Revision::V2025_11_25);
+    let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
+    let options = ClientOptions::new(Location::parse("http://localhost/mcp").expect("a URL"));
+    let mut client = Client::new(peer, options, 1, NOW);
+    let opening = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+    let mut listening = None;
+    while let Some(sent) = client.poll_transmit() {
+        let Sent::Send(request) = sent else { continue };
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let mut head = IncomingResponse::new(Status(200));
+        if body.contains("\"initialize\"") {
+            head.field("content-type", b"application/json");
+            client.handle_response(request.exchange, &head, NOW);
+            client.handle_body(request.exchange, opening.as_bytes(), NOW);
+            client.handle_body_end(request.exchange, NOW);
+        } else if request.method == "GET" {
+            head.field("content-type", b"text/event-stream");
+            client.handle_response(request.exchange, &head, NOW);
+            listening = Some(request.exchange);
+        } else {
+            client.handle_response(request.exchange, &IncomingResponse::new(Status(202)), NOW);
+            client.handle_body_end(request.exchange, NOW);
+        }
+    }
+    let listening = listening.expect("a legacy client listens");
+    let event = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\n";
+    let events = event.repeat(step * UNIT);
+    Input::new(events.len(), move || {
+        for piece in events.as_bytes().chunks(1500) {
+            client.handle_body(listening, piece, NOW);
+            while let Some(sent) = client.poll_transmit() {
+                black_box(sent);
+            }
+            while let Some(event) = client.poll_event() {
+                black_box(event);
+            }
+        }
+    })
+}

@@ -1,0 +1,302 @@
+//! Floods of messages, to a server or to a client on a byte stream.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{
+    CallOptions, Client, ClientOptions, Event, Limits, RequestHandle, Server, ServerOptions,
+};
+use mcp_sansio::protocol::{
+    ClientCapabilities, Implementation, Method, ResourcesCapability, RootsCapability,
+    ServerCapabilities, ToolsCapability,
+};
+use mcp_sansio::{Instant, Revision, Revisions};
+
+use super::Input;
+
+const NOW: Instant = Instant::ZERO;
+const UNIT: usize = 128;
+
+/// Limits that keep nothing of an input out.
+fn limits() -> Limits {
+    let mut limits = Limits::DEFAULT;
+    limits.requests_in_flight_max = 1 << 20;
+    limits.calls_in_flight_max = 1 << 20;
+    limits.listen_streams_max = 1 << 20;
+    limits.subscribed_resources_max = 1 << 20;
+    limits.batch_length_max = 1 << 20;
+    limits.rounds_max = 1 << 20;
+    limits
+}
+
+pub(super) struct Site {
+    server: Server,
+    due: Vec<RequestHandle>,
+}
+
+impl Site {
+    fn new(limits: Limits) -> Self {
+        let offers = ServerCapabilities::new()
+            .tools(ToolsCapability::new())
+            .resources(ResourcesCapability::new().subscribe(true));
+        let options =
+            ServerOptions::new(Implementation::new("s", "1")).capabilities(offers).limits(limits);
+        let mut site = Self { server: Server::new(options, 1), due: Vec::new() };
+        site.send(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        site.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        site
+    }
+
+    pub(super) fn modern(method: &str, params: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        )
+    }
+
+    fn send(&mut self, line: &str) {
+        let event = self.server.handle_message(line.as_bytes(), NOW).expect("it is open");
+        if let Some(Event::Request(request)) = &event {
+            self.due.push(request.handle);
+        }
+        drop(event);
+        while let Some(event) = self.server.poll_event() {
+            if let Event::Request(request) = &event {
+                self.due.push(request.handle);
+            }
+        }
+        while let Some(bytes) = self.server.poll_transmit() {
+            black_box(bytes);
+        }
+    }
+}
+
+/// One frame, and all that is sent because of it.
+pub(super) fn one_frame(frame: String) -> Input {
+    frames(Site::new(limits()), vec![frame])
+}
+
+fn frames(mut site: Site, frames: Vec<String>) -> Input {
+    Input::new(frames.iter().map(String::len).sum(), move || {
+        for frame in &frames {
+            site.send(frame);
+        }
+    })
+}
+
+fn many(step: usize, frame: impl Fn(usize) -> String) -> Vec<String> {
+    (0..step * UNIT).map(|number| frame(number + 10_000)).collect()
+}
+
+fn call(id: usize) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#)
+}
+
+pub(super) fn new_ids(step: usize) -> Input {
+    frames(Site::new(limits()), many(step, call))
+}
+
+pub(super) fn one_id(step: usize) -> Input {
+    frames(Site::new(limits()), many(step, |_| call(1)))
+}
+
+pub(super) fn beyond_limit(step: usize) -> Input {
+    frames(Site::new(Limits::SMALL), many(step, call))
+}
+
+pub(super) fn batch(step: usize) -> Input {
+    let mut site = Site::new(limits());
+    let frame = format!("[{}]", many(step, call).join(","));
+    Input::new(frame.len(), move || {
+        site.send(&frame);
+        for handle in core::mem::take(&mut site.due) {
+            site.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
+        }
+        while let Some(bytes) = site.server.poll_transmit() {
+            black_box(bytes);
+        }
+    })
+}
+
+pub(super) fn batch_of_nothing(step: usize) -> Input {
+    one_frame(format!("[{}1]", "1,".repeat(step * UNIT)))
+}
+
+fn cancel(id: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+    )
+}
+
+/// A server with so many requests in flight.
+fn busy(step: usize) -> Site {
+    let mut site = Site::new(limits());
+    for frame in many(step, call) {
+        site.send(&frame);
+    }
+    site
+}
+
+pub(super) fn idle_cancellations(step: usize) -> Input {
+    frames(busy(step), many(step, |id| cancel(id + 1_000_000)))
+}
+
+pub(super) fn cancellations(step: usize) -> Input {
+    frames(busy(step), many(step, cancel))
+}
+
+pub(super) fn idle_answers(step: usize) -> Input {
+    let mut site = Site::new(limits());
+    // All tombstones there may be.
+    for _ in 0..256 {
+        let (ping, params) = (Method::Ping, RawJson::EMPTY_OBJECT);
+        let call = site.server.call(ping, &params, &CallOptions::default(), NOW).expect("open");
+        site.server.cancel(call, "", NOW);
+    }
+    frames(site, many(step, |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)))
+}
+
+pub(super) fn subscriptions(step: usize) -> Input {
+    let frame = |id: usize| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"file:///{id:0>200}"}}}}"#
+        )
+    };
+    frames(Site::new(limits()), many(step, frame))
+}
+
+fn listen(id: usize) -> String {
+    let filter = r#""notifications":{"resourcesListChanged":true,"resourceSubscriptions":["a:1"]}"#;
+    Site::modern("subscriptions/listen", filter).replacen(
+        r#""id":1"#,
+        &format!(r#""id":"l{id}""#),
+        1,
+    )
+}
+
+pub(super) fn listening(step: usize) -> Input {
+    frames(busy(step), many(step, listen))
+}
+
+pub(super) fn long_filter(step: usize) -> Input {
+    let mut names = String::new();
+    for number in 0..step * UNIT {
+        let _written = write!(names, r#""file:///{number}","#);
+    }
+    let filter = format!(r#""notifications":{{"resourceSubscriptions":[{names}"a:1"]}}"#);
+    one_frame(Site::modern("subscriptions/listen", &filter))
+}
+
+pub(super) fn end_with_requests(step: usize) -> Input {
+    let mut site = busy(step);
+    Input::new(step * UNIT, move || {
+        site.server.close();
+        while let Some(event) = site.server.poll_event() {
+            black_box(event);
+        }
+    })
+}
+
+pub(super) fn end_with_streams(step: usize) -> Input {
+    let mut site = busy(step);
+    for frame in many(step, listen) {
+        site.send(&frame);
+    }
+    Input::new(step * UNIT, move || {
+        site.server.handle_eof();
+        while let Some(bytes) = site.server.poll_transmit() {
+            black_box(bytes);
+        }
+    })
+}
+
+// ---------------------------------------------------------------------- a client
+
+fn client(revision: Revision) -> Client {
+    let options = ClientOptions::new(Implementation::new("c", "1"))
+        .revisions(Revisions::only(revision))
+        .capabilities(ClientCapabilities::new().roots(RootsCapability::new()))
+        .limits(limits());
+    let mut client = Client::new(options, 1, NOW);
+    let answer = if revision == Revision::V2026_07_28 {
+        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}"#
+    } else {
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}"#
+    };
+    take(&mut client, answer);
+    client
+}
+
+fn take(client: &mut Client, line: &str) {
+    let event = client.handle_message(line.as_bytes(), NOW).expect("it is open");
+    black_box(event);
+    while let Some(event) = client.poll_event() {
+        black_box(event);
+    }
+    while let Some(bytes) = client.poll_transmit() {
+        black_box(bytes);
+    }
+}
+
+fn start(client: &mut Client, method: Method) {
+    let params = RawJson::parse(r#"{"name":"t"}"#).expect("JSON");
+    let options = CallOptions::default().progress();
+    client.call(method, &params, &options, NOW).expect("it is open");
+    while let Some(bytes) = client.poll_transmit() {
+        black_box(bytes);
+    }
+}
+
+fn answers(mut client: Client, lines: Vec<String>, before_each: Option<Method>) -> Input {
+    Input::new(lines.iter().map(String::len).sum(), move || {
+        for line in &lines {
+            if let Some(method) = before_each {
+                start(&mut client, method);
+            }
+            take(&mut client, line);
+        }
+    })
+}
+
+pub(super) fn end_with_calls(step: usize) -> Input {
+    let mut client = client(Revision::V2025_11_25);
+    for _ in 0..step * UNIT {
+        start(&mut client, Method::ToolsCall);
+    }
+    Input::new(step * UNIT, move || {
+        client.handle_eof();
+        while let Some(event) = client.poll_event() {
+            black_box(event);
+        }
+    })
+}
+
+pub(super) fn progress(step: usize) -> Input {
+    let mut client = client(Revision::V2025_11_25);
+    start(&mut client, Method::ToolsCall);
+    let line = |number| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":2,"progress":{number},"message":"on"}}}}"#
+        )
+    };
+    answers(client, many(step, line), None)
+}
+
+pub(super) fn pages(step: usize) -> Input {
+    let mut id = 1;
+    let lines = (0..step * UNIT).map(|page| {
+        id += 1;
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[],"nextCursor":"{page}"}}}}"#)
+    });
+    answers(client(Revision::V2025_11_25), lines.collect(), Some(Method::ToolsList))
+}
+
+pub(super) fn rounds(step: usize) -> Input {
+    let mut client = client(Revision::V2026_07_28);
+    start(&mut client, Method::ToolsCall);
+    let lines = (0..step * UNIT).map(|round| {
+        let id = round + 2;
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","requestState":"{round}"}}}}"#)
+    });
+    answers(client, lines.collect(), None)
+}
