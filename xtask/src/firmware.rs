@@ -1,19 +1,20 @@
 //! What the example for microcontrollers takes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags};
 
 use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files};
 
-const TARGET: &str = "thumbv7m-none-eabi";
+pub(crate) const TARGET: &str = "thumbv7m-none-eabi";
 const NAME: &str = "mcp-sansio-firmware";
 
 /// Code, constants, and what variables start with, in bytes. The chip has 256 KiB.
-const FLASH_MAX: u64 = 224 * 1024;
+const FLASH_MAX: u64 = 160 * 1024;
 /// Variables and the heap, in bytes. The chip has 64 KiB, the rest of which is the stack's.
-const RAM_MAX: u64 = 24 * 1024;
+const RAM_MAX: u64 = 13 * 1024;
 
 /// How many of the biggest things are shown.
 const SHOWN: usize = 20;
@@ -28,8 +29,21 @@ struct Size {
 }
 
 pub(crate) fn size() -> Result<(), Failure> {
+    let (size, image) = build()?;
+    size.print();
+    println!("image: {}", image.display());
+    size.check()
+}
+
+/// What the firmware takes of flash, in bytes.
+pub(crate) fn flash() -> Result<u64, Failure> {
+    build().map(|(size, _)| size.flash)
+}
+
+/// Builds the firmware: what it takes, and where it is.
+fn build() -> Result<(Size, PathBuf), Failure> {
     let toolchain = Toolchain::of(TARGET).ok_or_else(|| toolchain::missing(&[TARGET]))?;
-    println!("{TARGET}: with {toolchain}");
+    eprintln!("{TARGET}: with {toolchain}");
     let folder = files::root().join("examples/firmware");
     let built = folder.join("target");
     let mut command = toolchain.cargo();
@@ -45,9 +59,7 @@ pub(crate) fn size() -> Result<(), Failure> {
     let image = built.join(TARGET).join("release").join(NAME);
     let size = Size::of(&std::fs::read(&image)?)
         .map_err(|error| Failure::Unable(format!("{}: {error}", image.display())))?;
-    size.print();
-    println!("image: {}", image.display());
-    size.check()
+    Ok((size, image))
 }
 
 impl Size {

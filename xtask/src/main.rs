@@ -12,6 +12,7 @@ mod firmware;
 mod gate_table;
 mod ledger;
 mod no_std;
+mod sizes;
 mod source;
 mod tidy;
 mod toolchain;
@@ -40,9 +41,12 @@ cargo run -p xtask -- COMMAND
   no-std [TARGET...]
       Builds the core for targets without a standard library, by default for all of these:
       thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
+  sizes
+      Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers;
+      prints the table of docs/adapters.md: how many crates each brings along, and its size.
   tidy
       Checks the house rules that the compiler does not: length and names of files, reasons of
-      `allow`, ignored tests, Markdown.
+      `allow`, ignored tests, Markdown, and that the code shown in it is that of the examples.
   help
       Prints this.
 
@@ -90,6 +94,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
         ["gate-table", rest @ ..] => gate_table::run(rest),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),
+        ["sizes"] => sizes::run(),
         ["tidy"] => tidy::run(),
         [] => Err(Failure::Unable(format!("no command given\n\n{HELP}"))),
         _ => Err(Failure::Unable(format!("cannot read `{}`\n\n{HELP}", arguments.join(" ")))),

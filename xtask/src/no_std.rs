@@ -21,9 +21,9 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         command.current_dir(&root).args(["build", "--quiet", "--package", "mcp-sansio"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         let features = if *target == "thumbv6m-none-eabi" {
-            "critical-section,auth,seal"
+            "critical-section,auth,recording,seal"
         } else {
-            "auth,seal"
+            "auth,recording,seal"
         };
         command.args(["--features", features]);
         if !command.status()?.success() {

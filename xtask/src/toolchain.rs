@@ -65,6 +65,14 @@ pub(crate) fn missing(targets: &[&str]) -> Failure {
     ))
 }
 
+/// The linker that comes with the toolchain in use, for targets that it makes no libraries for.
+pub(crate) fn bundled_linker() -> Option<PathBuf> {
+    let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let hosts = std::fs::read_dir(sysroot(&compiler)?.join("lib/rustlib")).ok()?;
+    let linkers = hosts.flatten().map(|host| host.path().join("bin/rust-lld"));
+    linkers.into_iter().find(|linker| linker.is_file())
+}
+
 fn sysroot(compiler: &str) -> Option<PathBuf> {
     let mut command = Command::new(compiler);
     if compiler == DISTRIBUTION_RUSTC {

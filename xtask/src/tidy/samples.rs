@@ -1,5 +1,6 @@
 //! Programs shown in Markdown are files of the project: a block of code after a comment that names
-//! a file is that file, word for word, but for the comment at its head.
+//! a file is that file, word for word, but for the comment at its head. After a comment `from` a file
+//! it is some lines of that file, one after the other, but for their common indentation.
 
 use std::path::Path;
 
@@ -24,14 +25,34 @@ pub(super) fn check(
             .take_while(|line| !line.starts_with("```"))
             .collect();
         let place = format!("{}:{number}", path.display());
-        match read(Path::new(file)) {
-            None => errors.push(format!("{place}: there is no `{file}`")),
-            Some(program) if body(&program) != shown => {
-                errors.push(format!("{place}: the block is not what `{file}` has"));
-            }
-            Some(_) => {}
+        let (file, is_part) = match file.strip_prefix("from ") {
+            Some(file) => (file, true),
+            None => (file, false),
+        };
+        let Some(program) = read(Path::new(file)) else {
+            errors.push(format!("{place}: there is no `{file}`"));
+            continue;
+        };
+        let is_there = if is_part { has_lines(&program, &shown) } else { body(&program) == shown };
+        if !is_there {
+            errors.push(format!("{place}: the block is not what `{file}` has"));
         }
     }
+}
+
+/// Whether `shown` stands somewhere in a program, further to the right perhaps.
+fn has_lines(program: &str, shown: &[&str]) -> bool {
+    let lines: Vec<&str> = program.lines().collect();
+    let first = shown.first().copied().unwrap_or_default();
+    !first.is_empty()
+        && lines.windows(shown.len()).any(|lines| {
+            let Some(indentation) = lines[0].strip_suffix(first) else { return false };
+            indentation.trim_start().is_empty()
+                && lines.iter().zip(shown).all(|(line, shown)| {
+                    line.strip_prefix(indentation).unwrap_or(line) == *shown
+                        && (line.is_empty() || line.starts_with(indentation))
+                })
+        })
 }
 
 /// The lines of a program without the comments and attributes at its head.
@@ -61,5 +82,30 @@ mod tests {
             ["README.md:1: the block is not what `a.rs` has"]
         );
         assert_eq!(found("<!-- b.rs -->\n```rust\n```\n"), ["README.md:1: there is no `b.rs`"]);
+    }
+
+    #[test]
+    fn a_part_of_a_program_stands_in_it_line_by_line() {
+        let program = "fn a() {\n    if b {\n        c();\n\n        d();\n    }\n}\n";
+        let has = |shown: &str| has_lines(program, &shown.lines().collect::<Vec<_>>());
+        assert!(has("if b {\n    c();\n\n    d();\n}"));
+        assert!(has("c();\n\nd();"));
+        assert!(!has("c();\nd();"));
+        assert!(!has("if b {\nc();"));
+        assert!(!has("c();\n\n d();"));
+        assert!(!has("b {"));
+        assert!(!has("fn a() {\n}"));
+        assert!(!has(""));
+    }
+
+    #[test]
+    fn a_block_from_a_program_is_looked_for_in_it() {
+        assert_eq!(found("<!-- from a.rs -->\n```rust\nfn main() {}\n```\n"), [""; 0]);
+        assert_eq!(
+            found("<!-- from a.rs -->\n```rust\nfn main()\n```\n"),
+            ["README.md:1: the block is not what `a.rs` has"]
+        );
+        let missing = found("<!-- from b.rs -->\n```rust\n```\n");
+        assert_eq!(missing, ["README.md:1: there is no `b.rs`"]);
     }
 }

@@ -1,0 +1,265 @@
+//! What each adapter brings along: how many crates, and how big a small server is on it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::toolchain::{self, Toolchain};
+use crate::{Failure, files, firmware};
+
+/// The crates are those of this system: elsewhere there are a few others.
+const SYSTEM: &str = "x86_64-unknown-linux-gnu";
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// Crates that somebody who chooses an adapter wants to know of.
+const NOTABLE: [&str; 15] = [
+    "async-executor",
+    "async-io",
+    "async-process",
+    "async-std",
+    "blocking",
+    "dlmalloc",
+    "embedded-io",
+    "hyper",
+    "mio",
+    "polling",
+    "rustix",
+    "schemars",
+    "serde_json",
+    "smol",
+    "tokio",
+];
+
+/// A small server that is measured.
+#[derive(Debug)]
+struct Subject {
+    name: &'static str,
+    package: &'static str,
+    /// The choice of features, as words of a command line.
+    features: &'static [&'static str],
+    made: Made,
+}
+
+/// How a server is made.
+#[derive(Clone, Copy, Debug)]
+enum Made {
+    /// As the example of its package that has its name.
+    Example,
+    /// As the workspace of its own under `examples`, for this target.
+    Workspace(&'static str, &'static str),
+}
+
+const SUBJECTS: [Subject; 6] = [
+    Subject { name: "serve-std", package: "mcp-sansio-std", features: &[], made: Made::Example },
+    Subject {
+        name: "serve-tokio",
+        package: "mcp-sansio-tokio",
+        features: &[],
+        made: Made::Example,
+    },
+    Subject {
+        name: "serve-smol",
+        package: "mcp-sansio-async-std",
+        features: &[],
+        made: Made::Example,
+    },
+    Subject {
+        name: "serve-async-std",
+        package: "mcp-sansio-async-std",
+        features: &["--no-default-features", "--features", "schemars,async-std"],
+        made: Made::Example,
+    },
+    Subject {
+        name: "wasm",
+        package: "mcp-sansio-wasm",
+        features: &[],
+        made: Made::Workspace("examples/wasm", WASM),
+    },
+    Subject {
+        name: "firmware",
+        package: "mcp-sansio-firmware",
+        features: &[],
+        made: Made::Workspace("examples/firmware", firmware::TARGET),
+    },
+];
+
+pub(crate) fn run() -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for subject in &SUBJECTS {
+        eprintln!("building {}", subject.name);
+        let size = subject.size()?;
+        rows.push(format!("{} {} |", subject.row()?, kilobytes(size)));
+    }
+    println!("{HEAD}");
+    for row in rows {
+        println!("{row}");
+    }
+    Ok(())
+}
+
+const HEAD: &str = "\
+| Server | Crates in it | With those of the compiler | Of note | Size in KB |
+| --- | --: | --: | --- | --: |";
+
+impl Subject {
+    /// All cells of the table but the size.
+    fn row(&self) -> Result<String, Failure> {
+        let linked = self.crates("normal,no-proc-macro")?;
+        let compiled = self.crates("normal")?;
+        let of_note: Vec<String> = linked
+            .iter()
+            .filter_map(|line| line.split(' ').next())
+            .filter(|name| NOTABLE.contains(name))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let (name, linked, compiled) = (self.name, linked.len(), compiled.len());
+        Ok(format!("| `{name}` | {linked} | {compiled} | {} |", of_note.join(", ")))
+    }
+
+    /// The crates under the package, itself included, each as its name and version.
+    fn crates(&self, edges: &str) -> Result<BTreeSet<String>, Failure> {
+        let (folder, target) = match self.made {
+            Made::Example => (files::root(), SYSTEM),
+            Made::Workspace(folder, target) => (files::root().join(folder), target),
+        };
+        tree(&folder, self.package, self.features, edges, target)
+    }
+
+    /// How big the server is without symbols, in bytes.
+    fn size(&self) -> Result<u64, Failure> {
+        match self.made {
+            Made::Workspace(_, firmware::TARGET) => firmware::flash(),
+            Made::Workspace(folder, target) => module_size(&files::root().join(folder), target),
+            Made::Example => {
+                let mut command = Toolchain::Own.cargo();
+                command.current_dir(files::root()).args(["rustc", "--quiet", "--release"]);
+                command.args(["--package", self.package, "--example", self.name]);
+                command.args(self.features).args(["--", "-C", "strip=symbols"]);
+                if !command.status()?.success() {
+                    return Err(Failure::Failed(format!("{} does not build", self.name)));
+                }
+                let path = built(&files::root()).join("release/examples").join(self.name);
+                let path = path.with_extension(std::env::consts::EXE_EXTENSION);
+                Ok(std::fs::metadata(path)?.len())
+            }
+        }
+    }
+}
+
+/// Where cargo puts what it builds of the workspace in `folder`.
+fn built(folder: &Path) -> PathBuf {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR");
+    folder.join(chosen.map_or_else(|| PathBuf::from("target"), PathBuf::from))
+}
+
+/// How big the module in `folder` is, in bytes.
+fn module_size(folder: &Path, target: &str) -> Result<u64, Failure> {
+    let toolchain = Toolchain::of(target).ok_or_else(|| toolchain::missing(&[target]))?;
+    let mut command = toolchain.cargo();
+    if matches!(toolchain, Toolchain::Distribution) {
+        let linker = toolchain::bundled_linker()
+            .ok_or_else(|| Failure::Unable("no linker makes modules here".into()))?;
+        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+    }
+    command.current_dir(folder).args(["build", "--quiet", "--release", "--target", target]);
+    if !command.status()?.success() {
+        return Err(Failure::Failed("the module does not build".into()));
+    }
+    let name = Path::new(target).join("release/mcp_sansio_wasm.wasm");
+    Ok(std::fs::metadata(built(folder).join(name))?.len())
+}
+
+/// The crates under `package` on `target`, itself included, each as its name and version.
+fn tree(
+    folder: &Path,
+    package: &str,
+    features: &[&str],
+    edges: &str,
+    target: &str,
+) -> Result<BTreeSet<String>, Failure> {
+    let mut command = Toolchain::Own.cargo();
+    command.current_dir(folder).args(["tree", "--quiet", "--locked", "--package", package]);
+    command.args(features).args(["--prefix", "none", "--edges", edges, "--target", target]);
+    let output = command.output()?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(Failure::Unable(format!("cargo tree of {package}: {text}")));
+    }
+    Ok(names(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The names and versions in what `cargo tree` prints without a prefix: one crate a line, as often
+/// as it is needed.
+fn names(printed: &str) -> BTreeSet<String> {
+    let lines = printed.lines().filter(|line| !line.is_empty());
+    lines.map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// In units of 1,000 bytes, as one writes it.
+fn kilobytes(bytes: u64) -> String {
+    let text = ((bytes + 500) / 1000).to_string();
+    match text.len().checked_sub(3) {
+        None | Some(0) => text,
+        Some(thousands) => format!("{},{}", &text[..thousands], &text[thousands..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What runs futures on its own, or waits for input and output on behalf of others.
+    const RUNTIMES: [&str; 10] = [
+        "async-executor",
+        "async-global-executor",
+        "async-io",
+        "async-std",
+        "embassy-executor",
+        "futures-executor",
+        "mio",
+        "polling",
+        "smol",
+        "tokio",
+    ];
+
+    #[test]
+    fn the_crates_in_the_documentation_are_those_that_there_are() {
+        let text = std::fs::read_to_string(files::root().join("docs/adapters.md")).unwrap();
+        for subject in &SUBJECTS {
+            let row = subject.row().unwrap();
+            assert!(
+                text.lines().any(|line| line.starts_with(&row)),
+                "docs/adapters.md lacks `{row}`; `cargo run -p xtask -- sizes` prints the table"
+            );
+        }
+    }
+
+    #[test]
+    fn the_adapter_for_blocking_code_stands_on_no_runtime() {
+        let edges = "normal,build";
+        let folder = files::root();
+        let tree = |package| tree(&folder, package, &["--all-features"], edges, SYSTEM).unwrap();
+        let is_runtime =
+            |line: &String| line.split(' ').next().is_some_and(|name| RUNTIMES.contains(&name));
+        let found: Vec<String> = tree("mcp-sansio-std").into_iter().filter(is_runtime).collect();
+        assert_eq!(found, [""; 0]);
+        // They would be found.
+        assert!(tree("mcp-sansio-tokio").iter().any(is_runtime));
+        assert!(tree("mcp-sansio-async-std").iter().any(is_runtime));
+    }
+
+    #[test]
+    fn a_crate_counts_once_for_each_version() {
+        let printed =
+            "a v1.0.0 (/somewhere)\nb v1.0.0\n\nc v0.1.0 (proc-macro)\nb v1.0.0 (*)\nb v2.0.0\n";
+        assert_eq!(
+            names(printed),
+            ["a v1.0.0", "b v1.0.0", "b v2.0.0", "c v0.1.0"].map(String::from).into()
+        );
+    }
+
+    #[test]
+    fn sizes_are_written_for_people() {
+        let written = [999, 344_242, 999_499, 999_500, 1_248_416].map(kilobytes);
+        assert_eq!(written, ["1", "344", "999", "1,000", "1,248"]);
+    }
+}
