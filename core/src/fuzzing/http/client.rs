@@ -17,7 +17,7 @@ use crate::http::{
 use crate::peer::{CallHandle, Event, InputHandle, Subject};
 use crate::protocol::LoggingLevel;
 
-use super::heads::check_fields;
+use super::heads::{check_event_id, check_fields};
 
 /// A client on HTTP under any operations and with any server: it sends valid messages in valid
 /// requests and to no other origin, uses no exchange twice, cuts off those that have not ended and
@@ -227,7 +227,10 @@ impl Rig {
             match transmit {
                 Transmit::Send(request) => {
                     assert_eq!(request.url().authority(), "example.com", "another origin");
-                    check_fields(request.fields().map(|(_, value)| value.to_owned()));
+                    let (ids, others): (Vec<_>, Vec<_>) =
+                        request.fields().partition(|(name, _)| *name == "last-event-id");
+                    check_fields(others.into_iter().map(|(_, value)| value.to_owned()));
+                    ids.into_iter().for_each(|(_, id)| check_event_id(id));
                     let known = self.open.iter().any(|(open, _)| *open == request.exchange);
                     assert!(!known, "an exchange that is under way");
                     if request.method == "POST" {

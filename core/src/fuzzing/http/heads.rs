@@ -137,6 +137,12 @@ pub(super) fn check_fields(values: impl Iterator<Item = String>) {
     }
 }
 
+/// The id of an event is the peer's own text, and goes back to it as UTF-8 as browsers send it.
+pub(super) fn check_event_id(value: &str) {
+    let visible = |byte: u8| byte >= b' ' && byte != 0x7F;
+    assert!(value.bytes().all(visible) && !value.is_empty(), "{value:?} as the id of an event");
+}
+
 /// What a field says is written in one way, in a field that is valid, and reads back.
 fn check_text(value: &[u8]) {
     if let Ok(text) = field_value::decode(value) {

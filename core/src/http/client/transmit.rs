@@ -77,6 +77,9 @@ impl OutgoingRequest {
     /// The header fields, in lower case as HTTP/2 wants them. Host and length are the driver's to
     /// add, and so is whatever it needs for authorization, unless there is an `auth::Client` for
     /// that: then it is there.
+    ///
+    /// No value has a control character, and all are ASCII but `last-event-id`, which says in UTF-8
+    /// what the server called its event.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (&**name, &**value))
     }
