@@ -44,6 +44,24 @@ fn a_stream_goes_on_where_it_broke() {
 }
 
 #[test]
+fn an_event_id_goes_back_as_it_came_or_resumes_nothing() {
+    // Rule: [RESUME-004]: in UTF-8, as the standard of server-sent events has it.
+    for id in ["é2", "\u{5DA}2", "a b", "\u{3000}"] {
+        let mut net = calling(LATEST);
+        net.body(4, &event_with_id(id, ""));
+        net.broken(4);
+        net.wait_for_request();
+        assert_eq!(net.field(5, "last-event-id").as_deref(), Some(id));
+    }
+    for id in ["a\tb", "a\u{7F}", "\u{1}"] {
+        let mut net = calling(LATEST);
+        net.body(4, &event_with_id(id, ""));
+        net.broken(4);
+        assert!(net.told().starts_with("call 1 failed"), "{id:?}");
+    }
+}
+
+#[test]
 fn the_server_says_how_long_to_wait() {
     // Rule: [SSE-006] [SSE-007] [SSE-008] [SSE-009].
     let mut net = calling(LATEST);
