@@ -13,6 +13,7 @@ use shape::{Meter, Subject, Task, Work};
 fn main() {
     match Subject::of_process().task {
         Task::Link { work, rounds } => link(work, rounds),
+        Task::Pairs(_) => panic!("it holds nothing"),
         Task::Stdio => serve_stdio().expect("serves"),
         Task::Http(address) => http::serve(&address),
     }

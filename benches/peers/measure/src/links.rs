@@ -21,6 +21,8 @@ const PROGRAMS: [Program; 8] = [
     Program::new("floor", "peer-floor", "serde_json"),
 ];
 
+const IDLE_PAIRS: usize = 1000;
+
 const WORKS: [(&str, &str); 3] = [("ping", "ping"), ("echo 64 B", "64"), ("echo 64 KiB", "65536")];
 
 pub(crate) fn compare(effort: Effort) {
@@ -54,6 +56,23 @@ pub(crate) fn compare(effort: Effort) {
     table.print("In one process, a round trip");
 }
 
+/// What clients and servers of one process hold when they do nothing.
+pub(crate) fn compare_idle() {
+    let mut table = Table::default();
+    for program in PROGRAMS.iter().filter(|it| it.package != "peer-floor") {
+        let Some(path) = program.build() else { continue };
+        let mut command = command(&path, Stdio::piped());
+        command.args([program.variant, "pairs", &IDLE_PAIRS.to_string()]);
+        let (heap, resident) = two_numbers(command);
+        let each = |bytes: f64| number(bytes / IDLE_PAIRS as f64 / 1024.0);
+        table.column(
+            program.title,
+            vec![("heap, KiB".into(), each(heap)), ("resident, KiB".into(), each(resident))],
+        );
+    }
+    table.print("In one process, an idle client and its server");
+}
+
 fn command(program: impl AsRef<std::ffi::OsStr>, stdout: Stdio) -> Command {
     let mut command = Command::new(program);
     command.stdout(stdout);
@@ -63,11 +82,16 @@ fn command(program: impl AsRef<std::ffi::OsStr>, stdout: Stdio) -> Command {
 /// Allocations and nanoseconds of all the rounds.
 fn metered(path: &Path, variant: &str, work: &str, rounds: u64) -> (f64, f64) {
     let mut command = command(path, Stdio::piped());
-    let output = command.args([variant, "link", work, &rounds.to_string()]).output();
-    let output = output.expect("the program starts").stdout;
+    command.args([variant, "link", work, &rounds.to_string()]);
+    two_numbers(command)
+}
+
+/// What a program prints.
+fn two_numbers(mut command: Command) -> (f64, f64) {
+    let output = command.output().expect("the program starts").stdout;
     let text = String::from_utf8(output).expect("words");
-    let (allocations, nanoseconds) = text.trim().split_once(' ').expect("two numbers");
-    (allocations.parse().expect("a number"), nanoseconds.parse().expect("a number"))
+    let (first, second) = text.trim().split_once(' ').expect("two numbers");
+    (first.parse().expect("a number"), second.parse().expect("a number"))
 }
 
 /// Instructions of the process as a whole; nothing without valgrind.

@@ -1,4 +1,4 @@
-//! Puts other SDKs beside this project: `all`, `links`, `stdio` or `http`, and `--quick`.
+//! Puts other SDKs beside this project: `all` or a part, and `--quick`.
 
 mod http;
 mod http_connection;
@@ -6,6 +6,8 @@ mod links;
 mod messages;
 mod process;
 mod programs;
+mod sizes;
+mod sse;
 mod stdio;
 mod table;
 
@@ -13,13 +15,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const USAGE: &str = "\
-peers all|links|stdio|http [--quick]
+peers all|links|idle|stdio|http|sse|sizes [--quick]
 
 Builds a program for each SDK, measures them, and prints tables in Markdown.
 
   links     round trips in one process: instructions, allocations, time
+  idle      what clients and servers of one process hold
   stdio     servers on the standard streams
   http      servers on HTTP
+  sse       decoders of Server-Sent Events
+  sizes     the smallest servers: size, crates, time to build
   --quick   for less time, and less exactly
 ";
 
@@ -45,12 +50,18 @@ fn main() -> ExitCode {
     match &*words.iter().map(String::as_str).collect::<Vec<_>>() {
         ["all"] => {
             links::compare(effort);
+            links::compare_idle();
             stdio::compare(effort);
             http::compare(effort);
+            sse::compare(effort);
+            sizes::compare();
         }
         ["links"] => links::compare(effort),
+        ["idle"] => links::compare_idle(),
         ["stdio"] => stdio::compare(effort),
         ["http"] => http::compare(effort),
+        ["sse"] => sse::compare(effort),
+        ["sizes"] => sizes::compare(),
         _ => return usage(),
     }
     ExitCode::SUCCESS

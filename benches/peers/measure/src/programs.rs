@@ -25,17 +25,9 @@ impl Program {
     // Each alone: in one build all would have the features of `serde_json` and tokio that any of
     // them asks for.
     pub(crate) fn build(&self) -> Option<PathBuf> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
-        let mut build = Command::new(cargo);
-        build.args(["build", "--release", "--quiet", "--package", self.package]);
-        // Build scripts that look at what `cargo run` says of this package would run again.
-        for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(is_of_package) {
-                build.env_remove(name);
-            }
-        }
-        let built = build.arg("--manifest-path").arg(manifest).status();
+        let mut build = cargo("build");
+        build.args(["--release", "--quiet", "--package", self.package]);
+        let built = build.status();
         if !built.is_ok_and(|status| status.success()) {
             eprintln!("{} does not build: its column is left out", self.package);
             return None;
@@ -44,6 +36,21 @@ impl Program {
         let here = std::env::current_exe().expect("this program is a file");
         Some(here.with_file_name(self.package))
     }
+}
+
+/// Cargo, for this workspace.
+pub(crate) fn cargo(verb: &str) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+    command.arg(verb).arg("--manifest-path").arg(manifest);
+    // Build scripts that look at what `cargo run` says of this package would run again.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_package) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Whether a variable is one that cargo sets for a package that it runs.

@@ -36,6 +36,7 @@ where
     let one_thread = || Builder::new_current_thread().enable_all().build().expect("a runtime");
     match task {
         Task::Link { work, rounds } => one_thread().block_on(link::run(server(), work, rounds)),
+        Task::Pairs(count) => one_thread().block_on(link::idle(server, count)),
         Task::Stdio => one_thread().block_on(async {
             let running = if variant.ends_with("pipes") {
                 server().serve(stdio_pipes()).await

@@ -4,7 +4,7 @@ use mcp_sansio_examples::bench;
 use mcp_sansio_tokio::handler::IntoEndpoint;
 use mcp_sansio_tokio::{Client, Host, TokioStream, drive, now, seed};
 use serde_json::json;
-use shape::{Meter, Work};
+use shape::{Holdings, Meter, Work};
 
 /// As much as a socket takes.
 const BUFFER_LENGTH: usize = 256 * 1024;
@@ -24,20 +24,48 @@ pub(crate) fn machines(revision: Revision, work: Work, rounds: u64) {
 }
 
 /// Round trips between a client and a server with handlers, as tasks of tokio.
-pub(crate) fn endpoints(revision: Revision, work: Work, rounds: u64) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
-        let (near, far) = tokio::io::duplex(BUFFER_LENGTH);
-        let server = bench::server().into_endpoint(seed()).expect("offers what it can");
-        let (reader, writer) = tokio::io::split(far);
-        tokio::spawn(drive(server, TokioStream::new(reader, writer)));
-        let host = Host::new("peers", "1.0.0").revisions(Revisions::only(revision));
-        let (client, endpoint) = host.connect(seed(), now());
-        let (reader, writer) = tokio::io::split(near);
-        tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
-        client.opened().await.expect("opens");
-        rounds_of(&client, work, rounds).await;
-    });
+pub(crate) async fn endpoints(revision: Revision, work: Work, rounds: u64) {
+    let client = open(revision).await;
+    rounds_of(&client, work, rounds).await;
+}
+
+/// A client and a server with handlers, at rest.
+async fn open(revision: Revision) -> Client {
+    let (near, far) = tokio::io::duplex(BUFFER_LENGTH);
+    let server = bench::server().into_endpoint(seed()).expect("offers what it can");
+    let (reader, writer) = tokio::io::split(far);
+    tokio::spawn(drive(server, TokioStream::new(reader, writer)));
+    let host = Host::new("peers", "1.0.0").revisions(Revisions::only(revision));
+    let (client, endpoint) = host.connect(seed(), now());
+    let (reader, writer) = tokio::io::split(near);
+    tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
+    client.opened().await.expect("opens");
+    client
+}
+
+/// Machines that do nothing.
+pub(crate) fn idle_machines(revision: Revision, count: usize) {
+    // What all have in common is made for the first.
+    let _first = Link::open_at(revision);
+    let mut pairs = Vec::with_capacity(count);
+    let holdings = Holdings::start();
+    pairs.extend((0..count).map(|_| Link::open_at(revision)));
+    holdings.report();
+}
+
+/// Clients and servers with handlers that do nothing.
+pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
+    let _first = open(revision).await;
+    let mut pairs = Vec::with_capacity(count);
+    let holdings = Holdings::start();
+    for _ in 0..count {
+        pairs.push(open(revision).await);
+    }
+    // What their tasks still have to do.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    holdings.report();
 }
 
 async fn rounds_of(client: &Client, work: Work, rounds: u64) {

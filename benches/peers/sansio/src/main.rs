@@ -11,12 +11,15 @@ fn main() {
     let Subject { variant, task } = Subject::of_process();
     let http = match task {
         Task::Link { work, rounds } => {
-            return match &*variant {
-                "machines-2025-11-25" => link::machines(Revision::V2025_11_25, work, rounds),
-                "machines-2026-07-28" => link::machines(Revision::V2026_07_28, work, rounds),
-                "tokio-2025-11-25" => link::endpoints(Revision::V2025_11_25, work, rounds),
-                "tokio-2026-07-28" => link::endpoints(Revision::V2026_07_28, work, rounds),
-                _ => panic!("no variant {variant}"),
+            return match in_process(&variant) {
+                (true, revision) => link::machines(revision, work, rounds),
+                (false, revision) => on_tokio(link::endpoints(revision, work, rounds)),
+            };
+        }
+        Task::Pairs(count) => {
+            return match in_process(&variant) {
+                (true, revision) => link::idle_machines(revision, count),
+                (false, revision) => on_tokio(link::idle_endpoints(revision, count)),
             };
         }
         Task::Stdio => None,
@@ -29,4 +32,20 @@ fn main() {
     };
     let place = Place { runtime, http, legacy_sse: false, auth: false, record: None };
     place.serve(bench::server(), "add").expect("serves");
+}
+
+/// Whether it is the bare machines, and what they speak.
+fn in_process(variant: &str) -> (bool, Revision) {
+    match variant {
+        "machines-2025-11-25" => (true, Revision::V2025_11_25),
+        "machines-2026-07-28" => (true, Revision::V2026_07_28),
+        "tokio-2025-11-25" => (false, Revision::V2025_11_25),
+        "tokio-2026-07-28" => (false, Revision::V2026_07_28),
+        _ => panic!("no variant {variant}"),
+    }
+}
+
+fn on_tokio(work: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(work);
 }

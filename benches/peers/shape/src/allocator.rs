@@ -1,7 +1,7 @@
 //! The system's allocator, which counts while a meter runs.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 struct Counting;
 
@@ -10,9 +10,12 @@ static ALLOCATOR: Counting = Counting;
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that were taken and not given back.
+static HELD: AtomicI64 = AtomicI64::new(0);
 
 pub(crate) fn start() {
     ALLOCATIONS.store(0, Ordering::Relaxed);
+    HELD.store(0, Ordering::Relaxed);
     COUNTS.store(true, Ordering::Relaxed);
 }
 
@@ -21,35 +24,41 @@ pub(crate) fn stop() -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed)
 }
 
+pub(crate) fn held() -> i64 {
+    HELD.load(Ordering::Relaxed)
+}
+
 // A server that is measured from outside pays for a branch, not for the count.
-fn count() {
+fn count(allocations: u64, taken: usize, given: usize) {
     if COUNTS.load(Ordering::Relaxed) {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.fetch_add(allocations, Ordering::Relaxed);
+        HELD.fetch_add(taken.cast_signed() as i64 - given.cast_signed() as i64, Ordering::Relaxed);
     }
 }
 
 // SAFETY: every call is handed to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(1, layout.size(), 0);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(1, layout.size(), 0);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, 0, layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     // A buffer that grows counts again.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(1, size, layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
         unsafe { System.realloc(pointer, layout, size) }
     }

@@ -1,9 +1,11 @@
-//! What all servers of the comparison have in common: their command line, and the meter of their
-//! round trips.
+//! What all servers of the comparison have in common: their command line, the meter of their
+//! round trips, and that of what they hold.
 
 mod allocator;
+mod holdings;
 mod meter;
 mod task;
 
+pub use holdings::Holdings;
 pub use meter::Meter;
 pub use task::{Subject, Task, Work};

@@ -28,6 +28,9 @@ pub enum Task {
         /// How many to make.
         rounds: u64,
     },
+    /// Open so many clients and servers in this process, leave them alone, and report what they
+    /// hold.
+    Pairs(usize),
     /// Serve on the standard streams.
     Stdio,
     /// Serve HTTP at `/mcp` of this address.
@@ -44,8 +47,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// What the command line says: `VARIANT link ping|LENGTH ROUNDS`, `VARIANT stdio`, or
-    /// `VARIANT http ADDRESS`.
+    /// What the command line says: `VARIANT link ping|LENGTH ROUNDS`, `VARIANT pairs COUNT`,
+    /// `VARIANT stdio`, or `VARIANT http ADDRESS`.
     ///
     /// # Panics
     ///
@@ -62,9 +65,10 @@ impl Subject {
                 };
                 (variant, Task::Link { work, rounds: rounds.parse().expect("a count") })
             }
+            [variant, "pairs", count] => (variant, Task::Pairs(count.parse().expect("a count"))),
             [variant, "stdio"] => (variant, Task::Stdio),
             [variant, "http", address] => (variant, Task::Http(address.into())),
-            _ => panic!("VARIANT link ping|LENGTH ROUNDS, VARIANT stdio, or VARIANT http ADDRESS"),
+            _ => panic!("VARIANT link ping|LENGTH ROUNDS|pairs COUNT|stdio|http ADDRESS"),
         };
         Self { variant: variant.into(), task }
     }

@@ -4,7 +4,7 @@ use axum::serve::ListenerExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use shape::{Meter, Subject, Task, Work};
+use shape::{Holdings, Meter, Subject, Task, Work};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tower_mcp::client::{ChannelTransport, McpClient};
@@ -31,6 +31,7 @@ fn main() {
     let one_thread = || Builder::new_current_thread().enable_all().build().expect("a runtime");
     match Subject::of_process().task {
         Task::Link { work, rounds } => one_thread().block_on(link(work, rounds)),
+        Task::Pairs(count) => one_thread().block_on(idle(count)),
         Task::Stdio => one_thread().block_on(async {
             StdioTransport::new(server()).run().await.expect("serves");
         }),
@@ -69,8 +70,7 @@ fn server() -> McpRouter {
 
 /// Round trips between a client and the server, as tasks of tokio, with strings in channels.
 async fn link(work: Work, rounds: u64) {
-    let client = McpClient::connect(ChannelTransport::new(server())).await.expect("connects");
-    client.initialize("peers", "1.0.0").await.expect("opens");
+    let client = open().await;
     let text = work.text();
     let meter = Meter::start();
     for _ in 0..rounds {
@@ -83,6 +83,28 @@ async fn link(work: Work, rounds: u64) {
         }
     }
     meter.report();
+}
+
+/// Clients and servers that do nothing.
+async fn idle(count: usize) {
+    // What all have in common is made for the first.
+    let _first = open().await;
+    let mut pairs = Vec::with_capacity(count);
+    let holdings = Holdings::start();
+    for _ in 0..count {
+        pairs.push(open().await);
+    }
+    // What their tasks still have to do.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    holdings.report();
+}
+
+async fn open() -> McpClient {
+    let client = McpClient::connect(ChannelTransport::new(server())).await.expect("connects");
+    client.initialize("peers", "1.0.0").await.expect("opens");
+    client
 }
 
 /// An answer in several writes does not wait for the client to acknowledge the first.

@@ -1,0 +1,79 @@
+//! The smallest servers: how big they are, what they are made of, how long they take to build.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::programs;
+use crate::table::{Table, number};
+
+const SERVERS: [(&str, &str); 5] = [
+    ("this project: std", "minimal-std"),
+    ("this project: tokio", "minimal-tokio"),
+    ("rmcp 3.9.0", "minimal-rmcp"),
+    ("tower-mcp 0.25.0", "minimal-tower-mcp"),
+    ("rust-mcp-sdk 1.0.1", "minimal-rust-mcp-sdk"),
+];
+
+/// Profiles, and what each is.
+const PROFILES: [(&str, &str); 2] = [
+    ("plain", "release as cargo has it, stripped: KB"),
+    ("small", "release for size, stripped: KB"),
+];
+
+pub(crate) fn compare() {
+    let mut table = Table::default();
+    for (title, package) in SERVERS {
+        let mut figures = Vec::new();
+        let start = Instant::now();
+        for (profile, name) in PROFILES {
+            let Some(size) = size(package, profile) else { break };
+            // The first is built from nothing.
+            if figures.is_empty() {
+                let time = start.elapsed().as_secs_f64();
+                figures.push(("built from nothing: s".into(), number(time)));
+            }
+            figures.push((name.into(), number(size / 1000.0)));
+        }
+        if figures.is_empty() {
+            eprintln!("{package} does not build: its column is left out");
+            continue;
+        }
+        let linked = crates(package, "normal,no-proc-macro");
+        figures.push(("crates linked".into(), linked.to_string()));
+        figures.push(("crates compiled".into(), crates(package, "normal,build").to_string()));
+        table.column(title, figures);
+    }
+    table.print("A server with one tool on the standard streams");
+}
+
+/// How big the server is in bytes, built in a folder of its own.
+fn size(package: &str, profile: &str) -> Option<f64> {
+    let folder = folder(package);
+    if profile == PROFILES[0].0 && folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("what was built before goes");
+    }
+    let mut build = programs::cargo("build");
+    build.args(["--quiet", "--package", package, "--profile", profile, "--target-dir"]);
+    let status = build.arg(&folder).status().expect("cargo starts");
+    let program = folder.join(profile).join(package);
+    status.success().then(|| std::fs::metadata(program).expect("it is built").len() as f64)
+}
+
+fn folder(package: &str) -> PathBuf {
+    let here = std::env::current_exe().expect("this program is a file");
+    let built: &Path = here.ancestors().nth(2).expect("it is in a folder of cargo's");
+    built.join("sizes").join(package)
+}
+
+/// How many crates there are in the tree, itself included.
+fn crates(package: &str, edges: &str) -> usize {
+    let mut tree: Command = programs::cargo("tree");
+    tree.args(["--quiet", "--package", package, "--prefix", "none", "--edges", edges]);
+    let output = tree.output().expect("cargo starts").stdout;
+    let text = String::from_utf8(output).expect("names");
+    // One crate a line, as often as it is needed.
+    let names = text.lines().filter(|line| !line.is_empty());
+    names.map(|line| line.split(' ').take(2).collect::<Vec<_>>()).collect::<BTreeSet<_>>().len()
+}
