@@ -1,7 +1,6 @@
 //! Servers that a client starts by itself, as child processes.
 
 mod input;
-mod report;
 mod stderr;
 
 use std::fmt;
@@ -17,8 +16,7 @@ use crate::FuturesStream;
 use crate::timer::timeout;
 
 pub use input::ChildInput;
-pub use mcp_sansio_async::child::Stderr;
-pub use report::{ExitReport, SpawnError};
+pub use mcp_sansio_async::child::{ExitReport, SpawnError, Stderr};
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = FuturesStream<ChildStdout, ChildInput>;
@@ -82,7 +80,9 @@ impl ChildServer {
         let mut command = async_process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
-        let mut child = command.spawn().map_err(|source| SpawnError::new(&command, source))?;
+        let mut child = command.spawn().map_err(|source| {
+            SpawnError::new(command.get_program(), command.get_current_dir(), source)
+        })?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(error)) = streams else {
             unreachable!("all three are piped")
@@ -152,7 +152,7 @@ impl ChildServer {
 
     async fn report(&mut self, status: ExitStatus, forced: bool) -> ExitReport {
         self.stderr.settle().await;
-        ExitReport { status, stderr_tail: self.stderr.tail(), forced }
+        ExitReport::new(status, self.stderr.tail(), forced)
     }
 
     /// Ends a child that has not exited, and on Unix its group.

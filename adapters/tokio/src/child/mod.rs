@@ -1,7 +1,6 @@
 //! Servers that a client starts by itself, as child processes.
 
 mod input;
-mod report;
 mod stderr;
 
 use std::fmt;
@@ -15,8 +14,7 @@ use tokio::time::timeout;
 use crate::TokioStream;
 
 pub use input::ChildInput;
-pub use mcp_sansio_async::child::Stderr;
-pub use report::{ExitReport, SpawnError};
+pub use mcp_sansio_async::child::{ExitReport, SpawnError, Stderr};
 
 /// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
 pub type ChildStream = TokioStream<ChildStdout, ChildInput>;
@@ -87,8 +85,10 @@ impl ChildServer {
         command.kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        let mut child =
-            command.spawn().map_err(|source| SpawnError::new(command.as_std(), source))?;
+        let mut child = command.spawn().map_err(|source| {
+            let command = command.as_std();
+            SpawnError::new(command.get_program(), command.get_current_dir(), source)
+        })?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(error)) = streams else {
             unreachable!("all three are piped")
@@ -151,7 +151,7 @@ impl ChildServer {
 
     async fn report(&mut self, status: ExitStatus, forced: bool) -> ExitReport {
         self.stderr.settle().await;
-        ExitReport { status, stderr_tail: self.stderr.tail(), forced }
+        ExitReport::new(status, self.stderr.tail(), forced)
     }
 
     /// Ends a child that has not exited, and on Unix its group.

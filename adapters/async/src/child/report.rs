@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 /// How a child process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,14 @@ pub struct ExitReport {
     pub stderr_tail: Vec<String>,
     /// Whether it had to be terminated, as it did not exit when its input ended.
     pub forced: bool,
+}
+
+impl ExitReport {
+    /// Tells of a child that has exited.
+    #[must_use]
+    pub const fn new(status: ExitStatus, stderr_tail: Vec<String>, forced: bool) -> Self {
+        Self { status, stderr_tail, forced }
+    }
 }
 
 impl fmt::Display for ExitReport {
@@ -44,9 +52,10 @@ pub struct SpawnError {
 }
 
 impl SpawnError {
-    pub(super) fn new(command: &Command, source: io::Error) -> Self {
-        let program = command.get_program();
-        let advice = advise(program, command.get_current_dir(), source.kind());
+    /// What the system said of a program that was to run in `directory`, or in that of this process.
+    #[must_use]
+    pub fn new(program: &OsStr, directory: Option<&Path>, source: io::Error) -> Self {
+        let advice = advise(program, directory, source.kind());
         Self { program: program.to_string_lossy().into_owned(), source, advice }
     }
 }

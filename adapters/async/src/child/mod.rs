@@ -1,8 +1,12 @@
-//! What a child process says on its standard error, for adapters that start some.
+//! What there is to say of child processes, for adapters that start some.
+
+mod report;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use report::{ExitReport, SpawnError};
 
 /// What becomes of what a child process writes to its standard error. It is read in any case, so
 /// that the child never waits, and the last lines are kept for reports.
