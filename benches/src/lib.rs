@@ -1,12 +1,27 @@
-//! What the benchmarks measure.
+//! What is measured, by the clock in `benches/`, and by instructions and allocations in `src/bin/`.
 
+pub mod budgets;
+mod endpoints;
 pub mod growth;
 mod link;
+pub mod load;
+mod site;
+pub mod sse;
+pub mod tools;
+mod web;
 
+use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::RawJson;
 use serde_json::json;
 
+pub use endpoints::{Echo, Endpoints};
 pub use link::Link;
+pub use site::{Listening, Site};
+pub use web::Web;
+
+/// The oldest revision, the newest with sessions, and the one without.
+pub const REVISIONS: [Revision; 3] =
+    [Revision::V2024_11_05, Revision::V2025_11_25, Revision::V2026_07_28];
 
 /// A request without parameters.
 #[must_use]

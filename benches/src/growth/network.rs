@@ -3,86 +3,18 @@
 use std::hint::black_box;
 
 use mcp_sansio::http::client::Transmit as Sent;
-use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{
-    Client, ClientOptions, ExchangeId, IncomingResponse, Location, RequestHead, Server,
-    ServerOptions, Status,
-};
+use mcp_sansio::http::{Client, ClientOptions, IncomingResponse, Location, Status};
 use mcp_sansio::peer;
-use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
+use mcp_sansio::protocol::Implementation;
 use mcp_sansio::{Instant, Revision, Revisions};
 
 use super::Input;
+use crate::site::{INITIALIZE, Site, in_session};
 
 const NOW: Instant = Instant::ZERO;
 const UNIT: usize = 64;
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const MODERN: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-
-struct Site {
-    server: Server,
-    open: Vec<ExchangeId>,
-}
-
-impl Site {
-    fn new() -> Self {
-        let offers = ServerCapabilities::new().tools(ToolsCapability::new());
-        let mut limits = peer::Limits::DEFAULT;
-        limits.requests_in_flight_max = 1 << 20;
-        let peer = peer::ServerOptions::new(Implementation::new("s", "1"))
-            .capabilities(offers)
-            .limits(limits);
-        let mut limits = ServerLimits::DEFAULT;
-        limits.sessions_max = 1 << 20;
-        let options = ServerOptions::new().limits(limits);
-        let server = Server::new(peer, options, [1; 32], 1).expect("it offers nothing odd");
-        Self { server, open: Vec::new() }
-    }
-
-    /// A request, and what its response has of a session.
-    fn send(&mut self, method: &str, fields: &[(&str, &str)], body: &str) -> Option<String> {
-        let mut head = RequestHead::new(method, "/mcp");
-        head.field("host", b"localhost");
-        head.field("content-type", b"application/json");
-        head.field("accept", b"application/json, text/event-stream");
-        for (name, value) in fields {
-            head.field(name, value.as_bytes());
-        }
-        if self.server.admit(&head).is_err() {
-            return None;
-        }
-        let (exchange, event) = self.server.handle_request(&head, body.as_bytes(), None, NOW);
-        drop(black_box(event));
-        self.open.push(exchange);
-        self.transmit()
-    }
-
-    fn transmit(&mut self) -> Option<String> {
-        let mut session = None;
-        while self.server.poll_event().is_some() {}
-        while let Some(ready) = self.server.poll_ready() {
-            while let Some(transmit) = self.server.poll_transmit(ready, NOW) {
-                if let Transmit::Respond(response) = transmit {
-                    let id = response.head.fields().find(|(name, _)| *name == "mcp-session-id");
-                    session = id.map(|(_, id)| id.into_owned());
-                }
-            }
-        }
-        session
-    }
-
-    fn session(&mut self) -> String {
-        let session = self.send("POST", &[], INITIALIZE).expect("a session");
-        let confirmed = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        self.send("POST", &in_session(&session), confirmed);
-        session
-    }
-}
-
-fn in_session(id: &str) -> [(&str, &str); 2] {
-    [("mcp-session-id", id), ("mcp-protocol-version", "2025-11-25")]
-}
 
 fn call(id: usize) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#)
@@ -128,7 +60,7 @@ pub(super) fn reconnects(step: usize) -> Input {
             if let Some(exchange) = site.open.pop() {
                 site.server.handle_disconnect(exchange, NOW);
             }
-            site.transmit();
+            site.transmit(&mut |_| {});
         }
     })
 }

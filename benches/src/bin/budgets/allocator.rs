@@ -1,0 +1,66 @@
+//! The system's allocator, which counts.
+
+#![allow(unsafe_code, reason = "an allocator can only be replaced by unsafe code")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+/// How often memory was asked for, or for more of it.
+pub(crate) fn count() -> u64 {
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// Bytes that were asked for and are not given back.
+pub(crate) fn held() -> u64 {
+    HELD.load(Ordering::Relaxed)
+}
+
+// One thread does all: a load and a store are enough, and cost less than what is counted.
+fn add(to: &AtomicU64, number: u64) {
+    to.store(to.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
+}
+
+fn took(bytes: usize) {
+    add(&COUNT, 1);
+    add(&HELD, bytes as u64);
+}
+
+fn gave(bytes: usize) {
+    add(&HELD, (bytes as u64).wrapping_neg());
+}
+
+// SAFETY: every call is handed to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        took(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        took(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        gave(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        gave(layout.size());
+        took(size);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}

@@ -1,0 +1,237 @@
+//! What is counted on every change, and held against `benches/budgets.tsv`.
+
+use core::num::NonZeroUsize;
+use std::fmt;
+use std::hint::black_box;
+
+use mcp_sansio::Revision;
+use mcp_sansio::framing::SseDecoder;
+use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
+use mcp_sansio::peer::Limits;
+
+use crate::{Echo, Endpoints, Link, REVISIONS, Site, Web, echo_params, sse, tools};
+
+/// Something that is done again and again.
+pub struct Scenario {
+    /// What it is called in the file of budgets.
+    pub name: String,
+    /// How many operations one run of the work has: what is counted is one of them.
+    pub operations: u32,
+    /// How often the work runs before it is counted, and as often while it is.
+    pub runs: u32,
+    /// Makes the work. What has to be there before it is made here.
+    pub make: Make,
+}
+
+/// Makes something to be done.
+pub type Make = Box<dyn Fn() -> Box<dyn FnMut()>>;
+
+/// Something that is opened once, and then stands idle.
+pub struct Opening {
+    /// What it is called in the file of budgets.
+    pub name: String,
+    /// Opens it. What it takes of the heap is what stays until the result goes.
+    pub open: Box<dyn Fn() -> Box<dyn fmt::Debug>>,
+}
+
+impl fmt::Debug for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scenario").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+const SHORT: usize = 64;
+const LONG: usize = 64 * 1024;
+
+/// All scenarios, in the order of the file.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = messages();
+    all.extend(REVISIONS.into_iter().filter(|it| *it < Revision::V2026_07_28).map(ping));
+    all.extend(REVISIONS.map(|revision| echo(revision, "64 B", SHORT)));
+    all.extend(
+        [16, 256]
+            .into_iter()
+            .flat_map(|count| REVISIONS.map(|revision| echo_at_once(revision, count))),
+    );
+    all.extend(REVISIONS[1..].iter().map(|revision| echo(*revision, "64 KiB", LONG)));
+    all.extend(REVISIONS.map(echo_with_handlers));
+    all.extend(REVISIONS[1..].iter().map(|revision| progress(*revision)));
+    all.extend(REVISIONS[1..].iter().map(|revision| page(*revision)));
+    all.extend(events());
+    all.extend(REVISIONS[1..].iter().map(|revision| exchange(*revision)));
+    all.push(replay());
+    all
+}
+
+/// All that is opened, in the order of the file.
+#[must_use]
+pub fn openings() -> Vec<Opening> {
+    let machines = REVISIONS.map(|revision| Opening {
+        name: format!("idle pair of machines, {revision}"),
+        open: Box::new(move || Box::new(Link::open_at(revision))),
+    });
+    let handlers = REVISIONS.map(|revision| Opening {
+        name: format!("idle pair with handlers, {revision}"),
+        open: Box::new(move || Box::new(Endpoints::open_at(revision))),
+    });
+    let web = [REVISIONS[1], REVISIONS[2]].map(|revision| Opening {
+        name: format!("idle pair over HTTP, {revision}"),
+        open: Box::new(move || Box::new(Web::open_at(revision))),
+    });
+    machines.into_iter().chain(handlers).chain(web).collect()
+}
+
+fn scenario<W: FnMut() + 'static>(
+    name: impl Into<String>,
+    operations: u32,
+    runs: u32,
+    make: impl Fn() -> W + 'static,
+) -> Scenario {
+    let make: Make = Box::new(move || Box::new(make()));
+    Scenario { name: name.into(), operations, runs, make }
+}
+
+fn messages() -> Vec<Scenario> {
+    let inputs = [
+        ("parse a ping", crate::ping()),
+        ("parse a call of 64 B", crate::echo(SHORT)),
+        ("parse a call of 64 KiB", crate::echo(LONG)),
+        ("parse a list of 20 tools", crate::tool_list(20)),
+    ];
+    let of = |(name, text): (&str, String)| {
+        scenario(name, 1, 100, move || {
+            let text = text.clone();
+            move || {
+                black_box(parse(black_box(text.as_bytes()), ParseLimits::default()).is_ok());
+            }
+        })
+    };
+    inputs.into_iter().map(of).collect()
+}
+
+fn ping(revision: Revision) -> Scenario {
+    scenario(format!("ping, {revision}"), 1, 100, move || {
+        let mut link = Link::open_at(revision);
+        move || link.ping()
+    })
+}
+
+fn echo(revision: Revision, length: &str, bytes: usize) -> Scenario {
+    scenario(format!("echo {length}, {revision}"), 1, 100, move || {
+        let (mut link, params) = (Link::open_at(revision), echo_params(bytes));
+        move || link.echo(&params)
+    })
+}
+
+fn echo_at_once(revision: Revision, count: u32) -> Scenario {
+    scenario(format!("echo 64 B, {count} in flight, {revision}"), count, 20, move || {
+        let (mut link, params) = (Link::open_at(revision), echo_params(SHORT));
+        move || link.echo_at_once(&params, count)
+    })
+}
+
+fn echo_with_handlers(revision: Revision) -> Scenario {
+    scenario(format!("echo 64 B with handlers, {revision}"), 1, 100, move || {
+        let (mut endpoints, echo) = (Endpoints::open_at(revision), Echo::of(SHORT));
+        move || endpoints.echo(&echo)
+    })
+}
+
+fn progress(revision: Revision) -> Scenario {
+    scenario(format!("echo with 100 notifications of progress, {revision}"), 1, 20, move || {
+        let (mut link, params) = (Link::open_at(revision), echo_params(SHORT));
+        move || link.echo_with_progress(&params, 100)
+    })
+}
+
+fn page(revision: Revision) -> Scenario {
+    scenario(format!("tools/list, 100 of 10,000, {revision}"), 1, 20, move || {
+        let page = NonZeroUsize::new(100).expect("not zero");
+        let catalog = tools::catalog(10_000, page);
+        let mut link = Link::open_with(revision, catalog, Limits::DEFAULT);
+        let mut params = RawJson::EMPTY_OBJECT;
+        // Somewhere in the list.
+        for _ in 0..3 {
+            let asked = params.clone();
+            link.list_tools(&asked, &mut |result| {
+                params = tools::next_page(result).expect("not the last page");
+            });
+        }
+        move || link.list_tools(&params, &mut |_| {})
+    })
+}
+
+fn events() -> Vec<Scenario> {
+    const EVENTS: u32 = 1000;
+    let decode = |name: &str, operations: u32, length: usize| {
+        scenario(name, operations, 5, move || {
+            let stream = sse::stream(operations as usize, length, false);
+            let mut decoder = SseDecoder::growing(sse::EVENT_MAX);
+            move || assert_eq!(sse::decode(&mut decoder, &stream), operations as usize)
+        })
+    };
+    let encode = |name: &str, operations: u32, length: usize| {
+        scenario(name, operations, 5, move || {
+            let (mut out, data) = (Vec::new(), crate::echo(length));
+            move || {
+                out.clear();
+                sse::encode(&mut out, operations as usize, data.as_bytes(), true);
+                black_box(&out);
+            }
+        })
+    };
+    vec![
+        decode("read an event of 100 B", EVENTS, 100),
+        decode("read an event of 4 MiB in reads of 16 KiB", 1, 4 * 1024 * 1024),
+        encode("write an event of 64 B, named", EVENTS, SHORT),
+        encode("write an event of 4 MiB, named", 1, 4 * 1024 * 1024),
+    ]
+}
+
+fn exchange(revision: Revision) -> Scenario {
+    scenario(format!("echo 64 B over HTTP, {revision}"), 1, 100, move || {
+        let (mut web, params) = (Web::open_at(revision), echo_params(SHORT));
+        move || web.echo(&params)
+    })
+}
+
+/// How many events a client has missed that comes back.
+pub const MISSED: usize = 200;
+
+/// A server whose session has missed [`MISSED`] events, and the id after which they come.
+///
+/// # Panics
+///
+/// A stream has no ids.
+#[must_use]
+pub fn missed() -> (Site, String, String) {
+    const URI: &str = "file:///resource";
+    let mut site = Site::new();
+    let session = site.session();
+    site.subscribe(&session, URI, true);
+    let listening = site.listen(&session, None);
+    let last = listening.last_id.clone().expect("a stream begins with an id");
+    site.hang_up(&listening);
+    for _ in 0..MISSED {
+        site.resource_updated(URI);
+    }
+    (site, session, last)
+}
+
+fn replay() -> Scenario {
+    scenario(format!("a client comes back for {MISSED} events"), 1, 20, || {
+        let (mut site, session, last) = missed();
+        move || {
+            let listening = site.listen(&session, Some(&last));
+            assert!(listening.length > MISSED * 100, "they come");
+            site.hang_up(&listening);
+        }
+    })
+}

@@ -1,0 +1,108 @@
+//! Events that are kept for clients that come back.
+
+use mcp_sansio::peer::RequestHandle;
+
+use super::Load;
+use crate::Site;
+
+const URI: &str = "file:///resource";
+
+/// A session whose client has gone, and what is kept for it.
+struct Ring {
+    site: Site,
+    session: String,
+    /// Up to the number of an event: what its id begins with.
+    stream: String,
+    /// Events that there have been.
+    count: usize,
+    back: bool,
+}
+
+pub(super) fn one_more() -> Box<dyn Load> {
+    Box::new(Ring::of(1, false))
+}
+
+pub(super) fn back() -> Box<dyn Load> {
+    Box::new(Ring::of(1, true))
+}
+
+impl Ring {
+    /// One that is full with `size` events.
+    fn of(size: usize, back: bool) -> Self {
+        let mut site = Site::with_rings(size);
+        let session = site.session();
+        site.subscribe(&session, URI, true);
+        let listening = site.listen(&session, None);
+        site.hang_up(&listening);
+        let first = listening.last_id.expect("a stream begins with an id");
+        let (stream, number) = first.split_once('-').expect("of a stream, and a number");
+        let count = number.parse::<usize>().expect("a number") + 1;
+        let mut ring = Self { site, session, stream: stream.into(), count, back };
+        for _ in 0..2 * size {
+            ring.more();
+        }
+        ring
+    }
+
+    fn more(&mut self) {
+        self.site.resource_updated(URI);
+        self.count += 1;
+    }
+}
+
+impl Load for Ring {
+    fn grow(&mut self, size: usize) {
+        *self = Self::of(size, self.back);
+    }
+
+    fn work(&mut self) {
+        self.more();
+        if self.back {
+            // It has missed the last event.
+            let last = format!("{}-{}", self.stream, self.count - 2);
+            let listening = self.site.listen(&self.session, Some(&last));
+            assert!(listening.length > 100, "it comes");
+            self.site.hang_up(&listening);
+        }
+    }
+}
+
+/// Sessions with a request each, whose client has gone.
+struct Rings {
+    site: Site,
+    requests: Vec<RequestHandle>,
+    step: u32,
+    turn: usize,
+}
+
+pub(super) fn many() -> Box<dyn Load> {
+    let site = Site::with_rings(Rings::EVENTS as usize);
+    Box::new(Rings { site, requests: Vec::new(), step: 0, turn: 0 })
+}
+
+impl Rings {
+    const EVENTS: u32 = 4;
+
+    /// One more event on the stream of one request.
+    fn more(&mut self, turn: usize) {
+        self.step += 1;
+        self.site.progress(self.requests[turn], self.step);
+    }
+}
+
+impl Load for Rings {
+    fn grow(&mut self, size: usize) {
+        while self.requests.len() < size {
+            let session = self.site.session();
+            self.requests.push(self.site.abandoned(&session));
+            for _ in 0..2 * Self::EVENTS {
+                self.more(self.requests.len() - 1);
+            }
+        }
+    }
+
+    fn work(&mut self) {
+        self.turn = (self.turn + 7919) % self.requests.len();
+        self.more(self.turn);
+    }
+}

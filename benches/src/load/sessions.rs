@@ -1,0 +1,59 @@
+//! Sessions over HTTP.
+
+use super::Load;
+use crate::Site;
+
+struct Sessions {
+    site: Site,
+    ids: Vec<String>,
+    /// Which session's turn it is.
+    turn: usize,
+    work: fn(&mut Self),
+}
+
+const URI: &str = "file:///resource";
+
+pub(super) fn call() -> Box<dyn Load> {
+    sessions(|load| {
+        // Not the one that was used last.
+        load.turn = (load.turn + 7919) % load.ids.len();
+        load.site.call(&load.ids[load.turn]);
+    })
+}
+
+pub(super) fn one_more() -> Box<dyn Load> {
+    sessions(|load| {
+        let id = load.site.session();
+        load.site.end(&id);
+    })
+}
+
+pub(super) fn news() -> Box<dyn Load> {
+    let mut load = Sessions {
+        site: Site::new(),
+        ids: Vec::new(),
+        turn: 0,
+        work: |load| load.site.resource_updated(URI),
+    };
+    load.grow(1);
+    load.site.subscribe(&load.ids[0], URI, true);
+    // Its client reads along, so that no log grows.
+    load.site.listen(&load.ids[0], None);
+    Box::new(load)
+}
+
+fn sessions(work: fn(&mut Sessions)) -> Box<dyn Load> {
+    Box::new(Sessions { site: Site::new(), ids: Vec::new(), turn: 0, work })
+}
+
+impl Load for Sessions {
+    fn grow(&mut self, size: usize) {
+        while self.ids.len() < size {
+            self.ids.push(self.site.session());
+        }
+    }
+
+    fn work(&mut self) {
+        (self.work)(self);
+    }
+}

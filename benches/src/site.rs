@@ -1,0 +1,265 @@
+use core::time::Duration;
+use std::hint::black_box;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::server::{ServerLimits, Transmit};
+use mcp_sansio::http::{ExchangeId, RequestHead, Server, ServerOptions};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{self, Event, RequestHandle};
+use mcp_sansio::protocol::{
+    Implementation, ResourcesCapability, ServerCapabilities, ToolsCapability,
+};
+
+/// The first message of a session.
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// A server on HTTP, whose clients are text.
+#[derive(Debug)]
+pub struct Site {
+    pub(crate) server: Server,
+    /// Every exchange that there was, over or not.
+    pub(crate) open: Vec<ExchangeId>,
+    pub(crate) now: Instant,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Site {
+    /// A server that takes as many sessions and requests as there come.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_limits(ServerLimits::DEFAULT)
+    }
+
+    /// The same, that keeps so many events of each stream for a client that comes back, whatever
+    /// their length.
+    #[must_use]
+    pub fn with_rings(events: usize) -> Self {
+        let mut limits = ServerLimits::DEFAULT;
+        limits.replay_events_max = events;
+        limits.replay_bytes_max = usize::MAX;
+        limits.replay_bytes_total_max = usize::MAX;
+        Self::with_limits(limits)
+    }
+
+    fn with_limits(mut limits: ServerLimits) -> Self {
+        limits.sessions_max = 1 << 20;
+        let offers = ServerCapabilities::new()
+            .tools(ToolsCapability::new())
+            .resources(ResourcesCapability::new().subscribe(true));
+        let mut each = peer::Limits::DEFAULT;
+        each.requests_in_flight_max = 1 << 20;
+        each.subscribed_resources_max = 1 << 20;
+        let peer = peer::ServerOptions::new(Implementation::new("s", "1"))
+            .capabilities(offers)
+            .limits(each);
+        let options = ServerOptions::new().limits(limits);
+        let server = Server::new(peer, options, [1; 32], 1).expect("it offers nothing odd");
+        Self { server, open: Vec::new(), now: Instant::ZERO }
+    }
+
+    /// A request, and what its response has of a session.
+    pub(crate) fn send(
+        &mut self,
+        method: &str,
+        fields: &[(&str, &str)],
+        body: &str,
+    ) -> Option<String> {
+        self.ask(method, fields, body, false)
+    }
+
+    /// The same; where it is a request of the protocol, and `answered`, it gets its answer at once.
+    fn ask(
+        &mut self,
+        method: &str,
+        fields: &[(&str, &str)],
+        body: &str,
+        answered: bool,
+    ) -> Option<String> {
+        let mut head = head_of(method);
+        for (name, value) in fields {
+            head.field(name, value.as_bytes());
+        }
+        if self.server.admit(&head).is_err() {
+            return None;
+        }
+        let (exchange, event) = self.server.handle_request(&head, body.as_bytes(), None, self.now);
+        if let (Some(Event::Request(request)), true) = (&event, answered) {
+            let answer = RawJson::parse(r#"{"content":[{"type":"text","text":"hello"}]}"#);
+            let answer = answer.expect("JSON");
+            self.server.respond_with(request.handle, &answer, self.now).expect("due");
+        }
+        drop(black_box(event));
+        self.open.push(exchange);
+        self.transmit(&mut |_| {})
+    }
+
+    /// Sends all there is, and shows the pieces of streams; what the last whole response has of a
+    /// session.
+    pub(crate) fn transmit(&mut self, see: &mut dyn FnMut(&[u8])) -> Option<String> {
+        let mut session = None;
+        while self.server.poll_event().is_some() {}
+        while let Some(ready) = self.server.poll_ready() {
+            while let Some(transmit) = self.server.poll_transmit(ready, self.now) {
+                match transmit {
+                    Transmit::Respond(response) => {
+                        let mut fields = response.head.fields();
+                        let id = fields.find(|(name, _)| *name == "mcp-session-id");
+                        session = id.map(|(_, id)| id.into_owned());
+                    }
+                    Transmit::Chunk(bytes) => see(black_box(bytes)),
+                    _ => {}
+                }
+            }
+        }
+        session
+    }
+
+    /// Opens a session of 2025-11-25; its id.
+    ///
+    /// # Panics
+    ///
+    /// It is refused.
+    pub fn session(&mut self) -> String {
+        let session = self.send("POST", &[], INITIALIZE).expect("a session");
+        self.send("POST", &in_session(&session), INITIALIZED);
+        self.open.clear();
+        session
+    }
+
+    /// A call of a tool in a session, and its answer.
+    ///
+    /// # Panics
+    ///
+    /// It is refused.
+    pub fn call(&mut self, session: &str) {
+        const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"text":"hello"}}}"#;
+        self.now = self.now + Duration::from_micros(1);
+        self.ask("POST", &in_session(session), CALL, true);
+        let exchange = self.open.pop().expect("an exchange");
+        assert!(self.server.poll_transmit(exchange, self.now).is_none(), "it is over");
+    }
+
+    /// The end of a session.
+    pub fn end(&mut self, session: &str) {
+        self.send("DELETE", &in_session(session), "");
+        self.open.clear();
+    }
+
+    /// Has a session subscribe to a resource, or no longer.
+    ///
+    /// # Panics
+    ///
+    /// It is refused.
+    pub fn subscribe(&mut self, session: &str, uri: &str, on: bool) {
+        let verb = if on { "subscribe" } else { "unsubscribe" };
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":9,"method":"resources/{verb}","params":{{"uri":"{uri}"}}}}"#
+        );
+        self.send("POST", &in_session(session), &body);
+        self.open.clear();
+    }
+
+    /// Opens the stream of a session that is not of a request, behind the event that is named; what
+    /// comes on it at once, in bytes, and the id of its last event.
+    ///
+    /// # Panics
+    ///
+    /// It is refused.
+    pub fn listen(&mut self, session: &str, last: Option<&str>) -> Listening {
+        let mut head = head_of("GET");
+        for (name, value) in in_session(session) {
+            head.field(name, value.as_bytes());
+        }
+        if let Some(last) = last {
+            head.field("last-event-id", last.as_bytes());
+        }
+        self.server.admit(&head).expect("it may ask");
+        let (exchange, event) = self.server.handle_request(&head, b"", None, self.now);
+        assert!(event.is_none(), "a stream is no event");
+        let (mut length, mut last_id) = (0, None);
+        self.transmit(&mut |bytes| {
+            length += bytes.len();
+            last_id = last_id_of(bytes).or(last_id.take());
+        });
+        Listening { exchange, length, last_id }
+    }
+
+    /// The client of a stream goes away.
+    pub fn hang_up(&mut self, listening: &Listening) {
+        self.server.handle_disconnect(listening.exchange, self.now);
+        self.transmit(&mut |_| {});
+    }
+
+    /// A request in a session that the server works on, and whose client goes away after the first
+    /// notification of progress.
+    ///
+    /// # Panics
+    ///
+    /// It is refused.
+    pub fn abandoned(&mut self, session: &str) -> RequestHandle {
+        const CALL: &str = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":8}}}"#;
+        let mut head = head_of("POST");
+        for (name, value) in in_session(session) {
+            head.field(name, value.as_bytes());
+        }
+        self.server.admit(&head).expect("it may ask");
+        let (exchange, event) = self.server.handle_request(&head, CALL.as_bytes(), None, self.now);
+        let Some(Event::Request(request)) = event else { panic!("not a request") };
+        let handle = request.handle;
+        self.progress(handle, 0);
+        self.server.handle_disconnect(exchange, self.now);
+        self.transmit(&mut |_| {});
+        handle
+    }
+
+    /// One notification of progress of a request.
+    pub fn progress(&mut self, request: RequestHandle, step: u32) {
+        // No more of them in a second than may be.
+        self.now = self.now + Duration::from_millis(1);
+        self.server.progress(request, f64::from(step), None, None, self.now);
+        self.transmit(&mut |_| {});
+    }
+
+    /// The news that a resource has changed.
+    pub fn resource_updated(&mut self, uri: &str) {
+        self.now = self.now + Duration::from_micros(1);
+        self.server.resource_updated(uri, self.now);
+        self.transmit(&mut |_| {});
+    }
+}
+
+/// A stream that a client has opened.
+#[derive(Debug)]
+pub struct Listening {
+    exchange: ExchangeId,
+    /// Bytes that came at once.
+    pub length: usize,
+    /// The id of the last event that came.
+    pub last_id: Option<String>,
+}
+
+fn head_of(method: &str) -> RequestHead<'_> {
+    let mut head = RequestHead::new(method, "/mcp");
+    head.field("host", b"localhost");
+    head.field("content-type", b"application/json");
+    head.field("accept", b"application/json, text/event-stream");
+    head
+}
+
+/// The fields of a request in a session.
+pub(crate) fn in_session(id: &str) -> [(&str, &str); 2] {
+    [("mcp-session-id", id), ("mcp-protocol-version", "2025-11-25")]
+}
+
+/// The id of the last event in a piece of a stream.
+fn last_id_of(bytes: &[u8]) -> Option<String> {
+    let place = memchr::memmem::rfind(bytes, b"id: ")? + b"id: ".len();
+    let end = memchr::memchr(b'\n', &bytes[place..])?;
+    Some(String::from_utf8_lossy(&bytes[place..place + end]).into_owned())
+}

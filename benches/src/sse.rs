@@ -1,0 +1,56 @@
+//! Streams of Server-Sent Events.
+
+use std::hint::black_box;
+
+use mcp_sansio::framing::{SseDecoder, write_event};
+
+/// What a read of a socket brings, in bytes.
+pub const READ: usize = 16 * 1024;
+
+/// The longest event that is read here, in bytes.
+pub const EVENT_MAX: usize = 8 * 1024 * 1024;
+
+/// `count` events with `length` bytes of data, and with a type and an id if they are `named`.
+///
+/// # Panics
+///
+/// `length` is less than that of a call of a tool without a text.
+#[must_use]
+pub fn stream(count: usize, length: usize, named: bool) -> Vec<u8> {
+    let data = crate::echo(length - crate::echo(0).len());
+    let mut out = Vec::new();
+    encode(&mut out, count, data.as_bytes(), named);
+    out
+}
+
+/// Appends `count` events with this data.
+///
+/// # Panics
+///
+/// Never: what names them can be written.
+pub fn encode(out: &mut Vec<u8>, count: usize, data: &[u8], named: bool) {
+    for number in 0..count {
+        let id = if named { number.to_string() } else { String::new() };
+        let (event, id) = if named { (Some("message"), Some(&*id)) } else { (None, None) };
+        write_event(out, event, id, None, black_box(data)).expect("it can be written");
+    }
+}
+
+/// Reads a stream, a read's worth at a time; how many events there were.
+///
+/// # Panics
+///
+/// An event is longer than the decoder takes.
+pub fn decode(decoder: &mut SseDecoder<'_>, stream: &[u8]) -> usize {
+    let mut count = 0;
+    for mut read in stream.chunks(READ) {
+        while !read.is_empty() {
+            read = &read[decoder.feed(read)..];
+            while let Some(event) = decoder.next_event() {
+                black_box(event.expect("it fits"));
+                count += 1;
+            }
+        }
+    }
+    count
+}

@@ -1,0 +1,159 @@
+use std::collections::BTreeMap;
+
+use mcp_sansio::http::client::{ClientLimits, Transmit as Sent};
+use mcp_sansio::http::server::Transmit;
+use mcp_sansio::http::{
+    Client, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
+    OutgoingRequest, RequestHead, ResponseHead, Server, ServerOptions,
+};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{self, CallOptions, Event};
+use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
+use mcp_sansio::{Instant, Revision, Revisions};
+
+use crate::link::{Arrived, echoed};
+
+const NOW: Instant = Instant::ZERO;
+
+/// The machines of a client and of a server on HTTP, and their exchanges between them, as heads and
+/// bodies: what an adapter has of this project, without HTTP's own text.
+#[derive(Debug)]
+pub struct Web {
+    client: Client,
+    server: Server,
+    /// The client's name for each exchange of the server.
+    exchanges: BTreeMap<ExchangeId, ExchangeId>,
+}
+
+impl Web {
+    /// A pair that speaks `revision`, with a session where that has one.
+    ///
+    /// # Panics
+    ///
+    /// The machines do not agree.
+    #[must_use]
+    pub fn open_at(revision: Revision) -> Self {
+        let identity = Implementation::new("bench", "1.0.0");
+        let offers = ServerCapabilities::new().tools(ToolsCapability::new());
+        let server = peer::ServerOptions::new(identity.clone()).capabilities(offers);
+        let server = Server::new(server, ServerOptions::new(), [1; 32], 2).expect("servable");
+        let client = peer::ClientOptions::new(identity).revisions(Revisions::only(revision));
+        let mut limits = ClientLimits::DEFAULT;
+        // As many at once as are measured: what is measured is not the queue.
+        limits.requests_max = 1024;
+        let url = Location::parse("http://127.0.0.1:8000/mcp").expect("a URL");
+        let client = Client::new(client, ClientOptions::new(url).limits(limits), 1, NOW);
+        let mut web = Self { client, server, exchanges: BTreeMap::new() };
+        web.exchange();
+        assert!(web.client.session().is_some(), "not open");
+        web
+    }
+
+    /// One call of a tool that gives the text of its arguments back.
+    ///
+    /// # Panics
+    ///
+    /// It has no answer.
+    pub fn echo(&mut self, params: &RawJson<'_>) {
+        self.echo_at_once(params, 1);
+    }
+
+    /// The same, `count` calls at once.
+    ///
+    /// # Panics
+    ///
+    /// One has no answer.
+    pub fn echo_at_once(&mut self, params: &RawJson<'_>, count: u32) {
+        for _ in 0..count {
+            let options = CallOptions::default();
+            self.client.call(Method::ToolsCall, params, &options, NOW).expect("the call is made");
+        }
+        assert_eq!(self.exchange().ended, count, "each call has an answer");
+    }
+
+    /// Carries all there is, until nothing moves.
+    fn exchange(&mut self) -> Arrived {
+        let mut arrived = Arrived::default();
+        loop {
+            let mut moved = false;
+            while let Some(sent) = self.client.poll_transmit() {
+                moved = true;
+                match sent {
+                    Sent::Send(request) => self.carry(&request),
+                    Sent::Abort(exchange) => self.hang_up(exchange),
+                }
+            }
+            while let Some(exchange) = self.server.poll_ready() {
+                moved = true;
+                self.carry_back(exchange);
+            }
+            while let Some(event) = self.client.poll_event() {
+                moved = true;
+                if let Event::Ended(end) = event {
+                    assert!(end.outcome.is_ok(), "{:?}", end.outcome);
+                    arrived.ended += 1;
+                }
+            }
+            while self.server.poll_event().is_some() {}
+            if !moved {
+                return arrived;
+            }
+        }
+    }
+
+    fn carry(&mut self, request: &OutgoingRequest) {
+        let mut head = RequestHead::new(request.method, request.url().path_and_query());
+        head.field("host", request.url().authority().as_bytes());
+        for (name, value) in request.fields() {
+            head.field(name, value.as_bytes());
+        }
+        self.server.admit(&head).expect("it may ask");
+        let (exchange, event) = self.server.handle_request(&head, &request.body, None, NOW);
+        self.exchanges.insert(exchange, request.exchange);
+        if let Some(Event::Request(request)) = event {
+            self.server.respond_with(request.handle, &echoed(&request), NOW).expect("due");
+        }
+    }
+
+    fn carry_back(&mut self, exchange: ExchangeId) {
+        let Self { client, server, exchanges } = self;
+        let Some(near) = exchanges.get(&exchange).copied() else { return };
+        while let Some(transmit) = server.poll_transmit(exchange, NOW) {
+            match transmit {
+                Transmit::Respond(response) => {
+                    show(client, near, &response.head);
+                    client.handle_body(near, &response.body, NOW);
+                    client.handle_body_end(near, NOW);
+                    exchanges.remove(&exchange);
+                }
+                Transmit::Open(head) => show(client, near, &head),
+                Transmit::Chunk(bytes) => client.handle_body(near, bytes, NOW),
+                Transmit::Finish => {
+                    client.handle_body_end(near, NOW);
+                    exchanges.remove(&exchange);
+                }
+                Transmit::Abort => {
+                    client.handle_exchange_failed(near, ExchangeFailure::Broken, NOW);
+                    exchanges.remove(&exchange);
+                }
+            }
+        }
+    }
+
+    fn hang_up(&mut self, near: ExchangeId) {
+        let found = self.exchanges.iter().find(|(_, known)| **known == near);
+        if let Some(exchange) = found.map(|(exchange, _)| *exchange) {
+            self.exchanges.remove(&exchange);
+            self.server.handle_disconnect(exchange, NOW);
+        }
+    }
+}
+
+fn show(client: &mut Client, exchange: ExchangeId, head: &ResponseHead) {
+    let fields: Vec<_> = head.fields().collect();
+    let mut received = IncomingResponse::new(head.status);
+    for (name, value) in &fields {
+        received.field(name, value.as_bytes());
+    }
+    client.handle_response(exchange, &received, NOW);
+}
