@@ -1,5 +1,6 @@
 //! Streams of Server-Sent Events.
 
+use std::fmt::Write as _;
 use std::hint::black_box;
 
 use mcp_sansio::framing::{SseDecoder, write_event};
@@ -29,9 +30,11 @@ pub fn stream(count: usize, length: usize, named: bool) -> Vec<u8> {
 ///
 /// Never: what names them can be written.
 pub fn encode(out: &mut Vec<u8>, count: usize, data: &[u8], named: bool) {
+    let mut text = String::new();
     for number in 0..count {
-        let id = if named { number.to_string() } else { String::new() };
-        let (event, id) = if named { (Some("message"), Some(&*id)) } else { (None, None) };
+        text.clear();
+        write!(text, "{number}").expect("a string takes what it is given");
+        let (event, id) = if named { (Some("message"), Some(&*text)) } else { (None, None) };
         write_event(out, event, id, None, black_box(data)).expect("it can be written");
     }
 }

@@ -11,10 +11,8 @@ const URI: &str = "file:///resource";
 struct Ring {
     site: Site,
     session: String,
-    /// Up to the number of an event: what its id begins with.
-    stream: String,
-    /// Events that there have been.
-    count: usize,
+    /// The id of the last event that the client has.
+    last: String,
     back: bool,
 }
 
@@ -33,20 +31,15 @@ impl Ring {
         let session = site.session();
         site.subscribe(&session, URI, true);
         let listening = site.listen(&session, None);
-        site.hang_up(&listening);
-        let first = listening.last_id.expect("a stream begins with an id");
-        let (stream, number) = first.split_once('-').expect("of a stream, and a number");
-        let count = number.parse::<usize>().expect("a number") + 1;
-        let mut ring = Self { site, session, stream: stream.into(), count, back };
         for _ in 0..2 * size {
-            ring.more();
+            site.resource_updated(URI);
         }
-        ring
-    }
-
-    fn more(&mut self) {
-        self.site.resource_updated(URI);
-        self.count += 1;
+        site.hang_up(&listening);
+        // One that comes without an id gets one.
+        let listening = site.listen(&session, None);
+        site.hang_up(&listening);
+        let last = listening.last_id.expect("an id to come back with");
+        Self { site, session, last, back }
     }
 }
 
@@ -56,13 +49,12 @@ impl Load for Ring {
     }
 
     fn work(&mut self) {
-        self.more();
+        self.site.resource_updated(URI);
         if self.back {
-            // It has missed the last event.
-            let last = format!("{}-{}", self.stream, self.count - 2);
-            let listening = self.site.listen(&self.session, Some(&last));
-            assert!(listening.length > 100, "it comes");
+            let listening = self.site.listen(&self.session, Some(&self.last));
+            assert!(listening.length > 100, "what it has missed comes");
             self.site.hang_up(&listening);
+            self.last = listening.last_id.expect("an event has an id");
         }
     }
 }
