@@ -12,6 +12,12 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+/// Where cargo puts what it builds of the workspace in `folder`.
+pub(crate) fn built(folder: &Path) -> PathBuf {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR");
+    folder.join(chosen.map_or_else(|| PathBuf::from("target"), PathBuf::from))
+}
+
 /// All files under `root` whose names end in `.extension`, in order, as paths relative to `root`.
 /// Hidden folders, build results and packages are left out.
 pub(crate) fn with_extension(root: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {

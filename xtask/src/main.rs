@@ -7,9 +7,13 @@
     reason = "a command-line tool answers on the standard streams"
 )]
 
+mod budgets;
+mod counter;
+mod document;
 mod files;
 mod firmware;
 mod gate_table;
+mod growth;
 mod ledger;
 mod no_std;
 mod sizes;
@@ -24,6 +28,11 @@ The chores of this project.
 
 cargo run -p xtask -- COMMAND
 
+  budgets [--write]
+      Counts instructions and allocations of what benches/budgets.tsv names, and bytes of the heap;
+      fails where one is more than its budget there: instructions and bytes by more than 2 %, which
+      is left to compilers, allocations at all. Needs valgrind.
+      --write    makes what was counted the budgets, there and in docs/performance.md
   firmware-size
       Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of
       it; fails beyond the budget. The path of the image is printed last.
@@ -31,6 +40,14 @@ cargo run -p xtask -- COMMAND
       Prints docs/gate-table.md, who may send what, from the table that the machines consult.
       --write    writes it
       --check    fails unless the file is what the table says
+  growth [--write | --draw | --check]
+      Counts instructions of messages while there is ever more of something else, and prints a
+      table. Takes minutes, and valgrind.
+      --write    writes docs/performance/growth.tsv as well, and draws
+      --draw     counts nothing, and draws what is in that file: docs/performance/growth.svg, and
+                 the table in docs/performance.md
+      --check    goes to a size of 1,000, which takes seconds, and fails where a cost grows with a
+                 size that it should not depend on
   ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
       Counts the rules of the protocol that code and tests cite, and reports false citations.
       FILE defaults to $MCP_LEDGER, then to ../shared/spec/requirements.tsv beside the workspace.
@@ -90,8 +107,10 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
             print!("{HELP}");
             Ok(())
         }
+        ["budgets", rest @ ..] => budgets::run(rest),
         ["firmware-size"] => firmware::size(),
         ["gate-table", rest @ ..] => gate_table::run(rest),
+        ["growth", rest @ ..] => growth::run(rest),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),
         ["sizes"] => sizes::run(),

@@ -1,7 +1,7 @@
 //! What each adapter brings along: how many crates, and how big a small server is on it.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::toolchain::{self, Toolchain};
 use crate::{Failure, files, firmware};
@@ -137,18 +137,12 @@ impl Subject {
                 if !command.status()?.success() {
                     return Err(Failure::Failed(format!("{} does not build", self.name)));
                 }
-                let path = built(&files::root()).join("release/examples").join(self.name);
+                let path = files::built(&files::root()).join("release/examples").join(self.name);
                 let path = path.with_extension(std::env::consts::EXE_EXTENSION);
                 Ok(std::fs::metadata(path)?.len())
             }
         }
     }
-}
-
-/// Where cargo puts what it builds of the workspace in `folder`.
-fn built(folder: &Path) -> PathBuf {
-    let chosen = std::env::var_os("CARGO_TARGET_DIR");
-    folder.join(chosen.map_or_else(|| PathBuf::from("target"), PathBuf::from))
 }
 
 /// How big the module in `folder` is, in bytes.
@@ -165,7 +159,7 @@ fn module_size(folder: &Path, target: &str) -> Result<u64, Failure> {
         return Err(Failure::Failed("the module does not build".into()));
     }
     let name = Path::new(target).join("release/mcp_sansio_wasm.wasm");
-    Ok(std::fs::metadata(built(folder).join(name))?.len())
+    Ok(std::fs::metadata(files::built(folder).join(name))?.len())
 }
 
 /// The crates under `package` on `target`, itself included, each as its name and version.

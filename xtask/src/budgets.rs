@@ -1,0 +1,255 @@
+//! What the machines may cost, and whether they cost more.
+
+use std::fmt::Write as _;
+
+use crate::counter::{Count, versions};
+use crate::document::{self, thousands};
+use crate::{Failure, counter, files};
+
+/// The budgets.
+const FILE: &str = "benches/budgets.tsv";
+/// Where people read them.
+const DOCUMENT: &str = "docs/performance.md";
+const MARK: &str = "budgets";
+
+/// How much more than its budget something may cost, in per cent: what another minor version of the
+/// compiler or of the system's library makes of the same source.
+const TOLERANCE: f64 = 2.0;
+/// From how much less than its budget on somebody should lower it, in per cent.
+const SLACK: f64 = 5.0;
+
+const HEAD: &str = "\
+# What one operation may cost: `cargo run -p xtask -- budgets` compares, with `--write` it writes this.
+# Heap: bytes that stay where something is opened, the machines themselves among them.
+";
+const COLUMNS: &str = "scenario\tinstructions\tallocations\theap";
+
+/// What one operation costs, or may.
+#[derive(Clone, Debug, PartialEq)]
+struct Cost {
+    name: String,
+    instructions: u64,
+    /// In hundredths, as some come with every few operations only.
+    allocations: u64,
+    /// Bytes that stay.
+    heap: Option<u64>,
+}
+
+pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
+    match arguments {
+        [] => check(),
+        ["--write"] => write(),
+        _ => Err(Failure::Unable("budgets takes --write or nothing".into())),
+    }
+}
+
+fn check() -> Result<(), Failure> {
+    let path = files::root().join(FILE);
+    let budgets = read(&std::fs::read_to_string(path)?)
+        .ok_or_else(|| Failure::Unable(format!("{FILE} is not a table of budgets")))?;
+    let costs = measure()?;
+    let findings = compare(&budgets, &costs);
+    for cost in &costs {
+        println!("{}", line(cost, budgets.iter().find(|budget| budget.name == cost.name)));
+    }
+    for hint in &findings.hints {
+        println!("hint: {hint}");
+    }
+    if !findings.hints.is_empty() {
+        println!("hint: `cargo run -p xtask -- budgets --write` lowers them");
+    }
+    for fault in &findings.faults {
+        println!("error: {fault}");
+    }
+    if findings.faults.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "{} budgets do not hold; counted with {}, the file says with what they were",
+        findings.faults.len(),
+        versions()
+    )))
+}
+
+fn write() -> Result<(), Failure> {
+    let costs = measure()?;
+    let mut text = format!("{HEAD}# Counted with {}.\n{COLUMNS}\n", versions());
+    for cost in &costs {
+        let heap = cost.heap.map(|heap| heap.to_string()).unwrap_or_default();
+        let allocations = hundredths(cost.allocations);
+        let _ = writeln!(text, "{}\t{}\t{allocations}\t{heap}", cost.name, cost.instructions);
+    }
+    std::fs::write(files::root().join(FILE), text)?;
+    document::replace(DOCUMENT, MARK, &table(&costs))
+}
+
+/// Counts.
+fn measure() -> Result<Vec<Cost>, Failure> {
+    let counts = counter::count("budgets", &[])?;
+    let costs: Option<Vec<Cost>> = counts.iter().map(cost).collect();
+    costs.ok_or_else(|| Failure::Unable("`budgets` prints something else".into()))
+}
+
+fn cost(count: &Count) -> Option<Cost> {
+    let [name, operations, allocations, heap] = &count.fields[..] else { return None };
+    let operations: u64 = operations.parse().ok()?;
+    let allocations: u64 = allocations.parse().ok()?;
+    Some(Cost {
+        name: name.clone(),
+        instructions: count.instructions.div_ceil(operations),
+        allocations: (allocations * 100).div_ceil(operations),
+        heap: if heap.is_empty() { None } else { Some(heap.parse().ok()?) },
+    })
+}
+
+/// The costs in a table of budgets; `None` if it is none.
+fn read(text: &str) -> Option<Vec<Cost>> {
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    if lines.next() != Some(COLUMNS) {
+        return None;
+    }
+    let budget = |line: &str| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [name, instructions, allocations, heap] = fields[..] else { return None };
+        let (whole, part) = allocations.split_once('.')?;
+        Some(Cost {
+            name: name.to_owned(),
+            instructions: instructions.parse().ok()?,
+            allocations: whole.parse::<u64>().ok()? * 100 + part.parse::<u64>().ok()?,
+            heap: if heap.is_empty() { None } else { Some(heap.parse().ok()?) },
+        })
+    };
+    lines.map(budget).collect()
+}
+
+#[derive(Debug, Default)]
+struct Findings {
+    faults: Vec<String>,
+    hints: Vec<String>,
+}
+
+fn compare(budgets: &[Cost], costs: &[Cost]) -> Findings {
+    let mut findings = Findings::default();
+    for cost in costs {
+        match budgets.iter().find(|budget| budget.name == cost.name) {
+            Some(budget) => findings.judge(budget, cost),
+            None => findings.faults.push(format!("{}: it has no budget in {FILE}", cost.name)),
+        }
+    }
+    for budget in budgets {
+        if !costs.iter().any(|cost| cost.name == budget.name) {
+            findings.faults.push(format!("{}: it has a budget, and was not counted", budget.name));
+        }
+    }
+    findings
+}
+
+impl Findings {
+    fn judge(&mut self, budget: &Cost, cost: &Cost) {
+        let rough = (TOLERANCE, SLACK);
+        let number = |number: Option<u64>| number.unwrap_or_default();
+        for (what, cost_of, budget_of, (above, below), shown) in [
+            ("instructions", cost.instructions, budget.instructions, rough, thousands as Shown),
+            ("allocations", cost.allocations, budget.allocations, (0.0, 0.0), hundredths),
+            ("bytes of the heap", number(cost.heap), number(budget.heap), rough, thousands),
+        ] {
+            let more = percentage(cost_of, budget_of);
+            let found = format!(
+                "{}: {} {what}, the budget is {} ({more:+.1} %)",
+                cost.name,
+                shown(cost_of),
+                shown(budget_of)
+            );
+            if more > above {
+                self.faults.push(found);
+            } else if more < -below {
+                self.hints.push(found);
+            }
+        }
+    }
+}
+
+type Shown = fn(u64) -> String;
+
+/// How much more `cost` is than `budget`, in per cent.
+fn percentage(cost: u64, budget: u64) -> f64 {
+    if cost == budget {
+        return 0.0;
+    }
+    (cost as f64 / budget as f64 - 1.0) * 100.0
+}
+
+fn hundredths(number: u64) -> String {
+    format!("{}.{:02}", number / 100, number % 100)
+}
+
+/// A cost beside its budget, as it is printed.
+fn line(cost: &Cost, budget: Option<&Cost>) -> String {
+    let (name, allocations) = (&cost.name, hundredths(cost.allocations));
+    let heap = cost.heap.map(thousands).unwrap_or_default();
+    let instructions = thousands(cost.instructions);
+    let more = budget.map(|budget| percentage(cost.instructions, budget.instructions));
+    let more = more.map(|more| format!("{more:+.1} %")).unwrap_or_default();
+    format!("{name:<55} {instructions:>12} {more:>8} {allocations:>8} {heap:>8}")
+}
+
+/// The budgets as Markdown.
+fn table(costs: &[Cost]) -> String {
+    let head = ["One of", "Instructions", "Allocations", "Heap, bytes"].map(String::from);
+    let row = |cost: &Cost| {
+        let heap = cost.heap.map(thousands).unwrap_or_default();
+        vec![cost.name.clone(), thousands(cost.instructions), hundredths(cost.allocations), heap]
+    };
+    let rows: Vec<Vec<String>> = costs.iter().map(row).collect();
+    document::table(&head, &rows, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(name: &str, instructions: u64, allocations: u64, heap: Option<u64>) -> Cost {
+        Cost { name: name.into(), instructions, allocations, heap }
+    }
+
+    fn found(budget: &Cost, cost: &Cost) -> (usize, usize) {
+        let findings = compare(std::slice::from_ref(budget), std::slice::from_ref(cost));
+        (findings.faults.len(), findings.hints.len())
+    }
+
+    #[test]
+    fn a_budget_holds_up_to_its_tolerance() {
+        let budget = cost("a", 1000, 200, Some(500));
+        assert_eq!(found(&budget, &budget), (0, 0));
+        assert_eq!(found(&budget, &cost("a", 1020, 200, Some(510))), (0, 0));
+        assert_eq!(found(&budget, &cost("a", 1021, 200, Some(500))), (1, 0));
+        assert_eq!(found(&budget, &cost("a", 1000, 200, Some(511))), (1, 0));
+    }
+
+    #[test]
+    fn an_allocation_more_is_one_too_many() {
+        let budget = cost("a", 1000, 0, None);
+        assert_eq!(found(&budget, &cost("a", 1000, 1, None)), (1, 0));
+    }
+
+    #[test]
+    fn a_budget_that_is_far_too_large_is_mentioned() {
+        let budget = cost("a", 1000, 200, None);
+        assert_eq!(found(&budget, &cost("a", 951, 200, None)), (0, 0));
+        assert_eq!(found(&budget, &cost("a", 949, 199, None)), (0, 2));
+    }
+
+    #[test]
+    fn each_scenario_has_a_budget_and_each_budget_a_scenario() {
+        assert_eq!(found(&cost("a", 1, 0, None), &cost("b", 1, 0, None)), (2, 0));
+    }
+
+    #[test]
+    fn the_documentation_shows_the_budgets() {
+        let text = |path: &str| std::fs::read_to_string(files::root().join(path)).unwrap();
+        let budgets = read(&text(FILE)).unwrap();
+        let document = text(DOCUMENT);
+        let printed = document::replaced(&document, MARK, &table(&budgets)).unwrap();
+        assert!(document == printed, "`cargo run -p xtask -- budgets --write` prints the table");
+    }
+}

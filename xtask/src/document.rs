@@ -1,0 +1,75 @@
+//! Parts of documentation that are printed from data.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::{Failure, files};
+
+/// The text of `document` with `table` between the marks `<!-- name -->` and `<!-- /name -->`.
+/// `None` if the marks are not there.
+pub(crate) fn replaced(document: &str, name: &str, table: &str) -> Option<String> {
+    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let start = document.find(&open)? + open.len();
+    let end = start + document[start..].find(&close)?;
+    Some(format!("{}\n{table}\n{}", &document[..start], &document[end..]))
+}
+
+/// Puts `table` between the marks in the file `path`.
+pub(crate) fn replace(path: &str, name: &str, table: &str) -> Result<(), Failure> {
+    let path = files::root().join(path);
+    let document = std::fs::read_to_string(&path)?;
+    let document = replaced(&document, name, table).ok_or_else(|| unmarked(&path, name))?;
+    Ok(std::fs::write(path, document)?)
+}
+
+fn unmarked(path: &Path, name: &str) -> Failure {
+    Failure::Unable(format!("{} has no place marked `{name}`", path.display()))
+}
+
+/// A table in Markdown: the first column to the left, the others to the right.
+pub(crate) fn table(head: &[String], rows: &[Vec<String>], left: usize) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(head);
+    text.push('|');
+    for column in 0..head.len() {
+        let _ = write!(text, " {} |", if column < left { "---" } else { "--:" });
+    }
+    text.push('\n');
+    for row in rows {
+        text.push_str(&line(row));
+    }
+    text
+}
+
+/// A whole number with commas between its thousands.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_between_the_marks_is_replaced_and_nothing_else() {
+        let text = "a\n<!-- x -->\n\nold\n\n<!-- /x -->\nb\n";
+        let expected = "a\n<!-- x -->\n\nnew\n\n<!-- /x -->\nb\n";
+        assert_eq!(replaced(text, "x", "new\n").as_deref(), Some(expected));
+        assert_eq!(replaced(expected, "x", "new\n").as_deref(), Some(expected));
+        assert_eq!(replaced(text, "y", "new\n"), None);
+    }
+
+    #[test]
+    fn long_numbers_have_commas() {
+        let written = [0, 12, 999, 1000, 123_456, 1_234_567].map(thousands);
+        assert_eq!(written, ["0", "12", "999", "1,000", "123,456", "1,234,567"]);
+    }
+}
