@@ -1,11 +1,11 @@
-//! Bytes per second of finding the envelope of a message, beside the floor: `serde_json` reading
-//! the same text into a struct of borrowed raw values.
+//! Bytes per second of envelopes: of finding the one of a message, beside the floor, `serde_json`
+//! reading the same text into a struct of borrowed raw values; and of writing one.
 
 use std::borrow::Cow;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mcp_sansio::jsonrpc::{ParseLimits, parse};
+use mcp_sansio::jsonrpc::{ParseLimits, RawJson, RequestId, parse, write_request, write_result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -47,5 +47,37 @@ fn envelope(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(all, envelope);
+fn write(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("envelope_write");
+    let mut out = Vec::new();
+    for (name, length) in [("echo_64", 64), ("echo_64k", 64 * 1024)] {
+        let (id, params) = (RequestId::from(12345), benches::echo_params(length));
+        group.throughput(Throughput::Bytes(length as u64));
+        group.bench_function(BenchmarkId::new("request", name), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                write_request(&mut out, &id, "tools/call", Some(black_box(&params)))
+            });
+        });
+        group.bench_function(BenchmarkId::new("result", name), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                write_result(&mut out, &id, black_box(&params))
+            });
+        });
+    }
+    // Many small values, each of which is written.
+    let list = benches::tool_list(20);
+    let list = RawJson::parse(&list).expect("JSON");
+    group.throughput(Throughput::Bytes(list.as_str().len() as u64));
+    group.bench_function(BenchmarkId::new("result", "tool_list_20"), |bencher| {
+        bencher.iter(|| {
+            out.clear();
+            write_result(&mut out, &RequestId::from(12345), black_box(&list))
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(all, envelope, write);
 criterion_main!(all);

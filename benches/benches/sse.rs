@@ -1,47 +1,20 @@
-//! Bytes per second of reading Server-Sent Events in reads of 16 KiB, beside two crates for the
-//! same and beside the floor: copying each read and searching it for line ends.
+//! Bytes per second of Server-Sent Events: of writing them, and of reading them in reads of 16 KiB,
+//! beside two crates for the same and beside the floor: copying each read and searching it for line
+//! ends.
 
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
+use benches::sse::{EVENT_MAX, READ, decode, encode, stream};
 use bytes::Bytes;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use eventsource_stream::EventStream;
 use futures_core::Stream;
-use mcp_sansio::framing::{SseDecoder, write_event};
+use mcp_sansio::framing::SseDecoder;
 use memchr::memchr2;
 use sse_stream::SseStream;
-
-const READ: usize = 16 * 1024;
-const LIMIT: usize = 8 * 1024 * 1024;
-
-/// `count` events with `length` bytes of data, and with a type and an id if they are `named`.
-fn stream(count: usize, length: usize, named: bool) -> Vec<u8> {
-    let data = benches::echo(length - benches::echo(0).len());
-    let mut out = Vec::new();
-    for number in 0..count {
-        let id = number.to_string();
-        let (event, id) = if named { (Some("message"), Some(&*id)) } else { (None, None) };
-        write_event(&mut out, event, id, None, data.as_bytes()).expect("it can be written");
-    }
-    out
-}
-
-fn decode(decoder: &mut SseDecoder<'_>, stream: &[u8]) -> usize {
-    let mut count = 0;
-    for mut read in stream.chunks(READ) {
-        while !read.is_empty() {
-            read = &read[decoder.feed(read)..];
-            while let Some(event) = decoder.next_event() {
-                black_box(event.expect("it fits"));
-                count += 1;
-            }
-        }
-    }
-    count
-}
 
 fn floor(storage: &mut [u8], stream: &[u8]) -> usize {
     let mut count = 0;
@@ -89,28 +62,28 @@ fn count<T, E>(stream: impl Stream<Item = Result<T, E>>) -> usize {
     count
 }
 
-fn sse(criterion: &mut Criterion) {
+fn read(criterion: &mut Criterion) {
     let inputs = [
         ("data_100", stream(10_000, 100, false), true),
         ("named_100", stream(10_000, 100, true), true),
         ("data_64k", stream(64, 64 * 1024, false), true),
         ("data_4m", stream(2, 4 * 1024 * 1024, false), false),
     ];
-    let mut group = criterion.benchmark_group("sse");
+    let mut group = criterion.benchmark_group("sse_read");
     group.sample_size(20);
     for (name, stream, others) in inputs {
         let stream = Bytes::from(stream);
         group.throughput(Throughput::Bytes(stream.len() as u64));
-        let mut decoder = SseDecoder::growing(LIMIT);
+        let mut decoder = SseDecoder::growing(EVENT_MAX);
         group.bench_with_input(BenchmarkId::new("growing", name), &stream, |bencher, stream| {
             bencher.iter(|| decode(&mut decoder, stream));
         });
-        let mut storage = vec![0; LIMIT];
+        let mut storage = vec![0; EVENT_MAX];
         let mut decoder = SseDecoder::lent(&mut storage);
         group.bench_with_input(BenchmarkId::new("lent", name), &stream, |bencher, stream| {
             bencher.iter(|| decode(&mut decoder, stream));
         });
-        let mut storage = vec![0; if others { 128 * 1024 } else { LIMIT }];
+        let mut storage = vec![0; if others { 128 * 1024 } else { EVENT_MAX }];
         group.bench_with_input(BenchmarkId::new("floor", name), &stream, |bencher, stream| {
             bencher.iter(|| floor(&mut storage, stream));
         });
@@ -128,5 +101,22 @@ fn sse(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(all, sse);
+fn write(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("sse_write");
+    for (name, count, length) in [("named_100", 10_000, 100), ("named_4m", 2, 4 * 1024 * 1024)] {
+        let data = benches::echo(length);
+        let mut out = Vec::new();
+        encode(&mut out, count, data.as_bytes(), true);
+        group.throughput(Throughput::Bytes(out.len() as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                encode(&mut out, count, data.as_bytes(), true);
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(all, read, write);
 criterion_main!(all);

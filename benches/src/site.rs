@@ -185,7 +185,9 @@ impl Site {
         let (mut length, mut last_id) = (0, None);
         self.transmit(&mut |bytes| {
             length += bytes.len();
-            last_id = last_id_of(bytes).or(last_id.take());
+            if let Some(id) = last_id_of(bytes) {
+                last_id = Some(id);
+            }
         });
         Listening { exchange, length, last_id }
     }
