@@ -140,8 +140,9 @@ impl Authority {
     /// Linear in the length.
     pub(super) fn parse(text: &str) -> Result<Self, InvalidAuthority> {
         // The colons of an IPv6 address are within its brackets.
-        let literal = text.find(']').map_or(0, |bracket| bracket + 1);
-        let colon = text[literal..].find(':').map(|colon| literal + colon);
+        let find = |from: usize, wanted| text.bytes().skip(from).position(|byte| byte == wanted);
+        let literal = find(0, b']').map_or(0, |bracket| bracket + 1);
+        let colon = find(literal, b':').map(|colon| literal + colon);
         let (host, port) = match colon {
             Some(colon) => (&text[..colon], &text[colon + 1..]),
             None => (text, ""),

@@ -44,7 +44,9 @@ impl SessionId {
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text: [u8; Self::LENGTH] = text.try_into().ok()?;
-        text.iter().all(u8::is_ascii_alphanumeric).then_some(Self(text))
+        // Without a branch for each byte: every request has one.
+        let valid = text.iter().fold(true, |valid, byte| valid & byte.is_ascii_alphanumeric());
+        valid.then_some(Self(text))
     }
 
     /// The text.

@@ -87,33 +87,27 @@ impl<'a> RequestHead<'a> {
     // regard to case, values without the white space around them.
     pub fn field(&mut self, name: &'a str, value: &'a [u8]) {
         let value = value.trim_ascii();
+        // HTTP libraries hand names out in lower case.
+        let is = |field: &str| name == field || name.eq_ignore_ascii_case(field);
         let (slot, spelled) = match name.len() {
-            4 if name.eq_ignore_ascii_case("host") => (&mut self.host, "Host"),
-            6 if name.eq_ignore_ascii_case("origin") => (&mut self.origin, "Origin"),
-            6 if name.eq_ignore_ascii_case("accept") => return self.accept.push(value),
-            8 if name.eq_ignore_ascii_case("mcp-name") => (&mut self.mcp_name, "Mcp-Name"),
-            10 if name.eq_ignore_ascii_case("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
-            12 if name.eq_ignore_ascii_case("content-type") => {
-                (&mut self.content_type, "Content-Type")
-            }
-            13 if name.eq_ignore_ascii_case("authorization") => {
+            4 if is("host") => (&mut self.host, "Host"),
+            6 if is("origin") => (&mut self.origin, "Origin"),
+            6 if is("accept") => return self.accept.push(value),
+            8 if is("mcp-name") => (&mut self.mcp_name, "Mcp-Name"),
+            10 if is("mcp-method") => (&mut self.mcp_method, "Mcp-Method"),
+            12 if is("content-type") => (&mut self.content_type, "Content-Type"),
+            13 if is("authorization") => {
                 self.authorization.0 = match self.authorization.0 {
                     Authorization::None => Authorization::One(value),
                     _ => Authorization::Repeated,
                 };
                 return;
             }
-            13 if name.eq_ignore_ascii_case("last-event-id") => {
-                (&mut self.last_event_id, "Last-Event-ID")
-            }
-            14 if name.eq_ignore_ascii_case("content-length") => {
-                (&mut self.content_length, "Content-Length")
-            }
+            13 if is("last-event-id") => (&mut self.last_event_id, "Last-Event-ID"),
+            14 if is("content-length") => (&mut self.content_length, "Content-Length"),
             // MCP 2025-11-25 basic/transports#session-management [SESS-015]
-            14 if name.eq_ignore_ascii_case("mcp-session-id") => {
-                (&mut self.session_id, "Mcp-Session-Id")
-            }
-            20 if name.eq_ignore_ascii_case("mcp-protocol-version") => {
+            14 if is("mcp-session-id") => (&mut self.session_id, "Mcp-Session-Id"),
+            20 if is("mcp-protocol-version") => {
                 (&mut self.protocol_version, "MCP-Protocol-Version")
             }
             length => {
@@ -136,12 +130,14 @@ impl<'a> RequestHead<'a> {
 
 /// The path and the query of a request target.
 fn split_target(target: &str) -> (&str, &str) {
-    let local = match target.find("://") {
-        Some(scheme) if !target.starts_with('/') => {
+    // Hardly any target is in absolute form, so hardly any is searched for a scheme.
+    let scheme = if target.starts_with('/') { None } else { target.find("://") };
+    let local = match scheme {
+        Some(scheme) => {
             let rest = &target[scheme + 3..];
             rest.find(['/', '?']).map_or("/", |start| &rest[start..])
         }
-        _ => target,
+        None => target,
     };
     local.split_once('?').unwrap_or((local, ""))
 }

@@ -126,8 +126,21 @@ fn unquote(value: &[u8]) -> &[u8] {
 
 /// The parts between separators that stand outside of quoted strings.
 fn split(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(value);
+    core::iter::from_fn(move || {
+        let text = rest?;
+        let end = find_unquoted(text, separator);
+        rest = end.map(|end| &text[end + 1..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
+}
+
+/// Where the first separator stands outside of quoted strings.
+fn find_unquoted(text: &[u8], separator: u8) -> Option<usize> {
+    // Hardly any value has a quoted string.
+    let start = text.iter().position(|byte| *byte == separator || *byte == b'"')?;
     let (mut quoted, mut escaped) = (false, false);
-    value.split(move |byte| {
+    let found = text[start..].iter().position(|byte| {
         if escaped {
             escaped = false;
         } else if *byte == b'"' {
@@ -138,7 +151,8 @@ fn split(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
             return *byte == separator;
         }
         false
-    })
+    });
+    found.map(|at| start + at)
 }
 
 #[cfg(test)]

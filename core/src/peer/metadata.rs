@@ -61,6 +61,16 @@ impl<'a> Metadata<'a> {
         Ok(found)
     }
 
+    /// Whether parameters may have a `_meta`, going by their text alone: to look costs next to
+    /// nothing, and most requests of the legacy era have none.
+    #[cfg(feature = "http")]
+    pub(crate) fn may_be_in(params: &RawJson<'_>) -> bool {
+        let text = params.as_str().as_bytes();
+        memchr::memchr2_iter(b'_', b'\\', text)
+            // A key can be spelled with escapes.
+            .any(|at| text[at] == b'\\' || text[at..].starts_with(b"_meta"))
+    }
+
     /// What a request of `method` is about. The other member may be there too, and means nothing.
     pub(crate) fn subject(&self, method: Method) -> Option<&str> {
         match method {
@@ -130,6 +140,17 @@ mod tests {
         assert_eq!(found.progress_token, Some(RequestId::try_from("t").unwrap()));
         assert_eq!(found.protocol_version.as_deref(), Some("2026-07-28"));
         assert_eq!(found.request_state.as_deref(), Some("s\n"));
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn no_metadata_is_overlooked_however_it_is_spelled() {
+        for with in [r#"{"_meta":{}}"#, r#"{"a":"__","_meta":{}}"#, r#"{"\u005fmeta":{}}"#] {
+            assert!(Metadata::may_be_in(&RawJson::trusted(with)), "{with}");
+        }
+        for without in ["{}", r#"{"meta":1}"#, r#"{"name":"a_b","arguments":{"_":"_met"}}"#] {
+            assert!(!Metadata::may_be_in(&RawJson::trusted(without)), "{without}");
+        }
     }
 
     #[test]

@@ -61,6 +61,10 @@ impl<T> Slab<T> {
             return Key { slot, generation: entry.generation };
         }
         let slot = u32::try_from(self.slots.len()).expect("limits keep tables far below 2^32");
+        if slot == 0 {
+            // Most tables never have two, and entries are large: a vector begins with room for four.
+            self.slots.reserve_exact(1);
+        }
         self.slots.push(Slot { generation: 0, value: Some(value) });
         Key { slot, generation: 0 }
     }

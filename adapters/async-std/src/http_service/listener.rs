@@ -17,7 +17,7 @@ use mcp_sansio_async::http_server::{Cut, Socket};
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
 use super::accepted::Accepted;
-use super::guests::Guests;
+use super::guests::{Guests, Stay};
 use crate::task::Executor;
 use crate::timer::timeout;
 use crate::{Error, HttpService};
@@ -128,12 +128,10 @@ impl HttpListener {
                 poll_fn(|cx| guests.poll_fewer(connections_max, cx)).await;
                 let Some(socket) = accept(&listener).await else { continue };
                 let (guest, stay) = guests.receive();
+                let service = service.clone();
                 let connection =
-                    serve_connection(socket, service.clone(), executor, guest.leave, times);
-                executor.spawn(async move {
-                    guest.cut.run(connection).await;
-                    drop(stay);
-                });
+                    serve_connection(socket, service, executor, guest.leave, times, stay);
+                executor.spawn(guest.cut.run(connection));
             }
         };
         future::or(shutdown, receive).await;
@@ -201,12 +199,14 @@ async fn serve_connection(
     executor: Executor,
     leave: Cut,
     times: Times,
+    _stay: Stay,
 ) {
     // Events are small and must not wait for one another; without it streams stall for 40 ms.
     let _set = socket.get_ref().set_nodelay(true);
     let serve = service_fn(|request| {
-        let service = service.clone();
-        async move { Ok::<_, Infallible>(service.serve(request).await) }
+        let mut served = Box::pin(service.serve(request));
+        // It goes when the response is there, which an idle connection would hold it for.
+        poll_fn(move |cx| served.as_mut().poll(cx).map(Ok::<_, Infallible>))
     });
     let socket = Socket::new(FuturesIo::new(Accepted(socket)), executor, times.stall);
     let mut builder = http1::Builder::new();

@@ -116,11 +116,11 @@ impl HttpService {
     ///
     /// To drop the future, or the body of the response before its end, is to tell that the client
     /// has gone.
-    pub async fn serve<B>(&self, request: http::Request<B>) -> http::Response<ServedBody>
-    where
-        B: Body,
-    {
-        self.0.serve(request).await
+    pub fn serve<B: Body>(
+        &self,
+        request: http::Request<B>,
+    ) -> impl Future<Output = http::Response<ServedBody>> + use<B> {
+        self.0.serve(request)
     }
 }
 
@@ -145,7 +145,7 @@ where
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.serve(request).await) })
+        let served = self.serve(request);
+        Box::pin(async move { Ok(served.await) })
     }
 }

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -35,9 +35,8 @@ impl fmt::Debug for Alarm {
 pub(super) async fn within<F: Future>(
     time: Duration,
     runtime: &dyn Runtime,
-    future: F,
+    mut future: Pin<&mut F>,
 ) -> Option<F::Output> {
-    let mut future = pin!(future);
     // Most have nothing to wait for, and need no alarm.
     let mut alarm = None;
     poll_fn(|cx| {

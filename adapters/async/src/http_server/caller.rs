@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use mcp_sansio::Principal;
@@ -34,7 +34,7 @@ impl<'a> Caller<'a> {
             TokenDemand::Respond(response) => return Err(response),
             TokenDemand::Check(checking) => checking,
         };
-        let checked = within(checking.time(), &*site.runtime, Guarded(&mut checking)).await;
+        let checked = within(checking.time(), &*site.runtime, pin!(Guarded(&mut checking))).await;
         match checked.flatten() {
             Some(granted) => granted.map(Self::Granted),
             None => Err(checking.unchecked()),

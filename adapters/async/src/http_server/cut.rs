@@ -1,6 +1,5 @@
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
@@ -41,16 +40,17 @@ impl Cut {
     }
 
     /// Runs `future` until it is done or cut off.
-    pub async fn run(self, future: impl Future) {
-        let mut future = pin!(future);
-        poll_fn(|cx| {
+    pub fn run<F: Future>(self, future: F) -> impl Future<Output = ()> + use<F> {
+        // In a place of its own: what takes an argument over into a task holds it there twice, and
+        // a connection is large.
+        let mut future = Box::pin(future);
+        poll_fn(move |cx| {
             if self.poll(cx.waker()) {
                 return Poll::Ready(());
             }
             let _scope = Scope(CURRENT.replace(Some(self.clone())));
             future.as_mut().poll(cx).map(drop)
         })
-        .await;
     }
 
     /// Whether it is cut; whoever asks is woken when it is.
@@ -78,6 +78,7 @@ impl Drop for Scope {
 mod tests {
     use std::future::{pending, ready};
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::pin;
     use std::task::Context;
 
     use super::*;

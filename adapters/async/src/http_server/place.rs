@@ -56,8 +56,9 @@ impl Place {
     pub(super) fn end(&mut self, ended: Ended<'_>) -> Option<Beginning> {
         let Self { site, exchange, complete } = self;
         site.change(|locked| {
-            locked.end(ended, site.now());
-            begin(locked, *exchange, complete, site.now())
+            let now = site.now();
+            locked.end(ended, now);
+            begin(locked, *exchange, complete, now)
         })
     }
 

@@ -1,4 +1,4 @@
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -83,59 +83,65 @@ impl HttpService {
     ///
     /// To drop the future, or the body of the response before its end, is to tell that the client
     /// has gone.
-    pub async fn serve<B>(&self, request: http::Request<B>) -> http::Response<ServedBody>
-    where
-        B: Body,
-    {
-        let (parts, body) = request.into_parts();
-        let head = request::head_of(&parts);
-        let caller = match Caller::of(&self.site, &head, parts.extensions.get()).await {
-            Ok(caller) => caller,
-            Err(response) => return response::whole(response),
-        };
-        let admission = match self.site.lock().server.admit(&head) {
-            Ok(admission) => admission,
-            Err(refused) => return response::whole(refused),
-        };
-        let body = pin!(body);
-        let body_time = admission.body_time;
-        let read = request::read_body(body, admission, &self.site.held);
-        let refused = match within(body_time, &*self.site.runtime, read).await {
-            Some(Ok(body)) => return self.answer(&head, body, &caller).await,
-            Some(Err(Unusable::TooMany)) => self.site.lock().server.bodies_too_many(),
-            Some(Err(Unusable::TooLong)) => self.site.lock().server.body_too_long(),
-            Some(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
-            None => self.site.lock().server.body_too_slow(),
-        };
-        response::whole(refused)
-    }
-
-    async fn answer(
+    pub fn serve<B: Body>(
         &self,
-        head: &RequestHead<'_>,
-        body: HeldBody<'_>,
-        caller: &Caller<'_>,
-    ) -> http::Response<ServedBody> {
-        let (mut place, beginning) = {
-            let (mut place, mut work) = Place::take(&self.site, head, &body.bytes, caller);
-            let beginning = poll_fn(|cx| {
-                let work = work.take();
-                let ended = work.and_then(|work| running::begin(&self.site, work, cx));
-                Poll::Ready(ended.and_then(|ended| place.end(ended)))
-            });
-            let beginning = beginning.await;
-            (place, beginning)
-        };
-        // A handler that goes on has what it needs of it.
-        drop(body);
-        let beginning = match beginning {
-            Some(beginning) => beginning,
-            None => poll_fn(|cx| place.poll_beginning(cx)).await,
-        };
-        match beginning {
-            Beginning::Whole(response) => response::whole(response),
-            Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),
-            Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
-        }
+        request: http::Request<B>,
+    ) -> impl Future<Output = http::Response<ServedBody>> + use<B> {
+        let site = Arc::clone(&self.site);
+        let (parts, body) = request.into_parts();
+        async move { respond(&site, &parts, body).await }
+    }
+}
+
+async fn respond<B: Body>(
+    site: &Arc<Site>,
+    parts: &http::request::Parts,
+    body: B,
+) -> http::Response<ServedBody> {
+    let head = request::head_of(parts);
+    let caller = match Caller::of(site, &head, parts.extensions.get()).await {
+        Ok(caller) => caller,
+        Err(response) => return response::whole(response),
+    };
+    let admission = match site.lock().server.admit(&head) {
+        Ok(admission) => admission,
+        Err(refused) => return response::whole(refused),
+    };
+    let body = pin!(body);
+    let read = pin!(request::read_body(body, admission, &site.held));
+    let refused = match within(admission.body_time, &*site.runtime, read).await {
+        Some(Ok(body)) => return answer(site, &head, body, &caller).await,
+        Some(Err(Unusable::TooMany)) => site.lock().server.bodies_too_many(),
+        Some(Err(Unusable::TooLong)) => site.lock().server.body_too_long(),
+        Some(Err(Unusable::Broken)) => return response::bare(http::StatusCode::BAD_REQUEST),
+        None => site.lock().server.body_too_slow(),
+    };
+    response::whole(refused)
+}
+
+async fn answer(
+    site: &Arc<Site>,
+    head: &RequestHead<'_>,
+    body: HeldBody<'_>,
+    caller: &Caller<'_>,
+) -> http::Response<ServedBody> {
+    // It is ready at once, and only wants a waker: what it works with is no part of the future.
+    let begun = poll_fn(|cx| {
+        let (mut place, work) = Place::take(site, head, &body.bytes, caller);
+        let ended = work.and_then(|work| running::begin(site, work, cx));
+        let beginning = ended.and_then(|ended| place.end(ended));
+        Poll::Ready((place, beginning))
+    });
+    let (mut place, beginning) = begun.await;
+    // A handler that goes on has what it needs of it.
+    drop(body);
+    let beginning = match beginning {
+        Some(beginning) => beginning,
+        None => poll_fn(|cx| place.poll_beginning(cx)).await,
+    };
+    match beginning {
+        Beginning::Whole(response) => response::whole(response),
+        Beginning::Open(head) => response::with_head(&head, ServedBody::stream(place)),
+        Beginning::Broken => response::bare(http::StatusCode::SERVICE_UNAVAILABLE),
     }
 }

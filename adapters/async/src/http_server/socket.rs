@@ -15,6 +15,8 @@ pub struct Socket<S, R> {
     stream: S,
     runtime: R,
     stall_time: Duration,
+    /// What was read of it already, and is read once more.
+    begun: Vec<u8>,
     /// Runs while the client takes nothing of what is there for it.
     stalled: Option<Alarm>,
     /// Runs once everything is sent.
@@ -37,7 +39,14 @@ const PARTING_BYTES: usize = 8 * 1024 * 1024;
 impl<S, R: Runtime> Socket<S, R> {
     /// One whose client may take nothing for `stall_time`. Writing fails after that.
     pub const fn new(stream: S, runtime: R, stall_time: Duration) -> Self {
-        Self { stream, runtime, stall_time, stalled: None, parting: None }
+        Self { stream, runtime, stall_time, begun: Vec::new(), stalled: None, parting: None }
+    }
+
+    /// The same of a stream whose first bytes were read: whoever serves it reads them once more.
+    #[must_use]
+    pub fn begun(mut self, first: Vec<u8>) -> Self {
+        self.begun = first;
+        self
     }
 
     /// What came of a write, unless there have been none for too long.
@@ -87,9 +96,21 @@ impl<S: Read + Unpin, R: Unpin> Read for Socket<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        space: ReadBufCursor<'_>,
+        mut space: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, space)
+        if self.begun.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, space);
+        }
+        let length = self.begun.len().min(space.remaining());
+        space.put_slice(&self.begun[..length]);
+        self.begun.drain(..length);
+        if self.begun.is_empty() {
+            self.begun = Vec::new();
+            // What follows comes with it: hyper would make room for a second read of full length,
+            // which an idle connection holds. What is no bytes comes again with the next read.
+            let _more = Pin::new(&mut self.stream).poll_read(cx, space);
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

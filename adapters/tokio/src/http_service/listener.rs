@@ -1,22 +1,16 @@
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hyper::rt::Executor;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::http_server::{Cut, Socket};
+use mcp_sansio_async::http_server::Cut;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::runtime::TokioRuntime;
+use super::connection::{Times, serve_connection};
 use crate::{Error, HttpService};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
@@ -47,16 +41,6 @@ pub struct HttpListener {
     times: Times,
     linger: Duration,
 }
-
-/// How long a connection waits for its client.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    head: Duration,
-    stall: Duration,
-}
-
-/// What a connection holds of a head, and of a response that its client does not take, in bytes.
-const BUFFER: usize = 64 * 1024;
 
 impl HttpListener {
     /// Serves on `listener`.
@@ -120,11 +104,9 @@ impl HttpListener {
                 Some(_) = connections.join_next() => continue,
             };
             let Some((socket, permit)) = accepted else { continue };
-            let connection = serve_connection(socket, service.clone(), stopped.clone(), self.times);
-            connections.spawn(async move {
-                Cut::default().run(connection).await;
-                drop(permit);
-            });
+            let (service, stopped) = (service.clone(), stopped.clone());
+            let connection = serve_connection(socket, service, stopped, self.times, permit);
+            connections.spawn(Cut::default().run(connection));
         }
         drop(self.listener);
         // Connections without a request close now, the others after their response.
@@ -142,7 +124,7 @@ impl HttpListener {
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
     let permit = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((socket, _)) => Some((socket, permit)),
@@ -152,60 +134,6 @@ async fn accept(
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             None
-        }
-    }
-}
-
-/// Spawns what serves one stream of HTTP/2, so that it can be cut off without the others of its
-/// connection: to drop it resets the stream.
-#[derive(Clone, Copy, Debug)]
-struct Streams;
-
-impl<F: Future + Send + 'static> Executor<F> for Streams {
-    fn execute(&self, stream: F) {
-        tokio::spawn(Cut::default().run(stream));
-    }
-}
-
-async fn serve_connection(
-    socket: TcpStream,
-    service: HttpService,
-    mut stopped: tokio::sync::watch::Receiver<()>,
-    times: Times,
-) {
-    // Events are small and must not wait for one another; without it streams stall for 40 ms.
-    let _set = socket.set_nodelay(true);
-    let mut builder = auto::Builder::new(Streams);
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(times.head).max_buf_size(BUFFER);
-    let mut http2 = builder.http2();
-    http2.timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
-    http2.max_send_buf_size(BUFFER);
-    let begun = Arc::new(AtomicBool::new(false));
-    let serve = service_fn(|request| {
-        begun.store(true, Ordering::Relaxed);
-        let service = service.clone();
-        async move { Ok::<_, Infallible>(service.serve(request).await) }
-    });
-    let socket = Socket::new(TokioIo::new(socket), TokioRuntime::current(), times.stall);
-    let mut connection = pin!(builder.serve_connection(socket, serve));
-    // Before the first head the version of HTTP is not known, and hyper waits for it without end.
-    let mut first_head = pin!(tokio::time::sleep(times.head));
-    let (mut expects_head, mut stops) = (true, false);
-    loop {
-        tokio::select! {
-            biased;
-            // A connection that fails concerns nobody else.
-            _ended = connection.as_mut() => return,
-            _ = stopped.changed(), if !stops => {
-                stops = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = &mut first_head, if expects_head => {
-                if !begun.load(Ordering::Relaxed) {
-                    return;
-                }
-                expects_head = false;
-            }
         }
     }
 }

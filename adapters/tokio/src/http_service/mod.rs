@@ -10,7 +10,9 @@ use mcp_sansio_async::http_server;
 
 use crate::{Error, seed};
 
+mod connection;
 mod listener;
+mod preface;
 mod runtime;
 #[cfg(test)]
 mod tests;
@@ -130,11 +132,11 @@ impl HttpService {
     /// # Panics
     ///
     /// Outside of a tokio runtime with time enabled.
-    pub async fn serve<B>(&self, request: http::Request<B>) -> http::Response<ServedBody>
-    where
-        B: Body,
-    {
-        self.0.serve(request).await
+    pub fn serve<B: Body>(
+        &self,
+        request: http::Request<B>,
+    ) -> impl Future<Output = http::Response<ServedBody>> + use<B> {
+        self.0.serve(request)
     }
 }
 
@@ -159,7 +161,7 @@ where
     }
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.serve(request).await) })
+        let served = self.serve(request);
+        Box::pin(async move { Ok(served.await) })
     }
 }

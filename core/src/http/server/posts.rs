@@ -44,9 +44,10 @@ impl Server {
         match &frame {
             Ok(Frame::Single(Message::Request(request))) => {
                 let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                let metadata = Metadata::read(params);
-                let named = metadata.as_ref().is_ok_and(|meta| meta.protocol_version.is_some());
+                let metadata = Metadata::may_be_in(params).then(|| Metadata::read(params));
+                let named = metadata.as_ref().is_some_and(names_revision);
                 if self.is_modern(head, named) {
+                    let metadata = metadata.unwrap_or_else(|| Metadata::read(params));
                     self.check_modern(head, request, metadata)?;
                     return Ok(self.modern(frame, principal, now));
                 }
@@ -54,8 +55,7 @@ impl Server {
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-009] [HCLI-006]
             Ok(Frame::Single(Message::Notification(notification))) => {
                 let params = notification.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                let metadata = Metadata::read(params);
-                let named = metadata.is_ok_and(|metadata| metadata.protocol_version.is_some());
+                let named = Metadata::may_be_in(params) && names_revision(&Metadata::read(params));
                 if self.is_modern(head, named) {
                     return Ok((self.respond_whole(accepted()), None));
                 }
@@ -329,6 +329,11 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Whether a body says of itself which revision it is of.
+fn names_revision(metadata: &Result<Metadata<'_>, &'static str>) -> bool {
+    metadata.as_ref().is_ok_and(|metadata| metadata.protocol_version.is_some())
 }
 
 /// The id to which an error about a frame is said.

@@ -1,0 +1,98 @@
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use hyper::rt::{Read, ReadBuf};
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    Http1,
+    Http2,
+}
+
+/// What a client of HTTP/2 sends first, and no client of HTTP/1 does.
+// RFC 9113, section 3.4
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The first bytes of a connection.
+#[derive(Debug, Default)]
+struct First {
+    bytes: [u8; PREFACE.len()],
+    length: usize,
+}
+
+/// Reads as much of a connection as it takes to know its version: which one, and what was read.
+pub(super) async fn read_version(
+    stream: &mut (impl Read + Unpin),
+) -> io::Result<(Version, Vec<u8>)> {
+    let mut first = First::default();
+    let version = poll_fn(|cx| first.poll_version(stream, cx)).await?;
+    Ok((version, first.bytes[..first.length].to_vec()))
+}
+
+impl First {
+    fn poll_version(
+        &mut self,
+        stream: &mut (impl Read + Unpin),
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Version>> {
+        loop {
+            let known = self.length;
+            if self.bytes[..known] != PREFACE[..known] {
+                return Poll::Ready(Ok(Version::Http1));
+            }
+            if known == PREFACE.len() {
+                return Poll::Ready(Ok(Version::Http2));
+            }
+            let mut space = ReadBuf::new(&mut self.bytes[known..]);
+            ready!(Pin::new(&mut *stream).poll_read(cx, space.unfilled()))?;
+            self.length += space.filled().len();
+            if self.length == known {
+                // The end, which is for whoever serves HTTP/1 to judge.
+                return Poll::Ready(Ok(Version::Http1));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::rt::ReadBufCursor;
+
+    use super::*;
+
+    /// What comes read by read, then the end.
+    struct Pieces<'a>(&'a [&'a [u8]]);
+
+    impl Read for Pieces<'_> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            mut space: ReadBufCursor<'_>,
+        ) -> Poll<io::Result<()>> {
+            if let Some((piece, rest)) = self.0.split_first() {
+                space.put_slice(piece);
+                self.0 = rest;
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_version_is_known_from_the_first_byte_that_tells() {
+        let cases: [(&[&[u8]], Version, &[u8]); 6] = [
+            (&[b"POST /mcp", b" HTTP/1.1"], Version::Http1, b"POST /mcp"),
+            (&[b"P", b"RI * HTTP/1.1\r\n"], Version::Http1, b"PRI * HTTP/1.1\r\n"),
+            (&[PREFACE, b"more"], Version::Http2, PREFACE),
+            (&[&PREFACE[..1], &PREFACE[1..9], &PREFACE[9..]], Version::Http2, PREFACE),
+            (&[&PREFACE[..23]], Version::Http1, &PREFACE[..23]),
+            (&[], Version::Http1, b""),
+        ];
+        for (pieces, version, first) in cases {
+            let read = read_version(&mut Pieces(pieces)).await.unwrap();
+            assert_eq!(read, (version, first.to_vec()), "{pieces:?}");
+        }
+    }
+}
