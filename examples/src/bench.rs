@@ -1,5 +1,7 @@
 //! A server that does next to nothing, quickly: what measurements call.
 
+use std::sync::LazyLock;
+
 use mcp_sansio::handler::{Call, Error, Read, Server};
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
@@ -30,10 +32,12 @@ struct Count {
     count: u32,
 }
 
+/// What is at `mem://blob`, once for all servers of a process.
+static BLOB: LazyLock<String> = LazyLock::new(|| ('a'..='z').cycle().take(BLOB_LENGTH).collect());
+
 /// The server.
 #[must_use]
 pub fn server() -> Server {
-    let blob: String = ('a'..='z').cycle().take(BLOB_LENGTH).collect();
     let mut limits = Limits::default();
     // A loop is what is measured here.
     limits.progress_per_second_max = u32::MAX;
@@ -46,9 +50,9 @@ pub fn server() -> Server {
         .tool("progress", "Reports progress, step by step", progress)
         .resource(
             Resource::new("mem://blob", "blob").mime_type("text/plain").size(BLOB_LENGTH as u64),
-            move |call: Call<Read>| {
+            |call: Call<Read>| {
                 let uri = call.arguments.uri.as_str();
-                let contents = TextResourceContents::new(uri, blob.as_str());
+                let contents = TextResourceContents::new(uri, BLOB.as_str());
                 ResourceContents::Text(contents.mime_type("text/plain"))
             },
         )

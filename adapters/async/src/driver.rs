@@ -191,9 +191,10 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
             Ok(0) => self.end_input(now),
             Ok(read) => {
                 self.decoder.commit(read);
-                // A full read is followed by more; an idle connection keeps its memory small.
+                // A full read is followed by more; an idle connection keeps its memory small, also
+                // when it has had a list or two.
                 if read == length {
-                    self.decoder.reserve(self.settings.read_length_max);
+                    self.decoder.reserve((4 * length).min(self.settings.read_length_max));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -18,8 +18,8 @@ enum Storage<'b> {
     Grown { bytes: Vec<u8>, limit: usize },
 }
 
-/// What a growing buffer starts with: most messages are shorter.
-pub(super) const INITIAL: usize = 4 * 1024;
+/// What a growing buffer starts with: most messages are shorter, and most connections are idle.
+pub(super) const INITIAL: usize = 2 * 1024;
 
 /// What a growing buffer keeps. Giving back less would cost a peer that sends 64 KiB at a time an
 /// allocation for each; keeping more would let one large message weigh on an idle connection.
