@@ -118,7 +118,7 @@ impl Link {
         }
     }
 
-    /// One page of the server's tools, as text: the first, or the one that `cursor` names.
+    /// Shows `take` one page of the server's tools: the first, or the one that `params` names.
     ///
     /// # Panics
     ///
