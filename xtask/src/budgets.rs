@@ -14,9 +14,9 @@ const MARK: &str = "budgets";
 
 /// How much more than its budget something may cost, in per cent: what another minor version of the
 /// compiler or of the system's library makes of the same source.
-const TOLERANCE: f64 = 2.0;
+const TOLERANCE: u64 = 2;
 /// From how much less than its budget on somebody should lower it, in per cent.
-const SLACK: f64 = 5.0;
+const SLACK: u64 = 5;
 
 const HEAD: &str = "\
 # What one operation may cost: `cargo run -p xtask -- budgets` compares, with `--write` it writes this.
@@ -150,7 +150,7 @@ impl Findings {
         let number = |number: Option<u64>| number.unwrap_or_default();
         for (what, cost_of, budget_of, (above, below), shown) in [
             ("instructions", cost.instructions, budget.instructions, rough, thousands as Shown),
-            ("allocations", cost.allocations, budget.allocations, (0.0, 0.0), hundredths),
+            ("allocations", cost.allocations, budget.allocations, (0, 0), hundredths),
             ("bytes of the heap", number(cost.heap), number(budget.heap), rough, thousands),
         ] {
             let more = percentage(cost_of, budget_of);
@@ -160,9 +160,9 @@ impl Findings {
                 shown(cost_of),
                 shown(budget_of)
             );
-            if more > above {
+            if cost_of * 100 > budget_of * (100 + above) {
                 self.faults.push(found);
-            } else if more < -below {
+            } else if cost_of * 100 < budget_of * (100 - below) {
                 self.hints.push(found);
             }
         }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::{Failure, files};
 
-/// The text of `document` with `table` between the marks `<!-- name -->` and `<!-- /name -->`.
-/// `None` if the marks are not there.
+/// The text of `document` with `table` between the marks `<!-- table name -->` and
+/// `<!-- /table name -->`. `None` if the marks are not there.
 pub(crate) fn replaced(document: &str, name: &str, table: &str) -> Option<String> {
-    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let (open, close) = (format!("<!-- table {name} -->\n"), format!("<!-- /table {name} -->"));
     let start = document.find(&open)? + open.len();
     let end = start + document[start..].find(&close)?;
     Some(format!("{}\n{table}\n{}", &document[..start], &document[end..]))
@@ -60,8 +60,8 @@ mod tests {
 
     #[test]
     fn what_is_between_the_marks_is_replaced_and_nothing_else() {
-        let text = "a\n<!-- x -->\n\nold\n\n<!-- /x -->\nb\n";
-        let expected = "a\n<!-- x -->\n\nnew\n\n<!-- /x -->\nb\n";
+        let text = "a\n<!-- table x -->\n\nold\n\n<!-- /table x -->\nb\n";
+        let expected = "a\n<!-- table x -->\n\nnew\n\n<!-- /table x -->\nb\n";
         assert_eq!(replaced(text, "x", "new\n").as_deref(), Some(expected));
         assert_eq!(replaced(expected, "x", "new\n").as_deref(), Some(expected));
         assert_eq!(replaced(text, "y", "new\n"), None);
