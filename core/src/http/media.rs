@@ -53,8 +53,14 @@ impl Accepted {
     /// By the values of the field lines called `Accept`, in any order. Nothing is accepted where
     /// there is none: what that means is for the caller to say. Linear.
     pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut values = values.into_iter().peekable();
         let (mut json, mut event_stream) = (Choice::default(), Choice::default());
-        for range in values.into_iter().flat_map(|value| split(value, b',')) {
+        // What most clients send, in so many words.
+        if values.next_if(|value| *value == b"application/json, text/event-stream").is_some() {
+            json.consider(3, true);
+            event_stream.consider(3, true);
+        }
+        for range in values.flat_map(|value| split(value, b',')) {
             let mut parts = split(range, b';');
             let name = trim(parts.next().unwrap_or_default());
             let weight = parts.map(parameter).find(|(name, _)| name.eq_ignore_ascii_case(b"q"));

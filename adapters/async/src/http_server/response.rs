@@ -1,5 +1,5 @@
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use mcp_sansio::http::{Response, ResponseHead};
 
 use super::body::ServedBody;
@@ -12,15 +12,16 @@ pub(super) fn whole(response: Response) -> http::Response<ServedBody> {
 pub(super) fn with_head(head: &ResponseHead, body: ServedBody) -> http::Response<ServedBody> {
     let mut response = http::Response::new(body);
     *response.status_mut() = StatusCode::from_u16(head.status.0).unwrap_or_default();
-    if let Some(content) = head.content {
-        // The field that nearly all have, made without a copy.
-        let value = HeaderValue::from_static(content.media_type());
-        response.headers_mut().insert(CONTENT_TYPE, value);
-    }
-    for (name, value) in head.fields().filter(|(name, _)| CONTENT_TYPE != *name) {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(HeaderName::from_static(name), value);
-        }
+    for (name, value) in head.fields() {
+        let value = match (name, head.content) {
+            // The field that nearly all have, made without a copy.
+            ("content-type", Some(content)) => HeaderValue::from_static(content.media_type()),
+            _ => match HeaderValue::from_str(&value) {
+                Ok(value) => value,
+                Err(_) => continue,
+            },
+        };
+        response.headers_mut().insert(HeaderName::from_static(name), value);
     }
     response
 }

@@ -149,3 +149,74 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
         Poll::Ready(Ok(()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use mcp_sansio::Instant;
+
+    use super::*;
+    use crate::Timer;
+    use crate::http_server::Task;
+
+    #[derive(Debug)]
+    struct Still;
+
+    impl Runtime for Still {
+        fn now(&self) -> Instant {
+            Instant::ZERO
+        }
+
+        fn timer(&self) -> Box<dyn Timer + Send> {
+            unreachable!("nothing is waited for")
+        }
+
+        fn spawn(&self, _: Task) {
+            unreachable!("nothing is spawned")
+        }
+    }
+
+    /// What can be read at once, and then nothing more for now.
+    struct Arrived(&'static [u8]);
+
+    impl Read for Arrived {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            mut space: ReadBufCursor<'_>,
+        ) -> Poll<io::Result<()>> {
+            let (now, later) = self.0.split_at(self.0.len().min(space.remaining()));
+            if now.is_empty() {
+                return Poll::Pending;
+            }
+            space.put_slice(now);
+            self.0 = later;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
+        let mut socket = Socket::new(stream, Still, Duration::ZERO).begun(begun.to_vec());
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut reads = Vec::new();
+        loop {
+            let mut space = vec![0; space];
+            let mut space = ReadBuf::new(&mut space);
+            match Pin::new(&mut socket).poll_read(&mut cx, space.unfilled()) {
+                Poll::Ready(read) => read.unwrap(),
+                Poll::Pending => return reads,
+            }
+            reads.push(space.filled().to_vec());
+        }
+    }
+
+    #[test]
+    fn what_was_read_already_comes_first_and_together_with_what_follows() {
+        assert_eq!(reads(Arrived(b" /mcp"), b"POST", 16), [b"POST /mcp"]);
+        assert_eq!(reads(Arrived(b""), b"POST", 16), [b"POST"]);
+        assert_eq!(reads(Arrived(b" /mcp"), b"", 16), [b" /mcp"]);
+        assert_eq!(reads(Arrived(b" /mcp"), b"POST", 3), [&b"POS"[..], b"T /", b"mcp"]);
+        assert_eq!(reads(Arrived(b" /mcp"), b"POST", 4), [&b"POST"[..], b" /mc", b"p"]);
+    }
+}
