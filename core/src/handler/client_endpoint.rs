@@ -7,6 +7,7 @@ use crate::Instant;
 use crate::framing::FrameError;
 use crate::jsonrpc::ErrorObject;
 use crate::peer::attachment::Attachment;
+use crate::peer::metadata::Places;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{
     self, CallError, CallHandle, Ended, Event, Failure, Input, InputHandle, Inputs, MethodName,
@@ -207,6 +208,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         };
         match function(Received::new(&request)) {
             Step::Done(outcome) => self.answer(place, outcome, now),
+            places: Places::default(),
             Step::Running(task) => {
                 if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
                     self.answer(place, outcome, now);

@@ -9,6 +9,7 @@ use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
 use crate::{Era, Revision};
 
 use super::attachment::Attachment;
+use super::metadata::Places;
 use super::slab::Key;
 use super::transport::TransportFailure;
 
@@ -179,10 +180,23 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// Answers of the user or the host from an earlier round.
     pub inputs: Inputs<'a>,
+    pub(crate) places: Places,
     pub(crate) attachment: Attachment,
 }
 
 impl Request<'_> {
+    /// The member of the parameters called `key`.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn param(&self, key: &str) -> Option<RawJson<'_>> {
+        self.places.get(&self.params, key)
+    }
+
+    /// The same request without its parameters.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn forget_params(&mut self) {
+        (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
+    }
+
     /// The same request, free of the frame's lifetime.
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
@@ -194,6 +208,7 @@ impl Request<'_> {
             capabilities: self.capabilities,
             wants_progress: self.wants_progress,
             inputs: self.inputs.into_owned(),
+            places: self.places,
             attachment: self.attachment,
         }
     }

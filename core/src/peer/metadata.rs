@@ -1,6 +1,7 @@
 use alloc::borrow::Cow;
+use core::ops::Range;
 
-use crate::jsonrpc::{RawJson, RequestId};
+use crate::jsonrpc::{Members, RawJson, RequestId};
 use crate::protocol::{LoggingLevel, Method};
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
@@ -22,6 +23,14 @@ pub(crate) struct Metadata<'a> {
     pub(crate) subscription_id: Option<RequestId>,
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) uri: Option<Cow<'a, str>>,
+    pub(crate) arguments: Option<RawJson<'a>>,
+    pub(crate) places: Places,
+    /// The start of `_meta` that says what a client says with every request: up to the end of the
+    /// later of the two members that a modern request must have, if none before it is the
+    /// request's own.
+    pub(crate) standing: Option<&'a str>,
+    /// `_meta` starts as it did before: what is in that part is not repeated here.
+    pub(crate) stands: bool,
     pub(crate) input_responses: Option<RawJson<'a>>,
     pub(crate) request_state: Option<Cow<'a, str>>,
     /// What is wrong with a member that only a modern message has. To a legacy one such a member
@@ -29,18 +38,71 @@ pub(crate) struct Metadata<'a> {
     pub(crate) modern_fault: Option<&'static str>,
 }
 
+/// Where members of the parameters are that handlers are found by or work on, so that nobody looks
+/// for them twice. What is nowhere was not looked for, or is not there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Places {
+    name: Place,
+    uri: Place,
+    arguments: Place,
+}
+
+/// From where to where, in bytes; nowhere, if both are zero.
+type Place = (u32, u32);
+
+impl Places {
+    /// The member of `params` called `key`, which was found or is looked for now.
+    pub(crate) fn get<'p>(&self, params: &'p RawJson<'_>, key: &str) -> Option<RawJson<'p>> {
+        let (start, end) = match key {
+            "name" => self.name,
+            "uri" => self.uri,
+            "arguments" => self.arguments,
+            _ => (0, 0),
+        };
+        match params.as_str().get(start as usize..end as usize) {
+            Some(text) if !text.is_empty() => Some(RawJson::trusted(text)),
+            _ => params.get(key),
+        }
+    }
+}
+
+/// The place, or nowhere in a text that is far too long.
+fn place(range: &Range<usize>) -> Place {
+    match (u32::try_from(range.start), u32::try_from(range.end)) {
+        (Ok(start), Ok(end)) => (start, end),
+        _ => (0, 0),
+    }
+}
+
 impl<'a> Metadata<'a> {
     /// Walks over the members of `params`, an object.
     ///
     /// The error says what is wrong with them.
-    // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
     pub(crate) fn read(params: &RawJson<'a>) -> Result<Self, &'static str> {
+        Self::read_after(params, "")
+    }
+
+    /// The same where the start of an earlier `_meta` is known: see [`Metadata::standing`]. The same
+    /// start says the same, so it is compared and not read.
+    // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
+    pub(crate) fn read_after(params: &RawJson<'a>, standing: &str) -> Result<Self, &'static str> {
         let mut found = Self::default();
-        for member in params.walk() {
+        let mut members = params.walk();
+        while let Some(member) = members.next_after(standing) {
             match &*member.name() {
-                "_meta" => found.read_meta(&member.value)?,
-                "name" => found.name = text(&member.value),
-                "uri" => found.uri = text(&member.value),
+                "_meta" => found.read_meta(&member.value, standing)?,
+                "name" => {
+                    found.name = text(&member.value);
+                    found.places.name = place(&member.range);
+                }
+                "uri" => {
+                    found.uri = text(&member.value);
+                    found.places.uri = place(&member.range);
+                }
+                "arguments" if found.arguments.is_none() => {
+                    found.places.arguments = place(&member.range);
+                    found.arguments = Some(member.value);
+                }
                 "inputResponses" => {
                     // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                     if !answers_are_objects(&member.value) {
@@ -69,11 +131,27 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    fn read_meta(&mut self, meta: &RawJson<'a>) -> Result<(), &'static str> {
+    fn read_meta(&mut self, meta: &RawJson<'a>, standing: &str) -> Result<(), &'static str> {
         if !meta.is_object() {
             return Err("`_meta` is an object");
         }
-        for member in meta.walk() {
+        let text = meta.frame_text();
+        if let Some(rest) = text.strip_prefix(standing).filter(|_| !standing.is_empty()) {
+            self.read_members(Members::after(rest), "")?;
+            // Said again, a member counts as it is said last.
+            if self.protocol_version.is_none() && self.client_capabilities.is_none() {
+                self.stands = true;
+                return Ok(());
+            }
+        }
+        self.read_members(meta.walk(), text)
+    }
+
+    /// Reads members of `_meta`, whose text is given where they are all that there are.
+    fn read_members(&mut self, members: Members<'a>, meta: &'a str) -> Result<(), &'static str> {
+        let (mut essentials, mut standing) = (0, None);
+        for member in members {
+            let end = member.range.end;
             match &*member.name() {
                 // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
                 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
@@ -88,8 +166,12 @@ impl<'a> Metadata<'a> {
                         self.modern_fault = Some("the protocol version is a string");
                     }
                     self.protocol_version = Some(version.unwrap_or_default());
+                    essentials += 1;
                 }
-                CLIENT_CAPABILITIES => self.client_capabilities = Some(member.value),
+                CLIENT_CAPABILITIES => {
+                    self.client_capabilities = Some(member.value);
+                    essentials += 1;
+                }
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
                 LOG_LEVEL => {
                     self.log_level = member.value.decode().ok();
@@ -100,8 +182,22 @@ impl<'a> Metadata<'a> {
                 SUBSCRIPTION_ID => self.subscription_id = member.value.to_id(),
                 _ => {}
             }
+            if essentials == 2 && standing.is_none() {
+                standing = meta.get(..end).filter(|_| !self.has_own());
+            }
         }
+        // Neither of them twice, and each of them.
+        let both = self.protocol_version.is_some() && self.client_capabilities.is_some();
+        self.standing = standing.filter(|_| essentials == 2 && both);
         Ok(())
+    }
+
+    /// Whether something was found that is said of this request only, or is wrong.
+    const fn has_own(&self) -> bool {
+        self.progress_token.is_some()
+            || self.log_level.is_some()
+            || self.subscription_id.is_some()
+            || self.modern_fault.is_some()
     }
 }
 
@@ -148,5 +244,55 @@ mod tests {
             let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
             assert!(found.modern_fault.is_some(), "{responses}");
         }
+    }
+
+    const BOTH: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities":{"roots":{}}"#;
+
+    #[test]
+    fn what_stands_is_what_comes_before_anything_of_the_requests_own() {
+        let stands = |before: &str, after: &str| {
+            let text = alloc::format!(r#"{{"_meta":{{{before}{BOTH}{after}}}}}"#);
+            let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
+            found.standing.map(alloc::string::String::from)
+        };
+        let expected = alloc::format!(r#"{{"x":1,{BOTH}"#);
+        assert_eq!(stands(r#""x":1,"#, r#","progressToken":7"#), Some(expected));
+        assert_eq!(stands(r#""progressToken":7,"#, ""), None);
+        assert_eq!(stands(r#""io.modelcontextprotocol/logLevel":"none","#, ""), None);
+        assert_eq!(stands("", r#","io.modelcontextprotocol/protocolVersion":"2""#), None);
+    }
+
+    #[test]
+    fn what_stands_already_is_not_repeated_unless_it_is_said_again() {
+        let standing = alloc::format!("{{{BOTH}");
+        let read = |meta: &str| {
+            let text = alloc::format!(r#"{{"_meta":{meta},"name":"a\"}}","arguments":{{"b":1}}}}"#);
+            let params = RawJson::trusted(&text);
+            let found = Metadata::read_after(&params, &standing).unwrap();
+            assert_eq!(found.subject(Method::ToolsCall), Some("a\"}"));
+            assert_eq!(found.arguments, Some(RawJson::trusted(r#"{"b":1}"#)));
+            (found.stands, found.progress_token, found.protocol_version.is_some())
+        };
+        let token = Some(RequestId::Number(7));
+        assert_eq!(read(&alloc::format!("{{{BOTH}}}")), (true, None, false));
+        assert_eq!(read(&alloc::format!(r#"{{{BOTH},"progressToken":7}}"#)), (true, token, false));
+        assert_eq!(read(&alloc::format!(r#"{{"x":1,{BOTH}}}"#)), (false, None, true));
+        let again = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
+        assert_eq!(read(&alloc::format!("{{{BOTH},{again}}}")), (false, None, true));
+    }
+
+    #[test]
+    fn places_are_those_of_the_members_that_were_read() {
+        let text = r#"{"uri":"u","arguments":{"name":1},"name":"n","arguments":[],"name":"last"}"#;
+        let params = RawJson::trusted(text);
+        let places = Metadata::read(&params).unwrap().places;
+        for (key, value) in
+            [("name", r#""last""#), ("uri", r#""u""#), ("arguments", r#"{"name":1}"#)]
+        {
+            assert_eq!(places.get(&params, key), Some(RawJson::trusted(value)), "{key}");
+        }
+        assert_eq!(places.get(&params, "other"), None);
+        assert_eq!(Places::default().get(&params, "uri"), Some(RawJson::trusted(r#""u""#)));
     }
 }

@@ -1,4 +1,6 @@
 use alloc::borrow::Cow;
+use alloc::string::String;
+use core::ops::Range;
 
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
@@ -33,6 +35,40 @@ pub(super) struct Incoming<'f> {
     pub(super) revision: Revision,
     pub(super) client: Capabilities,
     pub(super) reply: ReplyTo,
+}
+
+/// What a modern client declared last, and how it reads at a revision.
+#[derive(Debug)]
+pub(super) struct Declared {
+    /// The start of a `_meta`, or the capabilities alone.
+    text: String,
+    /// Where in there the capabilities are.
+    declared: Range<usize>,
+    revision: Revision,
+    capabilities: Capabilities,
+}
+
+impl Declared {
+    /// See [`Metadata::standing`].
+    fn standing(&self) -> &str {
+        // A `_meta` begins with a brace.
+        if self.declared.start > 0 { &self.text } else { "" }
+    }
+
+    fn declared(&self) -> &str {
+        self.text.get(self.declared.clone()).unwrap_or_default()
+    }
+
+    /// Keeps texts of at most [`DECLARED_LENGTH_MAX`], in as much memory.
+    fn keep(&mut self, standing: Option<&str>, declared: &str) {
+        let text = standing.unwrap_or(declared);
+        // The same text elsewhere in it is as good.
+        let start = text.find(declared).unwrap_or_default();
+        self.declared = start..start + declared.len();
+        self.text.clear();
+        self.text.reserve_exact(text.len());
+        self.text.push_str(text);
+    }
 }
 
 impl Server {
@@ -74,7 +110,8 @@ impl Server {
             return Ok(None);
         }
         let params = params.unwrap_or(NO_PARAMS);
-        let metadata = match Metadata::read(&params) {
+        let standing = self.last_declared.as_ref().map_or("", Declared::standing);
+        let metadata = match Metadata::read_after(&params, standing) {
             Ok(metadata) => metadata,
             Err(what) => {
                 self.answer_refusal(&id, &ErrorObject::invalid_params(what), reply);
@@ -85,7 +122,8 @@ impl Server {
             }
         };
         let method = known.map_or(MethodName::Other(method), MethodName::Known);
-        let modern = metadata.protocol_version.is_some() && self.speaks(Era::Modern);
+        let named = metadata.stands || metadata.protocol_version.is_some();
+        let modern = named && self.speaks(Era::Modern);
         let incoming = Incoming {
             id,
             method,
@@ -167,38 +205,16 @@ impl Server {
                 MethodName::Other(_) => Ok(None),
             };
         }
-        let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
-        let revision = Revision::parse(&requested).filter(|revision| {
-            revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
-        });
-        let Some(revision) = revision else {
-            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
-            let error = self.unsupported_version(&requested);
-            self.answer_refusal(&incoming.id, &error, incoming.reply);
-            return Ok(None);
-        };
-        incoming.revision = revision;
-        // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
-        let declared = match &incoming.metadata.client_capabilities {
-            None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
-            Some(declared) => self
-                .declared_by_client(declared.as_str(), revision)
-                .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
-        };
-        incoming.client = match declared {
-            Ok(declared) => declared,
-            Err(what) => {
-                self.answer_refusal(
-                    &incoming.id,
-                    &ErrorObject::invalid_params(what),
-                    incoming.reply,
-                );
-                return match incoming.method {
-                    MethodName::Known(method) => self.bad_parameters(method, what),
-                    MethodName::Other(_) => Ok(None),
-                };
+        let (revision, client) = match &self.last_declared {
+            Some(declared) if incoming.metadata.stands => {
+                (declared.revision, declared.capabilities)
             }
+            _ => match self.read_declared(&mut incoming) {
+                Ok(declared) => declared,
+                Err(flow) => return flow,
+            },
         };
+        (incoming.revision, incoming.client) = (revision, client);
         if let MethodName::Known(method) = incoming.method {
             if method.row().kind != Kind::Request {
                 return self.refuse_notification(&incoming);
@@ -219,22 +235,66 @@ impl Server {
         self.connection.violation(self.connection.policy.forbidden, violation)
     }
 
+    /// Reads the version and the capabilities that a request names. One that does not name them as
+    /// it must is answered.
+    fn read_declared<'f>(
+        &mut self,
+        incoming: &mut Incoming<'f>,
+    ) -> Result<(Revision, Capabilities), Flow<'f>> {
+        let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
+        let revision = Revision::parse(&requested).filter(|revision| {
+            revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
+        });
+        let Some(revision) = revision else {
+            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
+            let error = self.unsupported_version(&requested);
+            self.answer_refusal(&incoming.id, &error, incoming.reply);
+            return Err(Ok(None));
+        };
+        // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
+        let declared = match &incoming.metadata.client_capabilities {
+            None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
+            Some(declared) => self
+                .declared_by_client(declared.as_str(), incoming.metadata.standing, revision)
+                .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
+        };
+        declared.map(|declared| (revision, declared)).map_err(|what| {
+            let error = ErrorObject::invalid_params(what);
+            self.answer_refusal(&incoming.id, &error, incoming.reply);
+            match incoming.method {
+                MethodName::Known(method) => self.bad_parameters(method, what),
+                MethodName::Other(_) => Ok(None),
+            }
+        })
+    }
+
     /// Reads what a client declares with a request. Clients declare the same with each one, so the
     /// reading of the last text is kept: it stands for that text, not for the client.
     fn declared_by_client(
         &mut self,
         declared: &str,
+        standing: Option<&str>,
         revision: Revision,
     ) -> Result<Capabilities, serde_json::Error> {
-        if let Some((text, of, capabilities)) = &self.last_declared
-            && *of == revision
-            && text == declared
-        {
-            return Ok(*capabilities);
-        }
-        let capabilities = Capabilities::of_client(declared, revision)?;
+        let standing = standing.filter(|standing| standing.len() <= DECLARED_LENGTH_MAX);
+        let capabilities = match &self.last_declared {
+            Some(last) if last.revision == revision && last.declared() == declared => {
+                if standing.is_none() {
+                    return Ok(last.capabilities);
+                }
+                last.capabilities
+            }
+            _ => Capabilities::of_client(declared, revision)?,
+        };
         if declared.len() <= DECLARED_LENGTH_MAX {
-            self.last_declared = Some((declared.into(), revision, capabilities));
+            let last = self.last_declared.get_or_insert_with(|| Declared {
+                text: String::new(),
+                declared: 0..0,
+                revision,
+                capabilities,
+            });
+            last.keep(standing, declared);
+            (last.revision, last.capabilities) = (revision, capabilities);
         }
         Ok(capabilities)
     }
@@ -295,8 +355,14 @@ impl Server {
             _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
                 let subject = incoming.metadata.subject(method);
-                let checked =
-                    self.catalog.check(method, subject, &incoming.params, incoming.revision);
+                let (params, arguments) = (&incoming.params, &incoming.metadata.arguments);
+                let checked = self.catalog.check_given(
+                    method,
+                    subject,
+                    params,
+                    arguments.as_ref(),
+                    incoming.revision,
+                );
                 match checked {
                     Ok(()) => self.deliver(incoming, now),
                     Err(error) => {
@@ -350,6 +416,7 @@ impl Server {
             capabilities: client,
             wants_progress,
             inputs,
+            places: metadata.places,
             attachment: Attachment::default(),
         })))
     }
