@@ -37,6 +37,13 @@ pub trait Wire {
         false
     }
 
+    /// Whether a modern revision writes this as an object with a `resultType` and without the other
+    /// members that every result may have, so that nobody looks for them.
+    #[doc(hidden)]
+    fn is_plain_result(&self) -> bool {
+        false
+    }
+
     /// The value tied to a revision.
     fn at(&self, revision: Revision) -> At<'_, Self> {
         At(self, revision)
