@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::Era;
 use crate::catalog::{Catalog, Invalid};
 use crate::jsonrpc::{ErrorObject, RawJson};
+use crate::peer::metadata::Places;
 use crate::peer::{Inputs, MethodName, Request};
 use crate::protocol::{CallToolResult, Capability, Method};
 
@@ -95,6 +96,18 @@ impl<'h, K: Kind> Dispatch<'h, K> {
             Ok(()) => outcome,
             Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
         }
+    }
+}
+
+impl Request<'_> {
+    /// The member of the parameters called `key`.
+    pub(super) fn param(&self, key: &str) -> Option<RawJson<'_>> {
+        self.places.get(&self.params, key)
+    }
+
+    /// Lets go of the parameters.
+    pub(super) fn forget_params(&mut self) {
+        (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
     }
 }
 

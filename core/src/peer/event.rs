@@ -185,18 +185,6 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The member of the parameters called `key`.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn param(&self, key: &str) -> Option<RawJson<'_>> {
-        self.places.get(&self.params, key)
-    }
-
-    /// The same request without its parameters.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn forget_params(&mut self) {
-        (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
-    }
-
     /// The same request, free of the frame's lifetime.
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {

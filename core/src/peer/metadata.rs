@@ -1,7 +1,7 @@
 use alloc::borrow::Cow;
 use core::ops::Range;
 
-use crate::jsonrpc::{Members, RawJson, RequestId};
+use crate::jsonrpc::{Member, Members, RawJson, RequestId};
 use crate::protocol::{LoggingLevel, Method};
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
@@ -12,6 +12,11 @@ pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
+
+/// Whether [`Metadata::standing`] is looked for: a device has more time for a request than it has
+/// flash for the code that saves some of it.
+pub(crate) const STANDING_IS_KEPT: bool =
+    cfg!(not(any(target_pointer_width = "16", target_pointer_width = "32")));
 
 /// What the machine itself needs of a message's parameters, found in one walk over their members.
 #[derive(Debug, Default)]
@@ -26,8 +31,7 @@ pub(crate) struct Metadata<'a> {
     pub(crate) arguments: Option<RawJson<'a>>,
     pub(crate) places: Places,
     /// The start of `_meta` that says what a client says with every request: up to the end of the
-    /// later of the two members that a modern request must have, if none before it is the
-    /// request's own.
+    /// capabilities, if the version is before them and nothing of the request's own is.
     pub(crate) standing: Option<&'a str>,
     /// `_meta` starts as it did before: what is in that part is not repeated here.
     pub(crate) stands: bool,
@@ -43,7 +47,6 @@ pub(crate) struct Metadata<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Places {
     name: Place,
-    uri: Place,
     arguments: Place,
 }
 
@@ -55,7 +58,6 @@ impl Places {
     pub(crate) fn get<'p>(&self, params: &'p RawJson<'_>, key: &str) -> Option<RawJson<'p>> {
         let (start, end) = match key {
             "name" => self.name,
-            "uri" => self.uri,
             "arguments" => self.arguments,
             _ => (0, 0),
         };
@@ -86,41 +88,50 @@ impl<'a> Metadata<'a> {
     /// start says the same, so it is compared and not read.
     // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
     pub(crate) fn read_after(params: &RawJson<'a>, standing: &str) -> Result<Self, &'static str> {
-        let mut found = Self::default();
-        let mut members = params.walk();
-        while let Some(member) = members.next_after(standing) {
-            match &*member.name() {
-                "_meta" => found.read_meta(&member.value, standing)?,
-                "name" => {
-                    found.name = text(&member.value);
-                    found.places.name = place(&member.range);
-                }
-                "uri" => {
-                    found.uri = text(&member.value);
-                    found.places.uri = place(&member.range);
-                }
-                "arguments" if found.arguments.is_none() => {
-                    found.places.arguments = place(&member.range);
-                    found.arguments = Some(member.value);
-                }
-                "inputResponses" => {
-                    // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
-                    if !answers_are_objects(&member.value) {
-                        found.modern_fault =
-                            Some("`inputResponses` is an object of result objects");
-                    }
-                    found.input_responses = Some(member.value);
-                }
-                "requestState" => {
-                    found.request_state = text(&member.value);
-                    if found.request_state.is_none() {
-                        found.modern_fault = Some("`requestState` is a string");
-                    }
-                }
-                _ => {}
+        let mut standing = standing;
+        loop {
+            let mut found = Self::default();
+            let mut members = params.walk();
+            while let Some(member) = members.next_after(standing) {
+                found.take(member, standing)?;
             }
+            let again = found.protocol_version.is_some() || found.client_capabilities.is_some();
+            if !(found.stands && again) {
+                return Ok(found);
+            }
+            // Said again, a member counts as it is said last.
+            standing = "";
         }
-        Ok(found)
+    }
+
+    fn take(&mut self, member: Member<'a>, standing: &str) -> Result<(), &'static str> {
+        match &*member.name() {
+            "_meta" => self.read_meta(&member.value, standing)?,
+            "name" => {
+                self.name = text(&member.value);
+                self.places.name = place(&member.range);
+            }
+            "uri" => self.uri = text(&member.value),
+            "arguments" if self.arguments.is_none() => {
+                self.places.arguments = place(&member.range);
+                self.arguments = Some(member.value);
+            }
+            "inputResponses" => {
+                // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
+                if !answers_are_objects(&member.value) {
+                    self.modern_fault = Some("`inputResponses` is an object of result objects");
+                }
+                self.input_responses = Some(member.value);
+            }
+            "requestState" => {
+                self.request_state = text(&member.value);
+                if self.request_state.is_none() {
+                    self.modern_fault = Some("`requestState` is a string");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// What a request of `method` is about. The other member may be there too, and means nothing.
@@ -136,22 +147,11 @@ impl<'a> Metadata<'a> {
             return Err("`_meta` is an object");
         }
         let text = meta.frame_text();
-        if let Some(rest) = text.strip_prefix(standing).filter(|_| !standing.is_empty()) {
-            self.read_members(Members::after(rest), "")?;
-            // Said again, a member counts as it is said last.
-            if self.protocol_version.is_none() && self.client_capabilities.is_none() {
-                self.stands = true;
-                return Ok(());
-            }
-        }
-        self.read_members(meta.walk(), text)
-    }
-
-    /// Reads members of `_meta`, whose text is given where they are all that there are.
-    fn read_members(&mut self, members: Members<'a>, meta: &'a str) -> Result<(), &'static str> {
-        let (mut essentials, mut standing) = (0, None);
-        for member in members {
-            let end = member.range.end;
+        let known = STANDING_IS_KEPT && !standing.is_empty();
+        let rest = text.strip_prefix(standing).filter(|_| known);
+        self.stands |= rest.is_some();
+        let mut named = false;
+        for member in rest.map_or_else(|| meta.walk(), Members::after) {
             match &*member.name() {
                 // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
                 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
@@ -161,16 +161,17 @@ impl<'a> Metadata<'a> {
                         Some(token.ok_or("`progressToken` is a string or an integer")?);
                 }
                 PROTOCOL_VERSION => {
-                    let version = text(&member.value);
+                    let version = self::text(&member.value);
                     if version.is_none() {
                         self.modern_fault = Some("the protocol version is a string");
                     }
                     self.protocol_version = Some(version.unwrap_or_default());
-                    essentials += 1;
+                    (named, self.standing) = (true, None);
                 }
                 CLIENT_CAPABILITIES => {
                     self.client_capabilities = Some(member.value);
-                    essentials += 1;
+                    let kept = STANDING_IS_KEPT && named && !self.has_own();
+                    self.standing = text.get(..member.range.end).filter(|_| kept);
                 }
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
                 LOG_LEVEL => {
@@ -182,13 +183,7 @@ impl<'a> Metadata<'a> {
                 SUBSCRIPTION_ID => self.subscription_id = member.value.to_id(),
                 _ => {}
             }
-            if essentials == 2 && standing.is_none() {
-                standing = meta.get(..end).filter(|_| !self.has_own());
-            }
         }
-        // Neither of them twice, and each of them.
-        let both = self.protocol_version.is_some() && self.client_capabilities.is_some();
-        self.standing = standing.filter(|_| essentials == 2 && both);
         Ok(())
     }
 
@@ -261,6 +256,10 @@ mod tests {
         assert_eq!(stands(r#""progressToken":7,"#, ""), None);
         assert_eq!(stands(r#""io.modelcontextprotocol/logLevel":"none","#, ""), None);
         assert_eq!(stands("", r#","io.modelcontextprotocol/protocolVersion":"2""#), None);
+        let again = r#","progressToken":7,"io.modelcontextprotocol/clientCapabilities":{}"#;
+        assert_eq!(stands("", again), None);
+        let parted = r#"},"_meta":{"io.modelcontextprotocol/clientCapabilities":{}"#;
+        assert_eq!(stands("", parted), None);
     }
 
     #[test]
@@ -283,6 +282,22 @@ mod tests {
     }
 
     #[test]
+    fn of_two_of_it_each_member_counts_as_it_is_said_last() {
+        let standing = alloc::format!("{{{BOTH}");
+        let read = |first: &str, second: &str| {
+            let text = alloc::format!(r#"{{"_meta":{{{first}}},"_meta":{{{second}}}}}"#);
+            let found = Metadata::read_after(&RawJson::trusted(&text), &standing).unwrap();
+            (found.stands, found.progress_token, found.protocol_version.map(Cow::into_owned))
+        };
+        let token = || Some(RequestId::Number(7));
+        let version = |version| Some(alloc::string::String::from(version));
+        let other = r#""io.modelcontextprotocol/protocolVersion":"2""#;
+        assert_eq!(read(BOTH, r#""progressToken":7"#), (true, token(), None));
+        assert_eq!(read(BOTH, other), (false, None, version("2")));
+        assert_eq!(read(other, BOTH), (false, None, version("2026-07-28")));
+    }
+
+    #[test]
     fn places_are_those_of_the_members_that_were_read() {
         let text = r#"{"uri":"u","arguments":{"name":1},"name":"n","arguments":[],"name":"last"}"#;
         let params = RawJson::trusted(text);
@@ -293,6 +308,5 @@ mod tests {
             assert_eq!(places.get(&params, key), Some(RawJson::trusted(value)), "{key}");
         }
         assert_eq!(places.get(&params, "other"), None);
-        assert_eq!(Places::default().get(&params, "uri"), Some(RawJson::trusted(r#""u""#)));
     }
 }

@@ -225,17 +225,22 @@ impl Wire for TextResult<'_> {
         revision: Revision,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Block<'a> {
-            r#type: &'static str,
-            text: &'a str,
+        struct Block<'a>(&'a str);
+
+        impl Serialize for Block<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", self.0)?;
+                map.end()
+            }
         }
 
         let mut map = serializer.serialize_map(None)?;
         if rev::MODERN.contains(revision) {
             map.serialize_entry("resultType", "complete")?;
         }
-        map.serialize_entry("content", &[Block { r#type: "text", text: self.0 }])?;
+        map.serialize_entry("content", &[Block(self.0)])?;
         map.end()
     }
 }

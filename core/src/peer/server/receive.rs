@@ -1,6 +1,5 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::ops::Range;
 
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
@@ -13,7 +12,7 @@ use crate::peer::event::{
     CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened,
     Request, RequestHandle, Subject, Violation,
 };
-use crate::peer::metadata::{Metadata, text};
+use crate::peer::metadata::{Metadata, STANDING_IS_KEPT, text};
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
@@ -40,10 +39,10 @@ pub(super) struct Incoming<'f> {
 /// What a modern client declared last, and how it reads at a revision.
 #[derive(Debug)]
 pub(super) struct Declared {
-    /// The start of a `_meta`, or the capabilities alone.
+    /// The start of a `_meta` that ends in the capabilities, or these alone.
     text: String,
-    /// Where in there the capabilities are.
-    declared: Range<usize>,
+    /// Where in there they begin.
+    start: usize,
     revision: Revision,
     capabilities: Capabilities,
 }
@@ -52,22 +51,7 @@ impl Declared {
     /// See [`Metadata::standing`].
     fn standing(&self) -> &str {
         // A `_meta` begins with a brace.
-        if self.declared.start > 0 { &self.text } else { "" }
-    }
-
-    fn declared(&self) -> &str {
-        self.text.get(self.declared.clone()).unwrap_or_default()
-    }
-
-    /// Keeps texts of at most [`DECLARED_LENGTH_MAX`], in as much memory.
-    fn keep(&mut self, standing: Option<&str>, declared: &str) {
-        let text = standing.unwrap_or(declared);
-        // The same text elsewhere in it is as good.
-        let start = text.find(declared).unwrap_or_default();
-        self.declared = start..start + declared.len();
-        self.text.clear();
-        self.text.reserve_exact(text.len());
-        self.text.push_str(text);
+        if STANDING_IS_KEPT && self.start > 0 { &self.text } else { "" }
     }
 }
 
@@ -205,14 +189,42 @@ impl Server {
                 MethodName::Other(_) => Ok(None),
             };
         }
-        let (revision, client) = match &self.last_declared {
-            Some(declared) if incoming.metadata.stands => {
-                (declared.revision, declared.capabilities)
+        let declared = match &self.last_declared {
+            Some(last) if incoming.metadata.stands => Ok((last.revision, last.capabilities)),
+            _ => {
+                let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
+                let revision = Revision::parse(&requested).filter(|revision| {
+                    revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
+                });
+                let Some(revision) = revision else {
+                    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
+                    let error = self.unsupported_version(&requested);
+                    self.answer_refusal(&incoming.id, &error, incoming.reply);
+                    return Ok(None);
+                };
+                // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
+                match &incoming.metadata.client_capabilities {
+                    None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
+                    Some(declared) => self
+                        .declared_by_client(declared.as_str(), incoming.metadata.standing, revision)
+                        .map(|client| (revision, client))
+                        .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
+                }
             }
-            _ => match self.read_declared(&mut incoming) {
-                Ok(declared) => declared,
-                Err(flow) => return flow,
-            },
+        };
+        let (revision, client) = match declared {
+            Ok(declared) => declared,
+            Err(what) => {
+                self.answer_refusal(
+                    &incoming.id,
+                    &ErrorObject::invalid_params(what),
+                    incoming.reply,
+                );
+                return match incoming.method {
+                    MethodName::Known(method) => self.bad_parameters(method, what),
+                    MethodName::Other(_) => Ok(None),
+                };
+            }
         };
         (incoming.revision, incoming.client) = (revision, client);
         if let MethodName::Known(method) = incoming.method {
@@ -235,39 +247,6 @@ impl Server {
         self.connection.violation(self.connection.policy.forbidden, violation)
     }
 
-    /// Reads the version and the capabilities that a request names. One that does not name them as
-    /// it must is answered.
-    fn read_declared<'f>(
-        &mut self,
-        incoming: &mut Incoming<'f>,
-    ) -> Result<(Revision, Capabilities), Flow<'f>> {
-        let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
-        let revision = Revision::parse(&requested).filter(|revision| {
-            revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
-        });
-        let Some(revision) = revision else {
-            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
-            let error = self.unsupported_version(&requested);
-            self.answer_refusal(&incoming.id, &error, incoming.reply);
-            return Err(Ok(None));
-        };
-        // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
-        let declared = match &incoming.metadata.client_capabilities {
-            None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
-            Some(declared) => self
-                .declared_by_client(declared.as_str(), incoming.metadata.standing, revision)
-                .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
-        };
-        declared.map(|declared| (revision, declared)).map_err(|what| {
-            let error = ErrorObject::invalid_params(what);
-            self.answer_refusal(&incoming.id, &error, incoming.reply);
-            match incoming.method {
-                MethodName::Known(method) => self.bad_parameters(method, what),
-                MethodName::Other(_) => Ok(None),
-            }
-        })
-    }
-
     /// Reads what a client declares with a request. Clients declare the same with each one, so the
     /// reading of the last text is kept: it stands for that text, not for the client.
     fn declared_by_client(
@@ -276,9 +255,12 @@ impl Server {
         standing: Option<&str>,
         revision: Revision,
     ) -> Result<Capabilities, serde_json::Error> {
-        let standing = standing.filter(|standing| standing.len() <= DECLARED_LENGTH_MAX);
+        let standing =
+            standing.filter(|text| STANDING_IS_KEPT && text.len() <= DECLARED_LENGTH_MAX);
         let capabilities = match &self.last_declared {
-            Some(last) if last.revision == revision && last.declared() == declared => {
+            Some(last)
+                if last.revision == revision && last.text.get(last.start..) == Some(declared) =>
+            {
                 if standing.is_none() {
                     return Ok(last.capabilities);
                 }
@@ -286,15 +268,11 @@ impl Server {
             }
             _ => Capabilities::of_client(declared, revision)?,
         };
-        if declared.len() <= DECLARED_LENGTH_MAX {
-            let last = self.last_declared.get_or_insert_with(|| Declared {
-                text: String::new(),
-                declared: 0..0,
-                revision,
-                capabilities,
-            });
-            last.keep(standing, declared);
-            (last.revision, last.capabilities) = (revision, capabilities);
+        let text = standing.unwrap_or(declared);
+        if text.len() <= DECLARED_LENGTH_MAX {
+            let start = text.len() - declared.len();
+            self.last_declared =
+                Some(Declared { text: text.into(), start, revision, capabilities });
         }
         Ok(capabilities)
     }
