@@ -9,8 +9,8 @@ use core::task::{Context, Poll};
 use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
 use crate::peer::{CloseReason, Failure, MethodName};
 use crate::protocol::{
-    At, CallToolParams, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult,
-    GetPromptParams, GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
+    At, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult, GetPromptParams,
+    GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
     ReadResourceParams, ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate,
     SubscriptionFilter, Tool, Wire,
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::mailbox::Mailbox;
 use super::opening::{Opening, Waiting};
-use super::pending::{ClientCall, Pending, Subscription};
+use super::pending::{ClientCall, Pending, Spare, Subscription};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
@@ -49,6 +49,7 @@ impl Drop for Handle {
 pub(super) struct Shared {
     pub(super) mailbox: Arc<Mailbox<Command>>,
     pub(super) opening: Opening,
+    pub(super) spare: Spare,
 }
 
 /// What was agreed on when the connection opened.
@@ -73,7 +74,6 @@ pub(super) enum Command {
     Call {
         pending: Arc<Pending>,
         method: MethodName<'static>,
-        params: RawJson<'static>,
     },
     Subscribe {
         pending: Arc<Pending>,
@@ -195,19 +195,14 @@ impl Client {
         name: &str,
         arguments: &A,
     ) -> ClientCall<CallToolResult> {
-        let params =
-            RawJson::from_serialize(arguments).map_err(WriteError::from).and_then(|text| {
-                let params = CallToolParams::new(name).arguments(text);
-                self.write(&params)
-            });
-        self.start(Method::ToolsCall, params)
+        // As `CallToolParams` is written, but in one go, without a text for the arguments.
+        self.start(Method::ToolsCall, &Typed(&ToolCall { name, arguments }))
     }
 
     /// Reads a resource.
     #[must_use = "await it"]
     pub fn read_resource(&self, uri: &str) -> ClientCall<ReadResourceResult> {
-        let params = self.write(&ReadResourceParams::new(uri));
-        self.start(Method::ResourcesRead, params)
+        self.start_typed(Method::ResourcesRead, &ReadResourceParams::new(uri))
     }
 
     /// Fills in a prompt.
@@ -218,26 +213,26 @@ impl Client {
         arguments: impl IntoIterator<Item = (String, String)>,
     ) -> ClientCall<GetPromptResult> {
         let arguments: PromptArguments = arguments.into_iter().collect();
-        let text = Typed(&At(&arguments, self.revision())).to_shared_json();
-        let params = text.and_then(|text| {
+        let revision = self.revision();
+        self.start(Method::PromptsGet, &|out: &mut Vec<u8>| {
             let mut params = GetPromptParams::new(name);
-            params.arguments = (!arguments.is_empty()).then_some(text);
-            self.write(&params)
-        });
-        self.start(Method::PromptsGet, params)
+            if !arguments.is_empty() {
+                params.arguments = Some(Typed(&At(&arguments, revision)).to_shared_json()?);
+            }
+            Typed(&At(&params, revision)).write_json(out)
+        })
     }
 
     /// Completes an argument.
     #[must_use = "await it"]
     pub fn complete(&self, params: &CompleteParams) -> ClientCall<CompleteResult> {
-        let params = self.write(params);
-        self.start(Method::CompletionComplete, params)
+        self.start_typed(Method::CompletionComplete, params)
     }
 
     /// Asks a legacy server whether it is alive.
     #[must_use = "await it"]
     pub fn ping(&self) -> ClientCall<EmptyResult> {
-        self.start(Method::Ping, Ok(RawJson::EMPTY_OBJECT))
+        self.start(Method::Ping, &RawJson::EMPTY_OBJECT)
     }
 
     /// One page of the tools.
@@ -270,34 +265,32 @@ impl Client {
     /// Any call, with parameters as JSON text without `_meta`, and a result as JSON text.
     #[must_use = "await it"]
     pub fn call(&self, method: Method, params: RawJson<'_>) -> ClientCall<Json> {
-        self.start(method, Ok(params.into_owned()))
+        self.start(method, &params)
     }
 
     /// Any call of a method outside the protocol.
     #[must_use = "await it"]
     pub fn call_other(&self, method: impl Into<String>, params: RawJson<'_>) -> ClientCall<Json> {
         let method = MethodName::Other(method.into().into());
-        ClientCall::new(self.clone(), method, Ok(params.into_owned()))
+        ClientCall::new(self.clone(), method, &params)
     }
 
     fn list<T>(&self, method: Method, cursor: Option<&str>) -> ClientCall<T> {
         let mut params = ListParams::new();
         params.cursor = cursor.map(String::from);
-        let params = self.write(&params);
-        self.start(method, params)
+        self.start_typed(method, &params)
     }
 
-    fn write<P: Wire>(&self, params: &P) -> Result<RawJson<'static>, WriteError> {
-        Typed(&At(params, self.revision())).to_shared_json()
+    fn start_typed<T>(&self, method: Method, params: &impl Wire) -> ClientCall<T> {
+        self.start(method, &Typed(&At(params, self.revision())))
     }
 
-    fn start<T>(
-        &self,
-        method: Method,
-        params: Result<RawJson<'static>, WriteError>,
-    ) -> ClientCall<T> {
-        let params = params.map_err(ClientError::from);
+    fn start<T>(&self, method: Method, params: &dyn WriteJson) -> ClientCall<T> {
         ClientCall::new(self.clone(), MethodName::Known(method), params)
+    }
+
+    pub(super) fn spare(&self) -> &Spare {
+        &self.handle.shared.spare
     }
 
     // ------------------------------------------------------------------ the rest
@@ -337,6 +330,13 @@ impl Client {
             pending.end(Err(ClientError::Closed(reason)));
         }
     }
+}
+
+/// The parameters of `tools/call`, with arguments that are not text yet.
+#[derive(Serialize)]
+struct ToolCall<'a, A: ?Sized> {
+    name: &'a str,
+    arguments: &'a A,
 }
 
 /// Pages of one list that are put together. 1,000: more is a server that makes them up, or a list

@@ -5,8 +5,9 @@ use core::task::Context;
 
 use crate::Instant;
 use crate::framing::FrameError;
-use crate::jsonrpc::ErrorObject;
+use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::attachment::Attachment;
+use crate::peer::metadata::Places;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{
     self, CallError, CallHandle, Ended, Event, Failure, Input, InputHandle, Inputs, MethodName,
@@ -25,7 +26,7 @@ use super::host::{Host, HostHandlers};
 use super::kind::{Kind, Shared as AnyThread, Step};
 use super::mailbox::Mailbox;
 use super::opening::Opening;
-use super::pending::Pending;
+use super::pending::{Pending, Spare};
 use super::reply::Outcome;
 
 /// A client's callers leave nothing that could be left out.
@@ -51,7 +52,11 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> 
 impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
         let mailbox = Arc::new(Mailbox::new(NO_REPORTS));
-        let shared = Arc::new(Shared { mailbox: Arc::clone(&mailbox), opening: Opening::new() });
+        let shared = Arc::new(Shared {
+            mailbox: Arc::clone(&mailbox),
+            opening: Opening::new(),
+            spare: Spare::default(),
+        });
         let endpoint = Self {
             machine,
             handlers: host.handlers.clone(),
@@ -150,7 +155,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         let Some(pending) = self.pending(ended.call) else { return };
         self.calls[ended.call.key.slot as usize] = None;
         let outcome = match ended.outcome {
-            Ok(result) => Ok(result.into_owned()),
+            Ok(result) => Ok(result),
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
@@ -203,6 +208,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             capabilities: Capabilities::NONE,
             wants_progress: false,
             inputs: Inputs::default(),
+            places: Places::default(),
             attachment: Attachment::default(),
         };
         match function(Received::new(&request)) {
@@ -275,9 +281,11 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                 {
                     pending.end(Err(ClientError::Failed(Failure::Cancelled)));
                 }
-                Command::Call { pending, method, params } => {
-                    let options = pending.options();
-                    let started = self.machine.call(&method, &params, &options, now);
+                Command::Call { pending, method } => {
+                    let (options, params) = pending.begin();
+                    let text = RawJson::trusted(&params);
+                    let started = self.machine.call(&method, &text, &options, now);
+                    pending.give_back(params);
                     self.started(started, pending);
                 }
                 Command::Subscribe { pending, filter } => {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::Era;
 use crate::catalog::{Catalog, Invalid};
 use crate::jsonrpc::{ErrorObject, RawJson};
+use crate::peer::metadata::Places;
 use crate::peer::{Inputs, MethodName, Request};
 use crate::protocol::{CallToolResult, Capability, Method};
 
@@ -29,7 +30,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
         if request.method != Method::ToolsCall {
             return None;
         }
-        let name = request.params.get("name")?;
+        let name = request.param("name")?;
         let tool = self.catalog.tool(&name.to_text()?)?;
         tool.output_schema.is_some().then(|| tool.name.clone())
     }
@@ -37,7 +38,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
     /// The handler of a request, with the variables of the template that led to it.
     pub(super) fn find(&self, request: &Request<'_>) -> Result<Found<'h, K>, Box<Outcome>> {
         let handlers = self.handlers;
-        let subject = |key| request.params.get(key).and_then(|text| text.to_text());
+        let subject = |key| request.param(key).and_then(|text| text.to_text());
         let found = match &request.method {
             MethodName::Known(Method::ToolsCall) => {
                 let name = subject("name").unwrap_or_default();
@@ -76,7 +77,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
 
     // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
     fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
-        let arguments = request.params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
+        let arguments = request.param("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
         self.catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
             Box::new(match invalid {
                 Invalid::Protocol(error) => Outcome::Error(error),
@@ -98,6 +99,18 @@ impl<'h, K: Kind> Dispatch<'h, K> {
     }
 }
 
+impl Request<'_> {
+    /// The member of the parameters called `key`.
+    pub(super) fn param(&self, key: &str) -> Option<RawJson<'_>> {
+        self.places.get(&self.params, key)
+    }
+
+    /// Lets go of the parameters.
+    pub(super) fn forget_params(&mut self) {
+        (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
+    }
+}
+
 /// Frees a request from its frame. Its text is kept only where a further round would hand it to the
 /// handler again, in a legacy session or as one of the `tasks` of this server; or where `sealing`
 /// would bind a state to it.
@@ -107,7 +120,7 @@ pub(super) fn keep(mut request: Request<'_>, tasks: bool, sealing: &Sealing) -> 
     if !(rounds && (task || request.revision.era() == Era::Legacy)) {
         request.inputs = Inputs::default();
         if !(rounds && sealing.is_on()) {
-            request.params = RawJson::EMPTY_OBJECT;
+            request.forget_params();
         }
     }
     request.into_owned()

@@ -2,7 +2,9 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::marker::PhantomData;
@@ -13,7 +15,7 @@ use core::time::Duration;
 use serde::de::DeserializeOwned;
 use spin::Mutex;
 
-use crate::jsonrpc::RawJson;
+use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::peer::{CallHandle, CallOptions, MethodName, Notification, Progress};
 use crate::protocol::{LoggingLevel, SubscriptionFilter};
 
@@ -28,7 +30,9 @@ struct Inner {
     handle: Option<CallHandle>,
     options: CallOptions<'static>,
     on_progress: Option<OnProgress>,
-    outcome: Option<Result<RawJson<'static>, ClientError>>,
+    outcome: Option<Result<(), ClientError>>,
+    /// The parameters until the call is made, the result from its end on.
+    text: String,
     /// Whether there was an outcome, taken or not.
     ended: bool,
     /// Whether the caller went away: a call that was not made yet is not made.
@@ -47,14 +51,49 @@ type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
 /// something changed.
 const ARRIVED_BYTES_MAX: usize = 256 * 1024;
 
+/// Calls that have ended, for the next ones: so that a call after another allocates nothing here.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    calls: Mutex<Vec<Arc<Pending>>>,
+}
+
+/// How many are kept: more have rarely ended before the next ones begin.
+const SPARE_MAX: usize = 8;
+
+/// The room for text that one of them keeps at most, in bytes: what most calls need.
+const SPARE_TEXT_MAX: usize = 16 * 1024;
+
+impl Spare {
+    /// One that nobody else has.
+    fn take(&self) -> Arc<Pending> {
+        let spare = self.calls.lock().pop();
+        // Whoever has put it there may not have let go of it yet.
+        match spare.filter(|spare| Arc::strong_count(spare) == 1) {
+            Some(spare) => spare,
+            None => Arc::new(Pending::new()),
+        }
+    }
+
+    /// Keeps one that nobody else has.
+    fn keep(&self, call: &mut Arc<Pending>) {
+        let Some(pending) = Arc::get_mut(call) else { return };
+        pending.clear();
+        let mut calls = self.calls.lock();
+        if calls.len() < SPARE_MAX {
+            calls.push(Arc::clone(call));
+        }
+    }
+}
+
 impl Pending {
-    pub(super) fn new(options: CallOptions<'static>, on_progress: Option<OnProgress>) -> Self {
+    fn new() -> Self {
         Self {
             inner: Mutex::new(Inner {
                 handle: None,
-                options,
-                on_progress,
+                options: CallOptions::default(),
+                on_progress: None,
                 outcome: None,
+                text: String::new(),
                 ended: false,
                 abandoned: false,
                 honoured: None,
@@ -65,8 +104,36 @@ impl Pending {
         }
     }
 
-    pub(super) fn options(&self) -> CallOptions<'static> {
-        self.inner.lock().options.clone()
+    /// Makes it one of which nothing has been said yet. It keeps its memory for text.
+    fn clear(&mut self) {
+        let mut text = core::mem::take(&mut self.inner.get_mut().text);
+        *self = Self::new();
+        if text.capacity() <= SPARE_TEXT_MAX {
+            text.clear();
+            self.inner.get_mut().text = text;
+        }
+    }
+
+    /// Writes the parameters of the call.
+    fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
+        let mut text = core::mem::take(&mut self.inner.lock().text).into_bytes();
+        // Outside the lock: values may write themselves as they like.
+        params.write_json(&mut text)?;
+        let text = String::from_utf8(text);
+        let text = text.map_err(|_| serde::ser::Error::custom("not UTF-8"));
+        self.inner.lock().text = text.map_err(WriteError::NotJson)?;
+        Ok(())
+    }
+
+    /// What the call is made with. Give the parameters [back](Self::give_back).
+    pub(super) fn begin(&self) -> (CallOptions<'static>, String) {
+        let mut inner = self.inner.lock();
+        (inner.options.clone(), core::mem::take(&mut inner.text))
+    }
+
+    /// Gives the memory of a text back that was taken.
+    pub(super) fn give_back(&self, text: String) {
+        self.inner.lock().text = text;
     }
 
     pub(super) fn set_handle(&self, handle: CallHandle) {
@@ -100,11 +167,14 @@ impl Pending {
         });
     }
 
-    pub(super) fn end(&self, outcome: Result<RawJson<'static>, ClientError>) {
+    pub(super) fn end(&self, outcome: Result<RawJson<'_>, ClientError>) {
         let callback = self.change(|inner| {
             if !inner.ended {
                 inner.ended = true;
-                inner.outcome = Some(outcome);
+                inner.outcome = Some(outcome.map(|result| {
+                    inner.text.clear();
+                    inner.text.push_str(result.as_str());
+                }));
             }
             inner.on_progress.take()
         });
@@ -178,20 +248,19 @@ impl fmt::Debug for Pending {
 pub struct ClientCall<T> {
     client: Client,
     method: MethodName<'static>,
-    params: Result<RawJson<'static>, ClientError>,
+    pending: Arc<Pending>,
+    written: Result<(), WriteError>,
     options: CallOptions<'static>,
     on_progress: Option<OnProgress>,
     result: PhantomData<fn() -> T>,
 }
 
 impl<T> ClientCall<T> {
-    pub(super) fn new(
-        client: Client,
-        method: MethodName<'static>,
-        params: Result<RawJson<'static>, ClientError>,
-    ) -> Self {
+    pub(super) fn new(client: Client, method: MethodName<'static>, params: &dyn WriteJson) -> Self {
+        let pending = client.spare().take();
+        let written = pending.write(params);
         let options = CallOptions::default();
-        Self { client, method, params, options, on_progress: None, result: PhantomData }
+        Self { client, method, pending, written, options, on_progress: None, result: PhantomData }
     }
 
     /// How long to wait for an answer or for progress.
@@ -237,15 +306,16 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let pending = Arc::new(Pending::new(self.options, self.on_progress));
-        match self.params {
-            Ok(params) => {
-                let pending = Arc::clone(&pending);
-                self.client.send(Command::Call { pending, method: self.method, params });
-            }
-            Err(error) => pending.end(Err(error)),
+        let Self { client, method, pending, written, options, on_progress, .. } = self;
+        {
+            let mut inner = pending.inner.lock();
+            (inner.options, inner.on_progress) = (options, on_progress);
         }
-        CallFuture { client: self.client, pending, result: PhantomData }
+        match written {
+            Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
+            Err(error) => pending.end(Err(error.into())),
+        }
+        CallFuture { client, pending, result: PhantomData }
     }
 }
 
@@ -262,8 +332,16 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
     type Output = Result<T, ClientError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = self.pending.poll(cx, |inner| inner.outcome.take());
-        outcome.map(|outcome| outcome.and_then(|result| result.decode().map_err(ClientError::from)))
+        let outcome = self.pending.poll(cx, |inner| {
+            let outcome = inner.outcome.take()?;
+            Some(outcome.map(|()| core::mem::take(&mut inner.text)))
+        });
+        outcome.map(|outcome| {
+            let text = outcome?;
+            let result = RawJson::trusted(&text).decode();
+            self.pending.give_back(text);
+            Ok(result?)
+        })
     }
 }
 
@@ -272,6 +350,8 @@ impl<T> Drop for CallFuture<T> {
         if self.pending.abandon() {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "the caller went away" });
+        } else {
+            self.client.spare().keep(&mut self.pending);
         }
     }
 }
@@ -285,7 +365,7 @@ pub struct Subscription {
 
 impl Subscription {
     pub(super) fn new(client: Client, filter: SubscriptionFilter) -> Self {
-        let pending = Arc::new(Pending::new(CallOptions::default(), None));
+        let pending = Arc::new(Pending::new());
         client.send(Command::Subscribe { pending: Arc::clone(&pending), filter });
         Self { client, pending }
     }
@@ -300,7 +380,7 @@ impl Subscription {
             self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
                 (_, Some(Err(error))) => Some(Err(error)),
                 (Some(honoured), _) => Some(Ok(honoured.clone())),
-                (None, Some(Ok(_))) => Some(Ok(SubscriptionFilter::default())),
+                (None, Some(Ok(()))) => Some(Ok(SubscriptionFilter::default())),
                 (None, None) => None,
             })
         })
@@ -319,7 +399,7 @@ impl Subscription {
                 (None, false) => None,
                 (None, true) => Some(match inner.outcome.take() {
                     Some(Err(error)) => Err(error),
-                    Some(Ok(_)) | None => Ok(None),
+                    Some(Ok(())) | None => Ok(None),
                 }),
             })
         })
@@ -333,5 +413,48 @@ impl Drop for Subscription {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "no longer interested" });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_has_ended_is_used_again_as_if_it_were_new() {
+        let spare = Spare::default();
+        let mut first = spare.take();
+        first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
+        assert_eq!(first.begin().1, r#"{"a":1}"#);
+        first.end(Ok(RawJson::EMPTY_OBJECT));
+        let address = Arc::as_ptr(&first);
+        spare.keep(&mut first);
+        drop(first);
+        let second = spare.take();
+        assert_eq!(Arc::as_ptr(&second), address);
+        assert!(second.abandon(), "it has not ended");
+        assert_eq!(second.begin().1, "");
+    }
+
+    #[test]
+    fn a_call_that_somebody_still_has_is_not_used_again() {
+        let spare = Spare::default();
+        let (mut first, second) = (spare.take(), spare.take());
+        let held = Arc::clone(&first);
+        spare.keep(&mut first);
+        assert!(spare.calls.lock().is_empty());
+        drop(held);
+        spare.keep(&mut first);
+        let third = spare.take();
+        assert!(!Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&second, &third));
+    }
+
+    #[test]
+    fn the_memory_of_a_long_text_is_not_kept() {
+        let spare = Spare::default();
+        let mut call = spare.take();
+        call.give_back(String::with_capacity(SPARE_TEXT_MAX + 1));
+        spare.keep(&mut call);
+        assert_eq!(call.begin().1.capacity(), 0);
     }
 }

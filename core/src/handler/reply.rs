@@ -18,6 +18,8 @@ use crate::protocol::{
     ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents, Wire,
 };
 
+use crate::protocol::tool::TextResult;
+
 use super::questions::Questions;
 
 /// Marks what handles tool calls.
@@ -64,6 +66,8 @@ pub enum Outcome {
 pub enum Body {
     /// Of a tool.
     Tool(CallToolResult),
+    /// Of a tool that came to one text.
+    Text(String),
     /// Of a prompt.
     Prompt(GetPromptResult),
     /// Of a resource.
@@ -88,6 +92,7 @@ impl Wire for Body {
     ) -> Result<S::Ok, S::Error> {
         match self {
             Self::Tool(result) => result.serialize_at(revision, serializer),
+            Self::Text(text) => TextResult(text).serialize_at(revision, serializer),
             Self::Prompt(result) => result.serialize_at(revision, serializer),
             Self::Resource(result) => result.serialize_at(revision, serializer),
             Self::Completion(result) => result.serialize_at(revision, serializer),
@@ -95,6 +100,14 @@ impl Wire for Body {
             Self::Sampling(result) => result.serialize_at(revision, serializer),
             Self::Roots(result) => result.serialize_at(revision, serializer),
             Self::Other(result) => result.serialize_at(revision, serializer),
+        }
+    }
+
+    fn is_plain_result(&self) -> bool {
+        match self {
+            Self::Tool(result) => result.meta.is_none(),
+            Self::Text(_) => true,
+            _ => false,
         }
     }
 }
@@ -231,8 +244,8 @@ macro_rules! outcomes {
 
 outcomes! {
     OfTool, CallToolResult, |result| Body::Tool(result);
-    OfTool, String, |text| Body::Tool(CallToolResult::text(text));
-    OfTool, &'static str, |text| Body::Tool(CallToolResult::text(text));
+    OfTool, String, |text| Body::Text(text);
+    OfTool, &'static str, |text| Body::Text(text.into());
     OfTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
     OfTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
     OfTool, (), |_nothing| Body::Tool(CallToolResult::new([]));

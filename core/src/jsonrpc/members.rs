@@ -50,21 +50,26 @@ impl<'a> Members<'a> {
         }
         Self { scanner }
     }
-}
 
-impl<'a> Iterator for Members<'a> {
-    type Item = Member<'a>;
+    /// The members of an object without the first of them: `text` is what follows these.
+    pub(crate) fn after(text: &'a str) -> Self {
+        let mut scanner = Scanner::new(text);
+        scanner.eat(b',');
+        Self { scanner }
+    }
 
-    fn next(&mut self) -> Option<Member<'a>> {
+    /// The next member. A value that starts with `start` is read from there on only: whole members
+    /// of an object, its brace before them, the last of which is no number.
+    pub(crate) fn next_after(&mut self, start: &str) -> Option<Member<'a>> {
         let Some(key) = self.scanner.key() else {
             // The end, or text that is no JSON after all: either way there is no going on.
             self.scanner = Scanner::new("");
             return None;
         };
-        let start = self.scanner.at();
-        self.scanner.trusted_value();
-        let text = self.scanner.since(start);
-        let range = start..self.scanner.at();
+        let at = self.scanner.at();
+        self.scanner.trusted_value_after(start);
+        let text = self.scanner.since(at);
+        let range = at..self.scanner.at();
         self.scanner.eat(b',');
         Some(Member {
             key,
@@ -72,6 +77,14 @@ impl<'a> Iterator for Members<'a> {
             value: RawJson::trusted(text),
             range,
         })
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = Member<'a>;
+
+    fn next(&mut self) -> Option<Member<'a>> {
+        self.next_after("")
     }
 }
 

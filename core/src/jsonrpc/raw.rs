@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use bytestring::ByteString;
-use serde::de::{Deserialize, Deserializer};
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 
@@ -116,9 +116,14 @@ impl<'a> RawJson<'a> {
     /// The members of an object in a received frame, each borrowing from the frame. What is not
     /// borrowed from one has none: see [`RawJson::members`] for that.
     pub(crate) fn walk(&self) -> Members<'a> {
+        Members::of(self.frame_text())
+    }
+
+    /// The text where it is borrowed from a frame, else nothing.
+    pub(crate) fn frame_text(&self) -> &'a str {
         match &self.0 {
-            Text::Borrowed(text) => Members::of(text),
-            Text::Shared(_) => Members::of(""),
+            Text::Borrowed(text) => text,
+            Text::Shared(_) => "",
         }
     }
 
@@ -183,7 +188,34 @@ impl Serialize for RawJson<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&'de RawValue>::deserialize(deserializer).map(|value| Self::trusted(value.get()))
+        /// Takes what `serde_json` hands over as a raw value: a map of one text under the name of
+        /// such values. Its own type takes a text that is borrowed, or one that is not.
+        struct RawVisitor;
+
+        impl<'de> Visitor<'de> for RawVisitor {
+            type Value = RawJson<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any valid JSON value")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<RawJson<'de>, M::Error> {
+                match map.next_entry::<IgnoredAny, ValueText<'de>>()? {
+                    Some((_, ValueText(Cow::Borrowed(text)))) => Ok(RawJson::trusted(text)),
+                    Some((_, ValueText(Cow::Owned(text)))) => {
+                        Ok(RawJson(Text::Shared(text.into())))
+                    }
+                    None => Err(de::Error::invalid_type(de::Unexpected::Map, &self)),
+                }
+            }
+        }
+
+        /// A text that is borrowed where the source allows.
+        #[derive(serde::Deserialize)]
+        #[serde(transparent)]
+        struct ValueText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+        deserializer.deserialize_newtype_struct(RAW_VALUE, RawVisitor)
     }
 }
 
@@ -249,10 +281,7 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        alloc::boxed::Box::<RawValue>::deserialize(deserializer).map(|value| {
-            let text: alloc::boxed::Box<str> = value.into();
-            Self(RawJson::trusted_shared(String::from(text).into()))
-        })
+        RawJson::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -141,9 +141,21 @@ impl<'a> Scanner<'a> {
     /// Goes past one value of a text that is known to be JSON, of any depth. On other text it
     /// stops somewhere.
     pub(super) fn trusted_value(&mut self) {
+        self.trusted_value_after("");
+    }
+
+    /// The same, without a look at `start` if the value starts with it: whole members of an object,
+    /// its brace before them, the last of which is no number.
+    pub(super) fn trusted_value_after(&mut self, start: &str) {
         let bytes = self.text.as_bytes();
         let mut open = 0_usize;
         self.peek();
+        if !start.is_empty()
+            && bytes.get(self.at..).unwrap_or_default().starts_with(start.as_bytes())
+        {
+            self.at += start.len();
+            open = 1;
+        }
         while let Some(byte) = bytes.get(self.at) {
             match byte {
                 b'"' => {

@@ -9,6 +9,7 @@ use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
 use crate::{Era, Revision};
 
 use super::attachment::Attachment;
+use super::metadata::Places;
 use super::slab::Key;
 use super::transport::TransportFailure;
 
@@ -179,6 +180,7 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// Answers of the user or the host from an earlier round.
     pub inputs: Inputs<'a>,
+    pub(crate) places: Places,
     pub(crate) attachment: Attachment,
 }
 
@@ -194,6 +196,7 @@ impl Request<'_> {
             capabilities: self.capabilities,
             wants_progress: self.wants_progress,
             inputs: self.inputs.into_owned(),
+            places: self.places,
             attachment: self.attachment,
         }
     }

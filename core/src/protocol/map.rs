@@ -96,6 +96,9 @@ impl<K: Into<String>, V> FromIterator<(K, V)> for Map<V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut entries: Vec<(String, V)> =
             entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        if entries.len() < 2 {
+            return Self(entries);
+        }
         // Finding each key among all others would be quadratic work for a peer to order.
         let mut order: Vec<usize> = (0..entries.len()).collect();
         order.sort_by(|left, right| entries[*left].0.cmp(&entries[*right].0));

@@ -224,22 +224,11 @@ macro_rules! tagged {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[derive(serde::Deserialize)]
-                struct Tag<'a> {
-                    #[serde(
-                        rename = $tag,
-                        borrow,
-                        default,
-                        deserialize_with = "super::wire::optional_text"
-                    )]
-                    tag: Option<alloc::borrow::Cow<'a, str>>,
-                }
-
-                let json = $crate::jsonrpc::Json::deserialize(deserializer)?;
-                let tag: Tag<'_> = json.decode().map_err(serde::de::Error::custom)?;
-                match tag.tag.as_deref() {
+                let json = $crate::jsonrpc::RawJson::deserialize(deserializer)?;
+                let tag = $crate::protocol::wire::tag(&json, $tag);
+                match tag.map_err(serde::de::Error::custom)?.as_deref() {
                     $( $text => json.decode().map(Self::$variant), )+
-                    _ => return Ok(Self::Unknown(json)),
+                    _ => return Ok(Self::Unknown(json.clone().into())),
                 }
                 .map_err(serde::de::Error::custom)
             }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use super::cache::{CacheScope, Ttl, cacheable};
 use super::content::ContentBlock;
@@ -12,7 +13,7 @@ use super::implementation::Icon;
 use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{is_object, is_object_schema};
+use super::wire::{Wire, is_object, is_object_schema, rev};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The longest tool name that [`check_tool_name`] accepts, in characters.
@@ -211,6 +212,36 @@ impl CallToolResult {
     pub fn structured<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         let json = Json::from_serialize(value)?;
         Ok(Self::text(json.as_str()).structured_content(json))
+    }
+}
+
+/// What [`CallToolResult::text`] makes of a text, without the list that it takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextResult<'a>(pub(crate) &'a str);
+
+impl Wire for TextResult<'_> {
+    fn serialize_at<S: Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        struct Block<'a>(&'a str);
+
+        impl Serialize for Block<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", self.0)?;
+                map.end()
+            }
+        }
+
+        let mut map = serializer.serialize_map(None)?;
+        if rev::MODERN.contains(revision) {
+            map.serialize_entry("resultType", "complete")?;
+        }
+        map.serialize_entry("content", &[Block(self.0)])?;
+        map.end()
     }
 }
 
@@ -415,5 +446,13 @@ mod tests {
         drop(frame);
         assert_eq!(owned.arguments.unwrap().as_str(), r#"{"x":[1, 2]}"#);
         assert_eq!(owned.meta.unwrap(), RawJson::EMPTY_OBJECT);
+    }
+
+    #[test]
+    fn a_text_is_written_like_the_result_that_has_it() {
+        for revision in Revision::ALL {
+            let result = CallToolResult::text("a\n\"b\"").to_json_at(revision).unwrap();
+            assert_eq!(TextResult("a\n\"b\"").to_json_at(revision).unwrap(), result);
+        }
     }
 }

@@ -37,6 +37,13 @@ pub trait Wire {
         false
     }
 
+    /// Whether a modern revision writes this as an object with a `resultType` and without the other
+    /// members that every result may have, so that nobody looks for them.
+    #[doc(hidden)]
+    fn is_plain_result(&self) -> bool {
+        false
+    }
+
     /// The value tied to a revision.
     fn at(&self, revision: Revision) -> At<'_, Self> {
         At(self, revision)
@@ -110,6 +117,27 @@ pub(crate) fn optional_text<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Cow<'de, str>>, D::Error> {
     Option::<Text<'de>>::deserialize(deserializer).map(|text| text.map(|text| text.0))
+}
+
+/// The member that tells what an object is: its string, if it has one.
+pub(crate) fn tag<'j>(
+    json: &'j RawJson<'_>,
+    name: &'static str,
+) -> Result<Option<Cow<'j, str>>, serde_json::Error> {
+    let refuse = |what| Err(serde::de::Error::custom(format_args!("`{name}` {what}")));
+    if !json.is_object() {
+        return refuse("is a member of an object");
+    }
+    let mut found = None;
+    for member in json.members() {
+        if member.is_named(name) && found.replace(member.value).is_some() {
+            return refuse("is there twice");
+        }
+    }
+    match found.filter(|value| *value != RawJson::NULL) {
+        None => Ok(None),
+        Some(value) => value.to_text().map_or_else(|| refuse("is a string"), |tag| Ok(Some(tag))),
+    }
 }
 
 /// Reads a field where `null` is the same as absent, which has a default.
@@ -372,5 +400,17 @@ mod tests {
         assert!(!is_object_schema(&json(r#"{"type":["object","null"]}"#)));
         assert!(!is_object_schema(&json("true")));
         assert!(!is_object_schema(&json("{}")));
+    }
+
+    #[test]
+    fn the_tag_of_an_object_is_one_string_or_none() {
+        let read = |text| tag(&RawJson::trusted(text), "type").map(|tag| tag.map(Cow::into_owned));
+        assert_eq!(read(r#"{"a":1,"type":"t\n"}"#).unwrap().as_deref(), Some("t\n"));
+        for text in ["{}", r#"{"a":"type"}"#, r#"{"type":null}"#] {
+            assert_eq!(read(text).unwrap(), None, "{text}");
+        }
+        for text in ["[]", r#""type""#, r#"{"type":1}"#, r#"{"type":"a","type":"a"}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 }

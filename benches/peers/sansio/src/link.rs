@@ -3,8 +3,14 @@ use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::bench;
 use mcp_sansio_tokio::handler::IntoEndpoint;
 use mcp_sansio_tokio::{Client, Host, TokioStream, drive, now, seed};
-use serde_json::json;
+use serde::Serialize;
 use shape::{Holdings, Meter, Work};
+
+/// The arguments of the tool, as an application of this project has them: a type of its own.
+#[derive(Serialize)]
+struct Echo<'a> {
+    text: &'a str,
+}
 
 /// As much as a socket takes.
 const BUFFER_LENGTH: usize = 256 * 1024;
@@ -75,7 +81,7 @@ async fn rounds_of(client: &Client, work: Work, rounds: u64) {
         match work {
             Work::Ping => drop(client.ping().await.expect("an answer")),
             Work::Echo(_) => {
-                let result = client.call_tool("echo", &json!({ "text": text })).await;
+                let result = client.call_tool("echo", &Echo { text: &text }).await;
                 let result = result.expect("an answer");
                 assert_eq!(result.content[0].as_text(), Some(&*text));
             }

@@ -33,9 +33,24 @@ impl Catalog {
         params: &RawJson<'_>,
         revision: Revision,
     ) -> Checked {
+        let arguments = params.get("arguments");
+        self.check_given(method, subject, params, arguments.as_ref(), revision)
+    }
+
+    /// The same where the member `arguments` of `params` has been found.
+    pub(crate) fn check_given(
+        &self,
+        method: Method,
+        subject: Option<&str>,
+        params: &RawJson<'_>,
+        arguments: Option<&RawJson<'_>>,
+        revision: Revision,
+    ) -> Checked {
         match method {
-            Method::ToolsCall => self.check_tool(required(subject, "name")?, params, revision),
-            Method::PromptsGet => self.check_prompt(required(subject, "name")?, params),
+            Method::ToolsCall => {
+                self.check_tool(required(subject, "name")?, params, arguments, revision)
+            }
+            Method::PromptsGet => self.check_prompt(required(subject, "name")?, arguments),
             Method::ResourcesRead | Method::ResourcesSubscribe => {
                 self.check_resource(required(subject, "uri")?, revision)
             }
@@ -46,10 +61,16 @@ impl Catalog {
     }
 
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
-    fn check_tool(&self, name: &str, params: &RawJson<'_>, revision: Revision) -> Checked {
+    fn check_tool(
+        &self,
+        name: &str,
+        params: &RawJson<'_>,
+        arguments: Option<&RawJson<'_>>,
+        revision: Revision,
+    ) -> Checked {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
         let tool = self.tool(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
-        arguments(params)?;
+        check_arguments(arguments)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
         // runs no tool as a task does not see that one is asked for.
         if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
@@ -59,9 +80,9 @@ impl Catalog {
     }
 
     // MCP 2026-07-28 server/prompts#error-handling [PRMT-006]
-    fn check_prompt(&self, name: &str, params: &RawJson<'_>) -> Checked {
+    fn check_prompt(&self, name: &str, arguments: Option<&RawJson<'_>>) -> Checked {
         let prompt = self.prompt(name).ok_or_else(|| unknown(ItemKind::Prompt, name))?;
-        check_prompt_arguments(prompt, arguments(params)?.as_ref())
+        check_prompt_arguments(prompt, check_arguments(arguments)?)
     }
 
     fn check_resource(&self, uri: &str, revision: Revision) -> Checked {
@@ -116,7 +137,7 @@ impl Catalog {
         // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
         if revision >= Revision::V2025_06_18
             && let Some(context) = present(params, "context")
-            && let Some(known) = arguments(&context)?
+            && let Some(known) = check_arguments(context.get("arguments").as_ref())?
             && known.members().any(|member| !is_string(&member.value))
         {
             return Err(wrong("the values of `context.arguments` must be strings"));
@@ -161,9 +182,11 @@ fn check_task(tool: &Tool, asked: bool) -> Checked {
     }
 }
 
-/// The member `arguments`, which is an object if it is there.
-fn arguments<'p>(params: &'p RawJson<'_>) -> Result<Option<RawJson<'p>>, ErrorObject<'static>> {
-    match present(params, "arguments") {
+/// The member `arguments`, which is an object if it is there; `null` is not.
+fn check_arguments<'r, 'a>(
+    arguments: Option<&'r RawJson<'a>>,
+) -> Result<Option<&'r RawJson<'a>>, ErrorObject<'static>> {
+    match arguments.filter(|arguments| **arguments != RawJson::NULL) {
         Some(arguments) if !arguments.is_object() => Err(wrong("`arguments` must be an object")),
         arguments => Ok(arguments),
     }

@@ -109,7 +109,7 @@ impl Entry {
         self.task.last_updated_at = time;
         // The handler is not called any more.
         if self.is_over() {
-            self.request.params = RawJson::EMPTY_OBJECT;
+            self.request.forget_params();
             self.request.inputs = Inputs::default();
         }
     }

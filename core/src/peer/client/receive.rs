@@ -299,6 +299,7 @@ impl Client {
                 capabilities,
                 wants_progress,
                 inputs: Inputs::default(),
+                places: metadata.places,
                 attachment: Attachment::default(),
             }),
         })

@@ -33,7 +33,8 @@ impl Server {
         result: &R,
     ) -> Result<(), AnswerError> {
         let revision = self.revision_of(request)?;
-        self.respond_with(request, &Typed(&At(result, revision)))
+        let plain = result.is_plain_result();
+        self.answer_request(request, &Typed(&At(result, revision)), plain)
     }
 
     /// Answers a request with a result of the caller's own: JSON text, or
@@ -47,10 +48,19 @@ impl Server {
         request: RequestHandle,
         result: &impl WriteJson,
     ) -> Result<(), AnswerError> {
+        self.answer_request(request, result, false)
+    }
+
+    fn answer_request(
+        &mut self,
+        request: RequestHandle,
+        result: &dyn WriteJson,
+        plain: bool,
+    ) -> Result<(), AnswerError> {
         note!(self, respond(request, result, None));
         let entry = self.take_request(request)?;
         let InFlight { id, method, revision, reply, .. } = entry;
-        self.finish_answer(&id, method, revision, reply, result).map_err(AnswerError::from)
+        self.finish_answer(&id, method, revision, reply, (result, plain)).map_err(AnswerError::from)
     }
 
     /// Answers a request with an error. Codes that the request's revision does not have become
@@ -204,20 +214,22 @@ impl Server {
         self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)
     }
 
-    /// Writes the answer to a request that has left the table. It is compiled once, not for each
-    /// kind of result: that is a tenth of a device's image.
+    /// Writes the answer to a request that has left the table: a result, and whether it is a
+    /// [plain](Wire::is_plain_result) one. It is compiled once, not for each kind of result: that is
+    /// a tenth of a device's image.
     pub(super) fn finish_answer(
         &mut self,
         id: &RequestId,
         method: Option<Method>,
         revision: Revision,
         reply: ReplyTo,
-        result: &dyn WriteJson,
+        (result, plain): (&dyn WriteJson, bool),
     ) -> Result<(), WriteError> {
         let additions = (revision.era() == Era::Modern).then(|| Additions {
             identity: &self.profile.identity_meta,
             cache: method.is_some_and(Method::is_cacheable).then_some(&self.profile.cache),
             revision,
+            plain,
         });
         let complete = |out: &mut Vec<u8>| {
             let start = out.len();
@@ -262,7 +274,7 @@ impl Server {
         };
         let (revision, reply) = (incoming.revision, incoming.reply);
         // A failure has been answered with an internal error already.
-        let _answered = self.finish_answer(&incoming.id, method, revision, reply, result);
+        let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, false));
     }
 
     pub(super) fn answer_typed<R: Serialize>(
@@ -272,7 +284,7 @@ impl Server {
         reply: ReplyTo,
     ) {
         let revision = Revision::LATEST_LEGACY;
-        let _answered = self.finish_answer(id, None, revision, reply, &Typed(result));
+        let _answered = self.finish_answer(id, None, revision, reply, (&Typed(result), false));
     }
 
     /// The empty result of a legacy request.
@@ -313,12 +325,23 @@ struct Additions<'a> {
     identity: &'a [u8],
     cache: Option<&'a CacheHints>,
     revision: Revision,
+    plain: bool,
 }
 
 impl Additions<'_> {
     /// Completes the result that was written from `start` on.
     // MCP 2026-07-28 basic/index#result-responses [RPC-010] [RPC-019] [META-011] [CACHE-001]
     fn complete(&self, out: &mut Vec<u8>, start: usize) -> Result<(), WriteError> {
+        if self.plain && self.cache.is_none() {
+            out.pop();
+            if !self.identity.is_empty() {
+                out.extend_from_slice(br#","_meta":{"#);
+                out.extend_from_slice(self.identity);
+                out.push(b'}');
+            }
+            out.push(b'}');
+            return Ok(());
+        }
         let Ok(text) = core::str::from_utf8(&out[start..]) else {
             return Err(WriteError::NotAnObject);
         };
@@ -376,5 +399,23 @@ impl Additions<'_> {
         }
         out.push(b'}');
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plain_result_gets_what_looking_for_it_would_have_added() {
+        for identity in [&br#""io.modelcontextprotocol/serverInfo":{}"#[..], b""] {
+            let completed = |plain| {
+                let revision = Revision::LATEST;
+                let additions = Additions { identity, cache: None, revision, plain };
+                let mut out = br#"<{"resultType":"complete","content":[]}"#.to_vec();
+                additions.complete(&mut out, 1).map(|()| out)
+            };
+            assert_eq!(completed(true).unwrap(), completed(false).unwrap());
+        }
     }
 }

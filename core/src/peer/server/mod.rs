@@ -74,8 +74,8 @@ pub struct Server {
     catalog: Shared<Catalog>,
     /// What the server declares to modern clients.
     modern: Capabilities,
-    /// What a modern client declared last, and how it reads at a revision.
-    last_declared: Option<(String, Revision, Capabilities)>,
+    /// What a modern client declared last.
+    last_declared: Option<receive::Declared>,
     session: Option<Session>,
     rounds: Slab<Round>,
     batches: Slab<Batch>,

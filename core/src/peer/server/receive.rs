@@ -1,4 +1,5 @@
 use alloc::borrow::Cow;
+use alloc::string::String;
 
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
@@ -11,7 +12,7 @@ use crate::peer::event::{
     CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened,
     Request, RequestHandle, Subject, Violation,
 };
-use crate::peer::metadata::{Metadata, text};
+use crate::peer::metadata::{Metadata, STANDING_IS_KEPT, text};
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
@@ -33,6 +34,25 @@ pub(super) struct Incoming<'f> {
     pub(super) revision: Revision,
     pub(super) client: Capabilities,
     pub(super) reply: ReplyTo,
+}
+
+/// What a modern client declared last, and how it reads at a revision.
+#[derive(Debug)]
+pub(super) struct Declared {
+    /// The start of a `_meta` that ends in the capabilities, or these alone.
+    text: String,
+    /// Where in there they begin.
+    start: usize,
+    revision: Revision,
+    capabilities: Capabilities,
+}
+
+impl Declared {
+    /// See [`Metadata::standing`].
+    fn standing(&self) -> &str {
+        // A `_meta` begins with a brace.
+        if STANDING_IS_KEPT && self.start > 0 { &self.text } else { "" }
+    }
 }
 
 impl Server {
@@ -74,7 +94,8 @@ impl Server {
             return Ok(None);
         }
         let params = params.unwrap_or(NO_PARAMS);
-        let metadata = match Metadata::read(&params) {
+        let standing = self.last_declared.as_ref().map_or("", Declared::standing);
+        let metadata = match Metadata::read_after(&params, standing) {
             Ok(metadata) => metadata,
             Err(what) => {
                 self.answer_refusal(&id, &ErrorObject::invalid_params(what), reply);
@@ -85,7 +106,8 @@ impl Server {
             }
         };
         let method = known.map_or(MethodName::Other(method), MethodName::Known);
-        let modern = metadata.protocol_version.is_some() && self.speaks(Era::Modern);
+        let named = metadata.stands || metadata.protocol_version.is_some();
+        let modern = named && self.speaks(Era::Modern);
         let incoming = Incoming {
             id,
             method,
@@ -167,25 +189,30 @@ impl Server {
                 MethodName::Other(_) => Ok(None),
             };
         }
-        let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
-        let revision = Revision::parse(&requested).filter(|revision| {
-            revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
-        });
-        let Some(revision) = revision else {
-            // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
-            let error = self.unsupported_version(&requested);
-            self.answer_refusal(&incoming.id, &error, incoming.reply);
-            return Ok(None);
+        let declared = match &self.last_declared {
+            Some(last) if incoming.metadata.stands => Ok((last.revision, last.capabilities)),
+            _ => {
+                let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
+                let revision = Revision::parse(&requested).filter(|revision| {
+                    revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
+                });
+                let Some(revision) = revision else {
+                    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
+                    let error = self.unsupported_version(&requested);
+                    self.answer_refusal(&incoming.id, &error, incoming.reply);
+                    return Ok(None);
+                };
+                // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
+                match &incoming.metadata.client_capabilities {
+                    None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
+                    Some(declared) => self
+                        .declared_by_client(declared.as_str(), incoming.metadata.standing, revision)
+                        .map(|client| (revision, client))
+                        .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
+                }
+            }
         };
-        incoming.revision = revision;
-        // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
-        let declared = match &incoming.metadata.client_capabilities {
-            None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
-            Some(declared) => self
-                .declared_by_client(declared.as_str(), revision)
-                .map_err(|_| "`io.modelcontextprotocol/clientCapabilities` is not valid"),
-        };
-        incoming.client = match declared {
+        let (revision, client) = match declared {
             Ok(declared) => declared,
             Err(what) => {
                 self.answer_refusal(
@@ -199,6 +226,7 @@ impl Server {
                 };
             }
         };
+        (incoming.revision, incoming.client) = (revision, client);
         if let MethodName::Known(method) = incoming.method {
             if method.row().kind != Kind::Request {
                 return self.refuse_notification(&incoming);
@@ -224,17 +252,27 @@ impl Server {
     fn declared_by_client(
         &mut self,
         declared: &str,
+        standing: Option<&str>,
         revision: Revision,
     ) -> Result<Capabilities, serde_json::Error> {
-        if let Some((text, of, capabilities)) = &self.last_declared
-            && *of == revision
-            && text == declared
-        {
-            return Ok(*capabilities);
-        }
-        let capabilities = Capabilities::of_client(declared, revision)?;
-        if declared.len() <= DECLARED_LENGTH_MAX {
-            self.last_declared = Some((declared.into(), revision, capabilities));
+        let standing =
+            standing.filter(|text| STANDING_IS_KEPT && text.len() <= DECLARED_LENGTH_MAX);
+        let capabilities = match &self.last_declared {
+            Some(last)
+                if last.revision == revision && last.text.get(last.start..) == Some(declared) =>
+            {
+                if standing.is_none() {
+                    return Ok(last.capabilities);
+                }
+                last.capabilities
+            }
+            _ => Capabilities::of_client(declared, revision)?,
+        };
+        let text = standing.unwrap_or(declared);
+        if text.len() <= DECLARED_LENGTH_MAX {
+            let start = text.len() - declared.len();
+            self.last_declared =
+                Some(Declared { text: text.into(), start, revision, capabilities });
         }
         Ok(capabilities)
     }
@@ -295,8 +333,14 @@ impl Server {
             _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
                 let subject = incoming.metadata.subject(method);
-                let checked =
-                    self.catalog.check(method, subject, &incoming.params, incoming.revision);
+                let (params, arguments) = (&incoming.params, &incoming.metadata.arguments);
+                let checked = self.catalog.check_given(
+                    method,
+                    subject,
+                    params,
+                    arguments.as_ref(),
+                    incoming.revision,
+                );
                 match checked {
                     Ok(()) => self.deliver(incoming, now),
                     Err(error) => {
@@ -350,6 +394,7 @@ impl Server {
             capabilities: client,
             wants_progress,
             inputs,
+            places: metadata.places,
             attachment: Attachment::default(),
         })))
     }

@@ -10,6 +10,7 @@ use crate::catalog::recorded::State;
 use crate::jsonrpc::RawJson;
 use crate::peer::attachment::Attachment;
 use crate::peer::event::{Inputs, MethodName, Request};
+use crate::peer::metadata::Places;
 use crate::peer::{Limits, Policy, RequestHandle, Timeouts};
 use crate::protocol::{CacheHints, Capabilities, InputRequiredResult, Method, Ttl};
 use crate::recording::{
@@ -173,6 +174,7 @@ pub(crate) fn bare_request<'a>(handle: RequestHandle, method: &'a str) -> Reques
         capabilities: Capabilities::NONE,
         wants_progress: false,
         inputs: Inputs::default(),
+        places: Places::default(),
         attachment: Attachment::default(),
     }
 }

@@ -121,7 +121,13 @@ impl Server {
             Era::Modern => {
                 let entry = self.take_request(handle)?;
                 let result = Typed(&At(required, revision));
-                self.finish_answer(&entry.id, entry.method, revision, entry.reply, &result)?;
+                self.finish_answer(
+                    &entry.id,
+                    entry.method,
+                    revision,
+                    entry.reply,
+                    (&result, false),
+                )?;
                 Ok(())
             }
             Era::Legacy => self.ask(request, required, revision, now),

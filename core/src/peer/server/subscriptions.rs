@@ -288,7 +288,8 @@ impl Server {
                 Ok(())
             };
             let method = Some(Method::SubscriptionsListen);
-            let answered = self.finish_answer(&id, method, entry.revision, entry.reply, &result);
+            let answered =
+                self.finish_answer(&id, method, entry.revision, entry.reply, (&result, false));
             debug_assert!(answered.is_ok(), "an id is JSON");
         }
     }
