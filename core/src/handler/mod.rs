@@ -185,6 +185,6 @@ pub use reply::{
 pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
-pub use task::TaskSettings;
+pub use task::{TaskNews, TaskSettings};
 #[cfg(feature = "auth")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};

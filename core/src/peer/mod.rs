@@ -22,7 +22,7 @@ pub(crate) mod outbox;
 mod outgoing;
 mod policy;
 mod questions;
-mod requests;
+pub(crate) mod requests;
 pub mod server;
 pub(crate) mod slab;
 mod transport;

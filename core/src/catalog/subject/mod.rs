@@ -33,8 +33,23 @@ impl Catalog {
         params: &RawJson<'_>,
         revision: Revision,
     ) -> Checked {
+        self.check_with(method, subject, params, revision, self.task_tools > 0)
+    }
+
+    /// The same for a client that was told whether there are `tasks` at 2025-11-25.
+    pub(crate) fn check_with(
+        &self,
+        method: Method,
+        subject: Option<&str>,
+        params: &RawJson<'_>,
+        revision: Revision,
+        tasks: bool,
+    ) -> Checked {
         match method {
-            Method::ToolsCall => self.check_tool(required(subject, "name")?, params, revision),
+            Method::ToolsCall => {
+                let name = required(subject, "name")?;
+                self.check_tool(name, params, tasks && revision == Revision::V2025_11_25)
+            }
             Method::PromptsGet => self.check_prompt(required(subject, "name")?, params),
             Method::ResourcesRead | Method::ResourcesSubscribe => {
                 self.check_resource(required(subject, "uri")?, revision)
@@ -46,13 +61,13 @@ impl Catalog {
     }
 
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
-    fn check_tool(&self, name: &str, params: &RawJson<'_>, revision: Revision) -> Checked {
+    fn check_tool(&self, name: &str, params: &RawJson<'_>, tasks: bool) -> Checked {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
         let tool = self.tool(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
         arguments(params)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
         // runs no tool as a task does not see that one is asked for.
-        if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
+        if tasks && self.legacy_tasks {
             check_task(tool, present(params, "task").is_some())?;
         }
         Ok(())

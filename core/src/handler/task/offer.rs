@@ -4,7 +4,7 @@ use crate::handler::kind::Kind;
 use crate::handler::server::Server;
 use crate::jsonrpc::RawJson;
 use crate::peer::Limits;
-use crate::protocol::TASKS_EXTENSION;
+use crate::protocol::{ServerTasksCapability, Settings, TASKS_EXTENSION};
 
 use super::settings::TaskSettings;
 use super::table::TaskTable;
@@ -41,6 +41,11 @@ impl<K: Kind> Server<K> {
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
         let extensions = self.capabilities.extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
+        // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: which requests, the catalog
+        // says, once a tool runs as a task.
+        let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
+        self.capabilities.tasks.get_or_insert(tasks);
+        self.catalog.legacy_tasks(true);
         self.tasks = Some(Offer { settings, open: open_table });
         self
     }

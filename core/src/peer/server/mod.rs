@@ -13,6 +13,7 @@ mod receive;
 pub(crate) mod recorded;
 mod rounds;
 mod subscriptions;
+mod tasks;
 
 use alloc::string::String;
 
@@ -111,6 +112,12 @@ impl Session {
     #[must_use]
     pub const fn client_capabilities(&self) -> Capabilities {
         self.client
+    }
+
+    /// What this server declared to it.
+    #[must_use]
+    pub const fn server_capabilities(&self) -> Capabilities {
+        self.server
     }
 
     /// What the client says that it is: for display and logs, not to be relied on.
