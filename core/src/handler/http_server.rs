@@ -294,6 +294,8 @@ impl<K: Kind> HttpServer<K> {
     #[must_use]
     pub fn poll_work(&mut self) -> Option<Work<'static, K>> {
         let now = self.latest;
+        // What tasks ask may come back at once, where it cannot be asked.
+        self.tell_changes(now);
         while let Some(event) = self.machine.poll_event() {
             match self.dispatch(event, now) {
                 Some(Dispatched::Work(work)) => return Some(work),
@@ -302,7 +304,6 @@ impl<K: Kind> HttpServer<K> {
                 None => {}
             }
         }
-        self.tell_changes(now);
         let (request, principal) = self.table.as_mut()?.poll_resumed()?;
         Some(Work { sealed: false, ..self.work(request, principal) })
     }

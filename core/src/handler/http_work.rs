@@ -106,7 +106,8 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed } = self;
+        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed } =
+            self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref()) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }

@@ -102,13 +102,29 @@ impl Pending {
 
     pub(super) fn end(&self, outcome: Result<RawJson<'static>, ClientError>) {
         let callback = self.change(|inner| {
+            // The progress of a task goes on.
+            let lasts = inner.options.wants_task() && outcome.is_ok();
             if !inner.ended {
                 inner.ended = true;
                 inner.outcome = Some(outcome);
             }
-            inner.on_progress.take()
+            if lasts { None } else { inner.on_progress.take() }
         });
         // It may hold a handle, so it goes outside the lock.
+        drop(callback);
+    }
+
+    pub(super) fn wants_task(&self) -> bool {
+        self.inner.lock().options.wants_task()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.inner.lock().ended
+    }
+
+    /// Drops what is shown progress.
+    pub(super) fn forget_progress(&self) {
+        let callback = self.inner.lock().on_progress.take();
         drop(callback);
     }
 
@@ -224,6 +240,18 @@ impl<T> ClientCall<T> {
         self.options = self.options.meta(meta.into_owned());
         self
     }
+
+    /// The same as a task.
+    pub(super) fn as_task(mut self, ttl: Option<Duration>) -> Self {
+        self.options = self.options.task(ttl);
+        self
+    }
+
+    /// The same call, whose result is of another type.
+    pub(super) fn of_result<R>(self) -> ClientCall<R> {
+        let Self { client, method, params, options, on_progress, .. } = self;
+        ClientCall { client, method, params, options, on_progress, result: PhantomData }
+    }
 }
 
 impl<T> fmt::Debug for ClientCall<T> {
@@ -245,7 +273,7 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
             }
             Err(error) => pending.end(Err(error)),
         }
-        CallFuture { client: self.client, pending, result: PhantomData }
+        CallFuture::new(self.client, pending)
     }
 }
 
@@ -256,6 +284,16 @@ pub struct CallFuture<T> {
     client: Client,
     pending: Arc<Pending>,
     result: PhantomData<fn() -> T>,
+}
+
+impl<T> CallFuture<T> {
+    pub(super) const fn new(client: Client, pending: Arc<Pending>) -> Self {
+        Self { client, pending, result: PhantomData }
+    }
+
+    pub(super) fn pending(&self) -> Arc<Pending> {
+        Arc::clone(&self.pending)
+    }
 }
 
 impl<T: DeserializeOwned> Future for CallFuture<T> {

@@ -426,7 +426,7 @@ impl<K: Kind> Server<K> {
         Arc::make_mut(&mut self.handlers)
     }
 
-    fn note(&mut self, added: Result<(), CatalogError>) {
+    pub(super) fn note(&mut self, added: Result<(), CatalogError>) {
         if let Err(problem) = added
             && self.problem.is_none()
         {

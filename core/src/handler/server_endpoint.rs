@@ -88,13 +88,24 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 
     fn dispatch_queued(&mut self, now: Instant) {
-        while let Some(event) = self.machine.poll_event() {
-            self.dispatch(event, now);
+        loop {
+            // What tasks ask may come back at once, where it cannot be asked.
+            self.tell_changes(now);
+            let mut moved = false;
+            while let Some(event) = self.machine.poll_event() {
+                self.dispatch(event, now);
+                moved = true;
+            }
+            while let Some((request, _)) =
+                self.table.as_mut().and_then(|table| table.poll_resumed())
+            {
+                self.call(request, now);
+                moved = true;
+            }
+            if !moved {
+                return;
+            }
         }
-        while let Some((request, _)) = self.table.as_mut().and_then(|table| table.poll_resumed()) {
-            self.call(request, now);
-        }
-        self.tell_changes(now);
     }
 
     /// Hands a request to its handler.

@@ -218,7 +218,9 @@ impl Connection {
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
         // active requests, as the id is.
         let progress_token = options.progress.map(|_| id);
-        let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
+        // Of methods outside the protocol nobody can say that they could be tasks.
+        let task = options.task.filter(|_| matches!(method, MethodName::Known(_)));
+        let parts = MetaParts { progress_token, own: options.meta.as_ref(), task, ..parts };
         let repeat = if repeatable {
             let params = params.to_shared_json()?;
             write_call(&mut self.outbox, channel, id, method, &params, parts)?;
@@ -243,6 +245,7 @@ impl Connection {
             wants_progress: options.progress,
             last_progress: None,
             repeat,
+            task,
         };
         Ok(self.calls.insert(call, now))
     }
@@ -313,8 +316,9 @@ impl Connection {
             self.outbox.post(call.channel, Part::Abort(call.id));
             return;
         }
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
-        if call.method == Some(Method::Initialize) {
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002] [CANC-009]: a
+        // task is cancelled by its name, which is in the answer.
+        if call.method == Some(Method::Initialize) || call.task.is_some() {
             return;
         }
         let id = call.id;

@@ -9,6 +9,7 @@
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 
 pub(crate) mod attachment;
+mod augmentation;
 mod calls;
 pub mod client;
 pub(crate) mod connection;

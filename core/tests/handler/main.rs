@@ -2,6 +2,9 @@
 
 #![cfg(feature = "schemars")]
 
+mod asked_tasks;
+mod asked_tasks_bounds;
+mod asked_tasks_input;
 #[cfg(feature = "auth")]
 mod authorization;
 #[cfg(feature = "auth")]
@@ -28,6 +31,7 @@ mod sealing;
 mod server;
 mod subscriptions;
 mod task_desk;
+mod task_visitor;
 mod tasks;
 mod tasks_bounds;
 #[cfg(feature = "http")]

@@ -50,8 +50,10 @@ impl TaskTable {
         // Whether the tool runs as a task the catalog has seen to.
         let asked = request.params.get("task").filter(|asked| asked.as_str() != "null");
         let Some(asked) = asked else { return Begun::Call };
-        let refused = match asked.decode::<TaskMetadata>() {
-            Ok(asked) => {
+        // A derived reading would take an array for an object.
+        let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
+        let refused = match asked {
+            Some(asked) => {
                 // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011]: no
                 // longer than the server keeps any, and not gone before the client can ask for it.
                 let (least, most) = (self.settings.poll_interval, self.settings.ttl);
@@ -66,7 +68,7 @@ impl TaskTable {
                 }
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
-            Err(_) => ErrorObject::invalid_params("`task` is an object, its `ttl` a whole number"),
+            None => ErrorObject::invalid_params("`task` is an object, its `ttl` a whole number"),
         };
         machine.reject(request.handle, refused, now);
         Begun::Refused

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use crate::peer::metadata::Metadata;
+use crate::peer::metadata;
 use crate::peer::requests::ProgressOut;
 use crate::peer::{Inputs, Limits, Request, RequestHandle};
 use crate::protocol::{
@@ -84,8 +84,8 @@ impl Entry {
         // a task is over.
         request.inputs = Inputs::default();
         let legacy = request.revision.era() == Era::Legacy;
-        let metadata = if legacy { Metadata::read(&request.params).ok() } else { None };
-        let token = metadata.and_then(|metadata| metadata.progress_token);
+        let meta = request.params.get("_meta").filter(|_| legacy);
+        let token = meta.and_then(|meta| meta.get(metadata::PROGRESS_TOKEN)?.to_id());
         Self {
             task,
             requestor,

@@ -90,7 +90,9 @@ impl TaskTable {
     }
 }
 
-pub(super) fn written_task(written: Result<Json, serde_json::Error>) -> Result<Json, ErrorObject<'static>> {
+pub(super) fn written_task(
+    written: Result<Json, serde_json::Error>,
+) -> Result<Json, ErrorObject<'static>> {
     written.map_err(|_| ErrorObject::internal("the task could not be written"))
 }
 

@@ -285,6 +285,9 @@ impl Server {
             return Err(CallError::NotOpen);
         }
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
+        if let Some(task) = options.task {
+            (task.check)(method, session.client, Side::Client)?;
+        }
         if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
             let text = params.to_shared_json()?;
             // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005] [SAMP-006]
