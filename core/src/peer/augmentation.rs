@@ -17,8 +17,11 @@ pub(super) struct Augmentation {
     pub(super) ttl: Option<Duration>,
     pub(super) check: fn(Method, Capabilities, Side) -> Result<(), CallError>,
     pub(super) write: fn(Self, &mut Vec<u8>),
-    pub(super) lasts: fn(&mut Call, &RawJson<'_>) -> bool,
+    pub(super) lasts: Lasts,
 }
+
+/// Whether a call lasts beyond its answer.
+pub(super) type Lasts = fn(&mut Call, &RawJson<'_>) -> bool;
 
 impl Augmentation {
     pub(super) const fn new(ttl: Option<Duration>) -> Self {

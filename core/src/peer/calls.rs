@@ -8,7 +8,7 @@ use crate::Instant;
 use crate::jsonrpc::RawJson;
 use crate::protocol::{LoggingLevel, Method};
 
-use super::augmentation::Augmentation;
+use super::augmentation::Lasts;
 use super::deadlines::Deadlines;
 use super::limits::Limits;
 use super::outbox::{Channel, Mark};
@@ -48,8 +48,8 @@ pub(super) struct Call {
     pub(super) last_progress: Option<f64>,
     /// What a further round repeats; only where one is possible.
     pub(super) repeat: Option<Repeat>,
-    /// Whether it asks to be a task.
-    pub(super) task: Option<Augmentation>,
+    /// What decides whether it lasts beyond its answer; only of one that asks to be a task.
+    pub(super) task: Option<Lasts>,
 }
 
 /// Why a call was made, which decides what its end means.
@@ -224,7 +224,7 @@ impl Calls {
     /// Keeps an answered call for what belongs to it, if that goes on; whether it does.
     pub(super) fn keep(&mut self, key: Key, result: &RawJson<'_>) -> bool {
         let Some(call) = self.entries.get_mut(key) else { return false };
-        let lasts = call.task.is_some_and(|task| (task.lasts)(call, result));
+        let lasts = call.task.is_some_and(|lasts| lasts(call, result));
         if lasts {
             self.deadlines.clear(key.slot);
         }

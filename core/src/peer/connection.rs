@@ -245,7 +245,7 @@ impl Connection {
             wants_progress: options.progress,
             last_progress: None,
             repeat,
-            task,
+            task: task.map(|task| task.lasts),
         };
         Ok(self.calls.insert(call, now))
     }

@@ -162,15 +162,20 @@ pub(super) fn write_call(
 ) -> Result<(), WriteError> {
     let id = RequestId::Number(id);
     outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
-        if parts.is_empty() {
+        if parts.is_empty() && parts.task.is_none() {
             return write_request(out, &id, method.as_str(), Some(params));
         }
         let with_meta = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"_meta":{"#);
-            parts.write(out);
-            out.push(b'}');
+            out.push(b'{');
+            if !parts.is_empty() {
+                out.extend_from_slice(br#""_meta":{"#);
+                parts.write(out);
+                out.push(b'}');
+            }
             if let Some(task) = parts.task {
-                out.push(b',');
+                if !parts.is_empty() {
+                    out.push(b',');
+                }
                 (task.write)(task, out);
             }
             close_object_with(out, params)
@@ -185,7 +190,6 @@ impl MetaParts<'_> {
             && self.log_level.is_none()
             && self.progress_token.is_none()
             && self.own.is_none()
-            && self.task.is_none()
     }
 
     /// The members, without the braces.

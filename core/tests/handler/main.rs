@@ -4,12 +4,15 @@
 
 mod asked_tasks;
 mod asked_tasks_bounds;
+#[cfg(feature = "http")]
+mod asked_tasks_http;
 mod asked_tasks_input;
 #[cfg(feature = "auth")]
 mod authorization;
 #[cfg(feature = "auth")]
 mod authorization_store;
 mod calls;
+mod client_tasks;
 mod connection;
 #[cfg(feature = "auth")]
 mod entrances;
