@@ -126,7 +126,7 @@ impl IntoFuture for TaskCall {
     type IntoFuture = TaskFuture;
 
     fn into_future(self) -> TaskFuture {
-        let call = self.call.as_task(self.ttl).into_future();
+        let call = self.call.run_as_task(self.ttl).into_future();
         TaskFuture { client: self.client, call }
     }
 }

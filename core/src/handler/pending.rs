@@ -242,7 +242,7 @@ impl<T> ClientCall<T> {
     }
 
     /// The same as a task.
-    pub(super) fn as_task(mut self, ttl: Option<Duration>) -> Self {
+    pub(super) fn run_as_task(mut self, ttl: Option<Duration>) -> Self {
         self.options = self.options.task(ttl);
         self
     }

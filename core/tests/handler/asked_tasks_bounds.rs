@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::{Endpoint, TaskNews};
+use mcp_sansio::handler::{Call, Endpoint, NoArguments, TaskNews};
+use mcp_sansio::protocol::TaskSupport;
 use serde_json::{Value, json};
 
 use crate::asked_tasks::{server, server_with};
@@ -139,24 +140,36 @@ fn who_asks_too_often_gets_no_answer_of_use_until_the_next_second() {
 fn a_flood_of_those_who_wait_is_bounded_and_all_are_answered() {
     // Rule: [TASK-013].
     let gate = Gate::default();
-    let limits = {
-        let mut limits = mcp_sansio::peer::Limits::default();
-        limits.requests_in_flight_max = 50;
-        limits
-    };
-    let mut visitor = Visitor::new(&server(&gate).limits(limits));
+    let mut limits = mcp_sansio::peer::Limits::default();
+    limits.requests_in_flight_max = 50;
+    let server =
+        server(&gate).limits(limits).tool("ask_nothing", "", async |_: Call<NoArguments>| {
+            std::future::pending::<()>().await;
+        });
+    let mut visitor = Visitor::new(&server.task_support("ask_nothing", TaskSupport::Optional));
     let task = visitor.task("slow");
     let waiting: Vec<u64> =
         (0..60).map(|_| visitor.send("tasks/result", json!({ "taskId": task }))).collect();
-    let refused = waiting.iter().filter(|id| visitor.answer(**id).is_some()).count();
-    assert_eq!(refused, 10);
-    for id in &waiting[..25] {
-        visitor.tell("notifications/cancelled", json!({ "requestId": id }));
+    // The newest go on waiting: on HTTP the others may be gone.
+    let (refused, left) = waiting.split_at(56);
+    for id in refused {
+        assert_eq!(visitor.answer(*id).unwrap()["error"]["code"], -32603);
     }
+    visitor.tell("notifications/cancelled", json!({ "requestId": left[0] }));
     gate.open();
     visitor.settle();
-    let answered = waiting.iter().filter(|id| visitor.answer(**id).is_some()).count();
-    assert_eq!(answered, 25);
+    assert_eq!(visitor.answer(left[0]), None);
+    for id in &left[1..] {
+        assert!(visitor.answer(*id).unwrap()["result"]["content"].is_array());
+    }
+    // Nor can those who wait for many tasks keep others out.
+    let tasks: Vec<String> = (0..20).map(|_| visitor.task("ask_nothing")).collect();
+    for task in &tasks {
+        for _ in 0..4 {
+            visitor.send("tasks/result", json!({ "taskId": task }));
+        }
+    }
+    assert_eq!(visitor.error("tools/call", json!({ "name": "slow" })), -32603);
 }
 
 #[test]

@@ -245,6 +245,28 @@ fn what_a_task_asks_comes_on_the_stream_of_whoever_waits() {
 }
 
 #[test]
+fn who_closed_the_stream_is_asked_on_the_next_one() {
+    // Rule: [TASK-015].
+    let (_, mut house) = house();
+    let guest = house.enter(None);
+    let task = house.task(&guest, "ask");
+    let first = house.wait(&guest, &task);
+    let question = house.read(first).2.remove(0);
+    house.server.handle_disconnect(first, house.now);
+    let second = house.wait(&guest, &task);
+    let again = house.read(second).2.remove(0);
+    assert_eq!(again["method"], "elicitation/create");
+    assert_ne!(again["id"], question["id"]);
+    // The first question is none any more.
+    for (id, status) in [(&question["id"], "input_required"), (&again["id"], "completed")] {
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
+        house.post(&guest, &answer);
+        assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], status);
+    }
+    assert_eq!(text(&house.read(second).2[0]), "true");
+}
+
+#[test]
 fn progress_comes_on_the_stream_of_whoever_waits_else_on_that_of_what_comes_unasked() {
     // Rule: [PROG-010].
     let (gate, mut house) = house();

@@ -27,6 +27,10 @@ use super::tasks::{Begun, Handler};
 /// Tasks of one page of a list: some 30 KiB of text, or three times that with long messages.
 const PAGE_LENGTH: usize = 100;
 
+/// Requests that may wait for the result of one task. 4: one is enough, and on HTTP those remain
+/// whose client closed their stream. Each is answered with a copy of the result, all at once.
+const WAITING_MAX: usize = 4;
+
 /// How often a client may ask about a task in the time in which it is told to ask once.
 const PATIENCE: u128 = 4;
 
@@ -111,7 +115,7 @@ impl TaskTable {
             }
             // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]: until it is over.
             MethodName::Known(Method::TasksResult) => {
-                entry.waiting.insert(request.handle);
+                entry.waiting.push(request.handle);
                 self.waiting.insert(request.handle, key);
                 self.note(key);
                 Ok(None)
@@ -210,15 +214,35 @@ impl TaskTable {
             }
             return;
         }
-        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
+        // One that came anew has left the others, or so it may be.
+        while entry.waiting.len() > WAITING_MAX {
+            let request = entry.waiting.remove(0);
+            self.waiting.remove(&request);
+            if entry.asked == Some(request) {
+                entry.asked = None;
+                machine.withdraw_input(request, now);
+            }
+            let error = ErrorObject::internal("too many requests wait for this task");
+            machine.reject(request, error, now);
+        }
+        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: a client may close
+        // the stream, and ask again.
+        if let Some(asked) = entry.asked
+            && !machine.is_heard(asked)
+            && entry.waiting.iter().any(|waiting| machine.is_heard(*waiting))
+        {
+            entry.asked = None;
+            machine.withdraw_input(asked, now);
+        }
         while entry.asked.is_none()
             && let Some(required) = entry.questions()
-            && let Some(&request) = entry.waiting.first()
         {
+            let heard = entry.waiting.iter().find(|waiting| machine.is_heard(**waiting));
+            let Some(&request) = heard.or(entry.waiting.first()) else { break };
             if machine.ask(waiting_request(request, &entry.task.task_id), &required, now) {
                 entry.asked = Some(request);
             } else {
-                entry.waiting.remove(&request);
+                entry.waiting.retain(|waiting| *waiting != request);
                 self.waiting.remove(&request);
             }
         }

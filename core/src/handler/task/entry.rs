@@ -35,8 +35,8 @@ pub(super) struct Entry {
     names: BTreeSet<String>,
     /// The progress that its call asked for; at 2025-11-25 alone.
     pub(super) progress: Option<ProgressOut>,
-    /// Requests for its result that wait for it; at 2025-11-25 alone.
-    pub(super) waiting: BTreeSet<RequestHandle>,
+    /// Requests for its result that wait for it, a few, the oldest first; at 2025-11-25 alone.
+    pub(super) waiting: Vec<RequestHandle>,
     /// The one of them on whose way its questions were asked.
     pub(super) asked: Option<RequestHandle>,
 }
@@ -96,7 +96,7 @@ impl Entry {
             rounds: 0,
             names: BTreeSet::new(),
             progress: token.map(ProgressOut::new),
-            waiting: BTreeSet::new(),
+            waiting: Vec::new(),
             asked: None,
         }
     }

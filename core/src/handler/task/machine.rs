@@ -85,6 +85,15 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether its client is there to hear what is said on the way of a request.
+    pub(super) fn is_heard(&self, request: RequestHandle) -> bool {
+        match self {
+            Self::Stream(_) => true,
+            #[cfg(feature = "http")]
+            Self::Http(machine) => machine.is_heard(request),
+        }
+    }
+
     pub(super) fn progress(&mut self, request: RequestHandle, params: &Json, now: Instant) {
         let sent = match self {
             Self::Stream(machine) => machine.task_progress(request, params),

@@ -68,7 +68,7 @@ impl Tasks for TaskTable {
         self.wishes.remove(&request);
         let Some(key) = self.waiting.remove(&request) else { return };
         let Some(entry) = self.entries.get_mut(key) else { return };
-        entry.waiting.remove(&request);
+        entry.waiting.retain(|waiting| *waiting != request);
         if entry.asked == Some(request) {
             // Its questions are open again, for the next one who waits.
             entry.asked = None;

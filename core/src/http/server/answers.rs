@@ -277,7 +277,19 @@ impl Server {
         crate::shared::Shared::clone(&self.blueprint.catalog)
     }
 
+    /// Whether an exchange carries what is said on the way of a request, which its client may have
+    /// closed.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn is_heard(&self, request: RequestHandle) -> bool {
+        let Some(connection) = self.connections.get(request.connection) else { return false };
+        let channel = connection.machine.channel_of(request);
+        let number = channel.map(|channel| connection.number_of(channel));
+        let stream = number.and_then(|number| connection.streams.get(number));
+        stream.is_some_and(|stream| stream.reader.is_some())
+    }
+
     /// The legacy session that a request came in.
+    #[cfg(target_has_atomic = "ptr")]
     pub(crate) fn session_of_request(
         &self,
         request: RequestHandle,

@@ -218,7 +218,7 @@ impl Server {
 }
 
 impl Connection {
-    fn number_of(&self, channel: Channel) -> u32 {
+    pub(super) fn number_of(&self, channel: Channel) -> u32 {
         if channel == Channel::UNSOLICITED || self.is_event_stream() {
             STANDALONE
         } else {
