@@ -1,9 +1,10 @@
 //! Requests of this side that ask to be tasks, at 2025-11-25.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::jsonrpc::{RawJson, write_integer};
+use crate::jsonrpc::{RawJson, WriteError, close_object_with, write_integer};
 use crate::protocol::{Capabilities, Capability, Method, Refusal, Side};
 
 use super::calls::{Call, Purpose, Timing};
@@ -16,9 +17,12 @@ pub(super) struct Augmentation {
     /// For how long the task is to be kept.
     pub(super) ttl: Option<Duration>,
     pub(super) check: fn(Method, Capabilities, Side) -> Result<(), CallError>,
-    pub(super) write: fn(Self, &mut Vec<u8>),
+    pub(super) write: Write,
     pub(super) lasts: Lasts,
 }
+
+/// Adds to parameters that a task is asked for.
+type Write = fn(Option<Duration>, &RawJson<'_>) -> Result<RawJson<'static>, WriteError>;
 
 /// Whether a call lasts beyond its answer.
 pub(super) type Lasts = fn(&mut Call, &RawJson<'_>) -> bool;
@@ -46,15 +50,18 @@ fn check(method: Method, declared: Capabilities, declared_by: Side) -> Result<()
     }
 }
 
-/// Writes the member of the parameters that asks for a task.
+/// Writes parameters that ask for a task.
 // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
-fn write(augmentation: Augmentation, out: &mut Vec<u8>) {
-    out.extend_from_slice(br#""task":{"#);
-    if let Some(ttl) = augmentation.ttl {
+fn write(ttl: Option<Duration>, params: &RawJson<'_>) -> Result<RawJson<'static>, WriteError> {
+    let mut out = Vec::from(br#"{"task":{"#);
+    if let Some(ttl) = ttl {
         out.extend_from_slice(br#""ttl":"#);
-        write_integer(out, i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        write_integer(&mut out, i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
     }
     out.push(b'}');
+    close_object_with(&mut out, params)?;
+    let text = String::from_utf8(out).expect("joined from strings");
+    Ok(RawJson::trusted_shared(text.into()))
 }
 
 /// Whether progress is to be expected after this answer; then the call keeps its token, and no

@@ -221,6 +221,13 @@ impl Calls {
         }
     }
 
+    /// Makes a call one that asks to be a task.
+    pub(super) fn augment(&mut self, key: Key, lasts: Lasts) {
+        if let Some(call) = self.entries.get_mut(key) {
+            call.task = Some(lasts);
+        }
+    }
+
     /// Keeps an answered call for what belongs to it, if that goes on; whether it does.
     pub(super) fn keep(&mut self, key: Key, result: &RawJson<'_>) -> bool {
         let Some(call) = self.entries.get_mut(key) else { return false };

@@ -218,9 +218,7 @@ impl Connection {
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
         // active requests, as the id is.
         let progress_token = options.progress.map(|_| id);
-        // Of methods outside the protocol nobody can say that they could be tasks.
-        let task = options.task.filter(|_| matches!(method, MethodName::Known(_)));
-        let parts = MetaParts { progress_token, own: options.meta.as_ref(), task, ..parts };
+        let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
         let repeat = if repeatable {
             let params = params.to_shared_json()?;
             write_call(&mut self.outbox, channel, id, method, &params, parts)?;
@@ -245,7 +243,7 @@ impl Connection {
             wants_progress: options.progress,
             last_progress: None,
             repeat,
-            task: task.map(|task| task.lasts),
+            task: None,
         };
         Ok(self.calls.insert(call, now))
     }

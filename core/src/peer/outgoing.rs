@@ -40,7 +40,8 @@ pub struct CallOptions<'a> {
     pub log_level: Option<LoggingLevel>,
     /// Members for `_meta`, an object. Keys that the machine writes itself are left out.
     pub meta: Option<RawJson<'a>>,
-    /// Whether the call asks to be a task; only [`task`](Self::task) leads to that code.
+    /// Whether the call asks to be a task; only [`task`](Self::task) leads to that code. Methods
+    /// outside the protocol are none.
     pub(super) task: Option<Augmentation>,
 }
 
@@ -116,7 +117,7 @@ impl<'a> CallOptions<'a> {
     }
 }
 
-/// The `_meta` of an outgoing request, and what else the machine adds to its parameters.
+/// The `_meta` of an outgoing request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MetaParts<'a> {
     /// Members that every request of the session has, already written, without braces.
@@ -124,8 +125,6 @@ pub(super) struct MetaParts<'a> {
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) progress_token: Option<i64>,
     pub(super) own: Option<&'a RawJson<'a>>,
-    /// Beside the `_meta`.
-    pub(super) task: Option<Augmentation>,
 }
 
 /// What is sent and why, as far as neither the caller nor the clock decides it.
@@ -162,22 +161,13 @@ pub(super) fn write_call(
 ) -> Result<(), WriteError> {
     let id = RequestId::Number(id);
     outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
-        if parts.is_empty() && parts.task.is_none() {
+        if parts.is_empty() {
             return write_request(out, &id, method.as_str(), Some(params));
         }
         let with_meta = |out: &mut Vec<u8>| {
-            out.push(b'{');
-            if !parts.is_empty() {
-                out.extend_from_slice(br#""_meta":{"#);
-                parts.write(out);
-                out.push(b'}');
-            }
-            if let Some(task) = parts.task {
-                if !parts.is_empty() {
-                    out.push(b',');
-                }
-                (task.write)(task, out);
-            }
+            out.extend_from_slice(br#"{"_meta":{"#);
+            parts.write(out);
+            out.push(b'}');
             close_object_with(out, params)
         };
         write_request(out, &id, method.as_str(), Some(&with_meta))

@@ -238,7 +238,7 @@ impl TaskTable {
             && let Some(required) = entry.questions()
         {
             let heard = entry.waiting.iter().find(|waiting| machine.is_heard(**waiting));
-            let Some(&request) = heard.or(entry.waiting.first()) else { break };
+            let Some(&request) = heard.or_else(|| entry.waiting.first()) else { break };
             if machine.ask(waiting_request(request, &entry.task.task_id), &required, now) {
                 entry.asked = Some(request);
             } else {

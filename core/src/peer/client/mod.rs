@@ -268,6 +268,11 @@ impl Client {
         self.check_gate(method)?;
         if let (Some(task), Some(session)) = (options.task, &self.session) {
             (task.check)(method, session.server, Side::Server)?;
+            let params = (task.write)(task.ttl, &params.to_shared_json()?)?;
+            let method = MethodName::Known(method);
+            let call = self.start(&method, Purpose::Application, &params, options, now)?;
+            self.connection.calls.augment(call.key, task.lasts);
+            return Ok(call);
         }
         self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
     }

@@ -300,6 +300,12 @@ impl Server {
         }
         let method = MethodName::Known(method);
         let outgoing = Outgoing::new(&method, Purpose::Application);
+        if let Some(task) = options.task {
+            let params = (task.write)(task.ttl, &params.to_shared_json()?)?;
+            let call = self.connection.start_call(outgoing, &params, options, now)?;
+            self.connection.calls.augment(call, task.lasts);
+            return Ok(CallHandle::of(call));
+        }
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }
 
