@@ -27,7 +27,7 @@ mod list;
 mod page;
 #[cfg(feature = "recording")]
 pub(crate) mod recorded;
-mod subject;
+pub(crate) mod subject;
 pub mod template;
 mod uri;
 mod validator;

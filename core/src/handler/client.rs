@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
 use crate::peer::{CloseReason, Failure, MethodName};
@@ -13,14 +14,14 @@ use crate::protocol::{
     GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
     ReadResourceParams, ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate,
-    SubscriptionFilter, Tool, Wire,
+    SubscriptionFilter, Task, Tool, Wire,
 };
 use crate::{Era, Revision};
 use serde::Serialize;
 
 use super::mailbox::Mailbox;
 use super::opening::{Opening, Waiting};
-use super::pending::{ClientCall, Pending, Spare, Subscription};
+use super::pending::{CallFuture, ClientCall, Pending, Spare, Subscription};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
@@ -82,6 +83,10 @@ pub(super) enum Command {
     Cancel {
         pending: Arc<Pending>,
         reason: &'static str,
+    },
+    Sleep {
+        pending: Arc<Pending>,
+        pause: Duration,
     },
     Notify {
         method: Method,
@@ -275,18 +280,35 @@ impl Client {
         ClientCall::new(self.clone(), method, &params)
     }
 
-    fn list<T>(&self, method: Method, cursor: Option<&str>) -> ClientCall<T> {
+    pub(super) fn list<T>(&self, method: Method, cursor: Option<&str>) -> ClientCall<T> {
         let mut params = ListParams::new();
         params.cursor = cursor.map(String::from);
         self.start_typed(method, &params)
     }
 
-    fn start_typed<T>(&self, method: Method, params: &impl Wire) -> ClientCall<T> {
+    pub(super) fn start_typed<T>(&self, method: Method, params: &impl Wire) -> ClientCall<T> {
         self.start(method, &Typed(&At(params, self.revision())))
     }
 
     fn start<T>(&self, method: Method, params: &dyn WriteJson) -> ClientCall<T> {
         ClientCall::new(self.clone(), MethodName::Known(method), params)
+    }
+
+    /// A call that is not made.
+    pub(super) fn not_sent<T>(&self, method: Method, why: String) -> ClientCall<T> {
+        ClientCall::not_sent(self.clone(), MethodName::Known(method), why)
+    }
+
+    /// Waits for some time, by the clock of the connection.
+    pub(super) fn sleep(&self, pause: Duration) -> CallFuture<EmptyResult> {
+        let pending = Arc::new(Pending::new());
+        self.send(Command::Sleep { pending: Arc::clone(&pending), pause });
+        CallFuture::new(self.clone(), pending)
+    }
+
+    /// Nobody is interested any more in what belongs to a call that ended.
+    pub(super) fn let_go(&self, pending: Arc<Pending>) {
+        self.send(Command::Cancel { pending, reason: "" });
     }
 
     pub(super) fn spare(&self) -> &Spare {
@@ -323,8 +345,11 @@ impl Client {
 
     pub(super) fn send(&self, command: Command) {
         // A connection that is over has nobody to tell; calls learn it from their own state.
-        if let Err(Command::Call { pending, .. } | Command::Subscribe { pending, .. }) =
-            self.handle.shared.mailbox.send(command)
+        if let Err(
+            Command::Call { pending, .. }
+            | Command::Subscribe { pending, .. }
+            | Command::Sleep { pending, .. },
+        ) = self.handle.shared.mailbox.send(command)
         {
             let reason = self.close_reason().unwrap_or(CloseReason::Local);
             pending.end(Err(ClientError::Closed(reason)));
@@ -385,6 +410,8 @@ all_pages! {
     all_resource_templates, list_resource_templates, resource_templates: ResourceTemplate;
     /// All prompts, page by page.
     all_prompts, list_prompts, prompts: Prompt;
+    /// All tasks of this client, page by page; at 2025-11-25.
+    all_tasks, list_tasks, tasks: Task;
 }
 
 /// Resolves when a connection is open or over.

@@ -10,8 +10,8 @@ use crate::peer::attachment::Attachment;
 use crate::peer::metadata::Places;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{
-    self, CallError, CallHandle, Ended, Event, Failure, Input, InputHandle, Inputs, MethodName,
-    Request, RequestHandle, Subject,
+    self, CallError, CallHandle, CallOptions, Ended, Event, Failure, Input, InputHandle, Inputs,
+    MethodName, Request, RequestHandle, Subject,
 };
 use crate::protocol::{Capabilities, Method};
 
@@ -28,6 +28,7 @@ use super::mailbox::Mailbox;
 use super::opening::Opening;
 use super::pending::{Pending, Spare};
 use super::reply::Outcome;
+use super::sleepers::Sleepers;
 
 /// A client's callers leave nothing that could be left out.
 const NO_REPORTS: usize = 0;
@@ -44,6 +45,7 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> 
     /// Questions that the host works on.
     inputs: Slab<InputHandle>,
     tasks: Executor<K::Task, Command, Key>,
+    pub(super) sleepers: Sleepers,
     /// What stands between the machine and the network, where that is HTTP.
     #[cfg(feature = "http")]
     pub(super) stage: Stage<K>,
@@ -64,6 +66,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             calls: Vec::new(),
             inputs: Slab::new(),
             tasks: Executor::new(mailbox),
+            sleepers: Sleepers::default(),
             #[cfg(feature = "http")]
             stage: Stage::OFF,
         };
@@ -86,7 +89,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         self.show(&event);
         match event {
             Event::Opened(_) => self.opened(),
-            Event::Ended(ended) => self.ended(ended),
+            Event::Ended(ended) => self.ended(ended, now),
             Event::Progress(progress) => {
                 if let Some(pending) = self.pending(progress.call) {
                     pending.progress(&progress);
@@ -151,14 +154,36 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         }
     }
 
-    fn ended(&mut self, ended: Ended<'_>) {
+    fn ended(&mut self, ended: Ended<'_>, now: Instant) {
         let Some(pending) = self.pending(ended.call) else { return };
-        self.calls[ended.call.key.slot as usize] = None;
+        let is_task = ended.outcome.is_ok() && pending.wants_task();
+        if is_task && pending.is_abandoned() {
+            if let Ok(created) = &ended.outcome {
+                self.cancel_unwanted(created, now);
+            }
+            self.machine.cancel(ended.call, "", now);
+        }
+        // The progress of a task still finds it here.
+        if !is_task || pending.is_abandoned() {
+            self.calls[ended.call.key.slot as usize] = None;
+        }
         let outcome = match ended.outcome {
             Ok(result) => Ok(result),
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
+    }
+
+    /// Cancels a task whose caller went away before it had a name.
+    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
+    fn cancel_unwanted(&mut self, created: &RawJson<'_>, now: Instant) {
+        let Some(task) = created.get("task") else { return };
+        let Some(name) = task.get("taskId") else { return };
+        let params = alloc::format!(r#"{{"taskId":{}}}"#, name.as_str());
+        let method = MethodName::Known(Method::TasksCancel);
+        // A server that cancels no tasks gives this one up in its own time.
+        let params = RawJson::trusted(&params);
+        let _sent = self.machine.call(&method, &params, &CallOptions::default(), now);
     }
 
     fn opened(&mut self) {
@@ -179,8 +204,12 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         self.inputs = Slab::new();
         // The reason first: whoever finds the mailbox closed asks for it.
         self.shared.opening.closed(reason.clone());
+        self.sleepers.end(|| ClientError::Closed(reason.clone()));
         for command in self.shared.mailbox.close() {
-            if let Command::Call { pending, .. } | Command::Subscribe { pending, .. } = command {
+            if let Command::Call { pending, .. }
+            | Command::Subscribe { pending, .. }
+            | Command::Sleep { pending, .. } = command
+            {
                 pending.end(Err(ClientError::Closed(reason.clone())));
             }
         }
@@ -254,6 +283,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     /// Does what is due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        self.sleepers.wake(now);
         self.dispatch_queued(now);
     }
 
@@ -292,8 +322,22 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                     let started = self.machine.subscribe(&filter, now);
                     self.started(started, pending);
                 }
+                Command::Sleep { pending, pause } => {
+                    if !pending.is_abandoned() {
+                        self.sleepers.add(pending, pause, now);
+                    }
+                }
+                // A task without a name cannot be cancelled: that has to wait for its answer.
+                Command::Cancel { pending, .. } if pending.wants_task() && !pending.has_ended() => {
+                }
                 Command::Cancel { pending, reason } => {
+                    self.sleepers.forget(&pending);
                     if let Some(handle) = pending.handle() {
+                        if pending.has_ended() && self.pending(handle).is_some() {
+                            // A task whose progress nobody wants any more.
+                            self.calls[handle.key.slot as usize] = None;
+                            pending.forget_progress();
+                        }
                         self.machine.cancel(handle, reason, now);
                         // Its place may be the next call's.
                         self.dispatch_queued(now);
@@ -323,7 +367,7 @@ impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
         while let Some(event) = self.machine.poll_event() {
             self.show(&event);
             match event {
-                Event::Ended(ended) => self.ended(ended),
+                Event::Ended(ended) => self.ended(ended, Instant::ZERO),
                 Event::Closed(reason) => self.closed(&reason),
                 _ => {}
             }
@@ -373,7 +417,7 @@ impl<K: Kind> Endpoint for ClientEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        [self.machine.poll_timeout(), self.sleepers.next()].into_iter().flatten().min()
     }
 
     fn is_congested(&self) -> bool {

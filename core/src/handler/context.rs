@@ -46,6 +46,8 @@ pub struct Received<'r, 'f> {
     pub(super) on_http: bool,
     /// Whether it can become a task, as far as this side is concerned.
     pub(super) tasks: bool,
+    /// Whether it is one.
+    pub(super) is_task: bool,
 }
 
 impl<'r, 'f> Received<'r, 'f> {
@@ -60,6 +62,7 @@ impl<'r, 'f> Received<'r, 'f> {
             #[cfg(feature = "auth")]
             on_http: false,
             tasks: false,
+            is_task: false,
         }
     }
 }
@@ -135,6 +138,7 @@ pub struct Context {
     #[cfg(feature = "auth")]
     pub(super) access: Access,
     tasks: bool,
+    is_task: bool,
 }
 
 impl Context {
@@ -156,6 +160,7 @@ impl Context {
             #[cfg(feature = "auth")]
             access: Access::of(received),
             tasks: received.tasks && request.method == Method::ToolsCall,
+            is_task: received.is_task,
         }
     }
 
@@ -194,7 +199,8 @@ impl Context {
     /// Reports progress, in units of the handler's choice; each report must be greater than the
     /// one before. Nothing happens where the client did not ask for it, and where it is too far
     /// behind: see [`Limits`](crate::peer::Limits). Of a task the message is what its status says.
-    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: no progress of tasks.
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: no progress of these tasks.
+    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: but of these.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         if !self.wants_progress && !self.accepts_task() {
             return;
@@ -232,11 +238,12 @@ impl Context {
     }
 
     /// Whether this call can become a task: the server has [tasks](super::Server::tasks) and the
-    /// client declared with this very request that it knows them.
+    /// client declared with this very request that it knows them. Or whether it is one: at
+    /// 2025-11-25 a call is a task from its beginning, if its client asked for that.
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-025]
     #[must_use]
     pub const fn accepts_task(&self) -> bool {
-        self.tasks && self.capabilities.contains(Capability::TasksExtension)
+        self.is_task || (self.tasks && self.capabilities.contains(Capability::TasksExtension))
     }
 
     /// Lets this call of a tool go on as a task, if it [can](Self::accepts_task): where the handler
@@ -244,13 +251,15 @@ impl Context {
     /// back for the result. Without a need for that the answer goes out as ever: to a client that
     /// knows no tasks, from a handler that is done at once, or where the server has too many.
     ///
+    /// At 2025-11-25 this changes nothing: there the client says which call is a task.
+    ///
     /// A task goes on when its request or connection is over. What it asks the user is asked by way
     /// of the task; what was asked before was asked of the call. Handlers that are called again,
     /// with answers, do the same again: that changes nothing.
     // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]
     pub fn run_as_task(&self) {
-        if self.accepts_task() {
+        if self.accepts_task() && !self.is_task {
             self.send(Command::RunAsTask(self.handle));
         }
     }
@@ -259,7 +268,9 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The client did not declare that it knows tasks: return it, to tell the client.
+    /// The client did not declare that it knows tasks: return it, to tell the client. Those of
+    /// 2025-11-25 are told before, by
+    /// [`ToolExecution::task_support`](crate::protocol::ToolExecution::task_support).
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
     pub fn require_task(&self) -> Result<(), Error> {
         if !self.accepts_task() {

@@ -136,7 +136,8 @@ impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.machine.poll_timeout(), self.stage.poll_timeout()].into_iter().flatten().min()
+        let own = [self.machine.poll_timeout(), self.sleepers.next()];
+        own.into_iter().chain([self.stage.poll_timeout()]).flatten().min()
     }
 
     fn is_congested(&self) -> bool {

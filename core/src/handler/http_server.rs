@@ -20,7 +20,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{Tasks, is_of_tasks};
+use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -39,6 +39,8 @@ pub struct HttpServer<K: Kind = Shared> {
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
     pub(super) table: Option<Box<dyn Tasks>>,
+    /// When something last came in, for what that led to and nobody has looked at.
+    latest: Instant,
     /// The checks of tokens that are under way: each has a share.
     #[cfg(feature = "auth")]
     pub(super) checks: Arc<()>,
@@ -81,6 +83,7 @@ impl<K: Kind> HttpServer<K> {
             outlet: Arc::new(Mailbox::new(reports_max)),
             running: BTreeMap::new(),
             table: server.open_tasks(),
+            latest: Instant::ZERO,
             #[cfg(feature = "auth")]
             checks: Arc::new(()),
         })
@@ -153,10 +156,11 @@ impl<K: Kind> HttpServer<K> {
         event: Option<Event<'f>>,
         now: Instant,
     ) -> Option<Work<'f, K>> {
+        self.latest = now;
         let event = event?;
         // An observer that panics takes with it the only one who knows of the exchange.
         let observed = Observed { server: self, exchange, now };
-        let work = match observed.server.dispatch(event) {
+        let work = match observed.server.dispatch(event, now) {
             Some(Dispatched::Work(work)) => Some(work),
             Some(Dispatched::OfTask(request)) => {
                 observed.server.serve_task(&request, now);
@@ -170,15 +174,18 @@ impl<K: Kind> HttpServer<K> {
 
     /// The client of an exchange has gone: see [`http::Server::handle_disconnect`].
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
+        self.latest = now;
         self.machine.handle_disconnect(exchange, now);
     }
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.latest = now;
         self.machine.handle_timeout(now);
         while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
             self.drop_handler(handler);
         }
+        self.tell_changes(now);
     }
 
     /// Takes the events that a read found: see [`http::Server::handle_stored`].
@@ -286,10 +293,15 @@ impl<K: Kind> HttpServer<K> {
     /// Work that comes from no new request: one whose questions are answered goes on.
     #[must_use]
     pub fn poll_work(&mut self) -> Option<Work<'static, K>> {
+        let now = self.latest;
+        // What tasks ask may come back at once, where it cannot be asked.
+        self.tell_changes(now);
         while let Some(event) = self.machine.poll_event() {
-            // What is about tasks is answered when it comes in.
-            if let Some(Dispatched::Work(work)) = self.dispatch(event) {
-                return Some(work);
+            match self.dispatch(event, now) {
+                Some(Dispatched::Work(work)) => return Some(work),
+                // The questions of a task are answered.
+                Some(Dispatched::OfTask(request)) => self.serve_task(&request, now),
+                None => {}
             }
         }
         let (request, principal) = self.table.as_mut()?.poll_resumed()?;
@@ -332,7 +344,7 @@ impl<K: Kind> HttpServer<K> {
         self.machine.is_drained()
     }
 
-    fn dispatch<'f>(&mut self, event: Event<'f>) -> Option<Dispatched<'f, K>> {
+    fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Dispatched<'f, K>> {
         for observer in &self.handlers.observers {
             observer(&event);
         }
@@ -340,6 +352,7 @@ impl<K: Kind> HttpServer<K> {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 Some(Dispatched::OfTask(request))
             }
+            Event::Request(request) if self.begin_task(&request, now) == Begun::Refused => None,
             Event::Request(request) => {
                 let principal = self.machine.principal(request.handle).cloned();
                 Some(Dispatched::Work(self.work(request, principal)))
@@ -347,7 +360,7 @@ impl<K: Kind> HttpServer<K> {
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(table) = &mut self.table {
-                        table.take_wish(handle);
+                        table.forget(handle);
                     }
                     if let Some(attended) = self.running.remove(&handle) {
                         attended.give_up();
@@ -360,13 +373,15 @@ impl<K: Kind> HttpServer<K> {
     }
 
     fn work<'f>(&self, request: Request<'f>, principal: Option<Principal>) -> Work<'f, K> {
+        let table = self.table.as_ref();
         Work {
             handlers: Arc::clone(&self.handlers),
             catalog: self.machine.shared_catalog(),
             outlet: Arc::clone(&self.outlet),
             principal,
+            is_task: table.is_some_and(|table| table.is_working(request.handle)),
             request,
-            tasks: self.table.is_some(),
+            tasks: table.is_some(),
             sealed: true,
         }
     }
@@ -376,13 +391,14 @@ impl<K: Kind> HttpServer<K> {
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
             match command {
-                Command::Progress { request, message, .. }
-                    if self
-                        .table
-                        .as_mut()
-                        .is_some_and(|table| table.describe(request, message.as_deref(), now)) => {}
                 Command::Progress { request, progress, total, message } => {
-                    self.machine.progress(request, progress, total, message.as_deref(), now);
+                    let message = message.as_deref();
+                    let report = Report { progress, total, message };
+                    let on = Machine::Http(&mut self.machine);
+                    let table = self.table.as_mut();
+                    if !table.is_some_and(|table| table.report(on, request, report, now)) {
+                        self.machine.progress(request, progress, total, message, now);
+                    }
                 }
                 Command::Log { request, level, logger, data } => {
                     // The data is JSON already, so it can be written.

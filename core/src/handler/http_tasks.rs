@@ -5,7 +5,7 @@ use crate::peer::{Request, RequestHandle};
 
 use super::http_server::HttpServer;
 use super::kind::Kind;
-use super::task::Handler;
+use super::task::{Begun, Handler, Machine};
 
 impl<K: Kind> HttpServer<K> {
     /// Answers a request about a task.
@@ -16,8 +16,16 @@ impl<K: Kind> HttpServer<K> {
         if let Some(handler) = served.dropped {
             self.drop_handler(handler);
         }
-        self.answer(request.clone(), served.outcome, now);
+        if let Some(outcome) = served.outcome {
+            self.answer(request.clone(), outcome, now);
+        }
         self.tell_changes(now);
+    }
+
+    /// Makes a task of a call that asks to be one; what there is to be done with it then.
+    pub(super) fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> Begun {
+        let Some(table) = &mut self.table else { return Begun::Call };
+        table.begin(Machine::Http(&mut self.machine), request, now)
     }
 
     /// A handler wants to be a task: where it is known to go on it becomes one, else when it does.
@@ -41,14 +49,9 @@ impl<K: Kind> HttpServer<K> {
     }
 
     /// Makes a task of a request and answers it so; whether there was room for one more.
-    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
     pub(super) fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
         let Some(table) = &mut self.table else { return false };
-        let principal = self.machine.principal(request.handle).cloned();
-        let Some(created) = table.create(request.clone(), principal, now) else { return false };
-        // That a client is gone meanwhile is no reason to give up its task.
-        let _answered = self.machine.respond(request.handle, &created, now);
-        true
+        table.create(Machine::Http(&mut self.machine), request, now)
     }
 
     pub(super) fn drop_handler(&mut self, handler: Handler) {
@@ -57,12 +60,10 @@ impl<K: Kind> HttpServer<K> {
         }
     }
 
-    /// Tells clients that listen of tasks whose status has changed.
+    /// Tells clients that listen, or wait, of tasks whose status has changed.
     pub(super) fn tell_changes(&mut self, now: Instant) {
-        while let Some((status, principal)) =
-            self.table.as_mut().and_then(|table| table.poll_change())
-        {
-            self.machine.task_changed(&status, principal.as_ref(), now);
+        if let Some(table) = &mut self.table {
+            table.tell(Machine::Http(&mut self.machine), now);
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Work<'f, K: Kind = Shared> {
     pub(super) outlet: Outlet,
     pub(super) principal: Option<Principal>,
     pub(super) tasks: bool,
+    /// Whether it is a task.
+    pub(super) is_task: bool,
     /// Whether a state in it comes from the client.
     pub(super) sealed: bool,
 }
@@ -104,7 +106,8 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { mut request, handlers, catalog, outlet, principal, tasks, sealed } = self;
+        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed } =
+            self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref()) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
@@ -122,6 +125,7 @@ impl<'f, K: Kind> Work<'f, K> {
             #[cfg(feature = "auth")]
             on_http: true,
             tasks,
+            is_task,
             ..Received::new(&request)
         };
         match function(received) {

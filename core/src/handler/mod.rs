@@ -113,6 +113,7 @@ mod blocking;
 mod client;
 mod client_endpoint;
 mod client_machine;
+mod client_tasks;
 mod context;
 mod dispatch;
 mod endpoint;
@@ -150,6 +151,7 @@ mod sealing;
 mod server;
 mod server_endpoint;
 mod server_tasks;
+mod sleepers;
 mod task;
 #[cfg(feature = "auth")]
 mod token_handler;
@@ -160,6 +162,7 @@ pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, M
 pub use blocking::{Blocking, Blocks, Job, blocking};
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
+pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use context::{Call, Context, FromReceived, NoArguments, Question, Read, Received};
 pub use endpoint::Endpoint;
 pub use function::{Async, Handler, Plain, Takes};
@@ -185,6 +188,6 @@ pub use reply::{
 pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
-pub use task::TaskSettings;
+pub use task::{TaskNews, TaskSettings};
 #[cfg(feature = "auth")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};

@@ -86,7 +86,7 @@ impl Spare {
 }
 
 impl Pending {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             inner: Mutex::new(Inner {
                 handle: None,
@@ -169,6 +169,8 @@ impl Pending {
 
     pub(super) fn end(&self, outcome: Result<RawJson<'_>, ClientError>) {
         let callback = self.change(|inner| {
+            // The progress of a task goes on.
+            let lasts = inner.options.wants_task() && outcome.is_ok();
             if !inner.ended {
                 inner.ended = true;
                 inner.outcome = Some(outcome.map(|result| {
@@ -176,9 +178,23 @@ impl Pending {
                     inner.text.push_str(result.as_str());
                 }));
             }
-            inner.on_progress.take()
+            if lasts { None } else { inner.on_progress.take() }
         });
         // It may hold a handle, so it goes outside the lock.
+        drop(callback);
+    }
+
+    pub(super) fn wants_task(&self) -> bool {
+        self.inner.lock().options.wants_task()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.inner.lock().ended
+    }
+
+    /// Drops what is shown progress.
+    pub(super) fn forget_progress(&self) {
+        let callback = self.inner.lock().on_progress.take();
         drop(callback);
     }
 
@@ -249,7 +265,8 @@ pub struct ClientCall<T> {
     client: Client,
     method: MethodName<'static>,
     pending: Arc<Pending>,
-    written: Result<(), WriteError>,
+    /// Whether the parameters are there.
+    written: Result<(), ClientError>,
     options: CallOptions<'static>,
     on_progress: Option<OnProgress>,
     result: PhantomData<fn() -> T>,
@@ -258,7 +275,22 @@ pub struct ClientCall<T> {
 impl<T> ClientCall<T> {
     pub(super) fn new(client: Client, method: MethodName<'static>, params: &dyn WriteJson) -> Self {
         let pending = client.spare().take();
-        let written = pending.write(params);
+        let written = pending.write(params).map_err(ClientError::from);
+        Self::with(client, method, pending, written)
+    }
+
+    /// One that is not made, and says why.
+    pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: String) -> Self {
+        let pending = client.spare().take();
+        Self::with(client, method, pending, Err(ClientError::NotSent(why)))
+    }
+
+    fn with(
+        client: Client,
+        method: MethodName<'static>,
+        pending: Arc<Pending>,
+        written: Result<(), ClientError>,
+    ) -> Self {
         let options = CallOptions::default();
         Self { client, method, pending, written, options, on_progress: None, result: PhantomData }
     }
@@ -293,6 +325,18 @@ impl<T> ClientCall<T> {
         self.options = self.options.meta(meta.into_owned());
         self
     }
+
+    /// The same as a task.
+    pub(super) fn run_as_task(mut self, ttl: Option<Duration>) -> Self {
+        self.options = self.options.task(ttl);
+        self
+    }
+
+    /// The same call, whose result is of another type.
+    pub(super) fn of_result<R>(self) -> ClientCall<R> {
+        let Self { client, method, pending, written, options, on_progress, .. } = self;
+        ClientCall { client, method, pending, written, options, on_progress, result: PhantomData }
+    }
 }
 
 impl<T> fmt::Debug for ClientCall<T> {
@@ -313,9 +357,9 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
         }
         match written {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
-            Err(error) => pending.end(Err(error.into())),
+            Err(error) => pending.end(Err(error)),
         }
-        CallFuture { client, pending, result: PhantomData }
+        CallFuture::new(client, pending)
     }
 }
 
@@ -326,6 +370,16 @@ pub struct CallFuture<T> {
     client: Client,
     pending: Arc<Pending>,
     result: PhantomData<fn() -> T>,
+}
+
+impl<T> CallFuture<T> {
+    pub(super) const fn new(client: Client, pending: Arc<Pending>) -> Self {
+        Self { client, pending, result: PhantomData }
+    }
+
+    pub(super) fn pending(&self) -> Arc<Pending> {
+        Arc::clone(&self.pending)
+    }
 }
 
 impl<T: DeserializeOwned> Future for CallFuture<T> {

@@ -160,7 +160,7 @@ impl<K: Kind> Server<K> {
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
         let mut catalog = Catalog::new();
-        // Handlers have the tasks of the extension, not those of 2025-11-25.
+        // Not before there are tasks: see `tasks`.
         catalog.manage_all().legacy_tasks(false);
         Self {
             options: ServerOptions::new(identity),
@@ -426,7 +426,7 @@ impl<K: Kind> Server<K> {
         Arc::make_mut(&mut self.handlers)
     }
 
-    fn note(&mut self, added: Result<(), CatalogError>) {
+    pub(super) fn note(&mut self, added: Result<(), CatalogError>) {
         if let Err(problem) = added
             && self.problem.is_none()
         {

@@ -16,7 +16,7 @@ use super::mailbox::Mailbox;
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{Tasks, is_of_tasks};
+use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
 
 /// The server's side of one connection with its handlers: what an adapter drives.
 #[derive(Debug)]
@@ -68,13 +68,14 @@ impl<K: Kind> ServerEndpoint<K> {
                 self.serve_task(&request, now);
             }
             Event::Request(mut request) => match self.handlers.sealing.open(&mut request, None) {
+                Ok(()) if self.begin_task(&request, now) == Begun::Refused => {}
                 Ok(()) => self.call(request, now),
                 Err(error) => self.answer(request, Outcome::Error(error), now),
             },
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(table) = &mut self.table {
-                        table.take_wish(handle);
+                        table.forget(handle);
                     }
                     self.tasks.cancel(handle.key.slot);
                 }
@@ -87,13 +88,24 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 
     fn dispatch_queued(&mut self, now: Instant) {
-        while let Some(event) = self.machine.poll_event() {
-            self.dispatch(event, now);
+        loop {
+            // What tasks ask may come back at once, where it cannot be asked.
+            self.tell_changes(now);
+            let mut moved = false;
+            while let Some(event) = self.machine.poll_event() {
+                self.dispatch(event, now);
+                moved = true;
+            }
+            while let Some((request, _)) =
+                self.table.as_mut().and_then(|table| table.poll_resumed())
+            {
+                self.call(request, now);
+                moved = true;
+            }
+            if !moved {
+                return;
+            }
         }
-        while let Some((request, _)) = self.table.as_mut().and_then(|table| table.poll_resumed()) {
-            self.call(request, now);
-        }
-        self.tell_changes();
     }
 
     /// Hands a request to its handler.
@@ -105,11 +117,13 @@ impl<K: Kind> ServerEndpoint<K> {
             Err(outcome) => return self.finish(request, None, *outcome, now),
         };
         let tool = dispatch.described_tool(&request);
+        let of_task = self.table.as_ref().and_then(|table| table.place_of(request.handle));
         let received = Received {
             outlet: Some(&self.outlet),
             variables,
             spawner: handlers.spawner.as_ref(),
             tasks: self.table.is_some(),
+            is_task: of_task.is_some(),
             ..Received::new(&request)
         };
         match function(received) {
@@ -119,11 +133,9 @@ impl<K: Kind> ServerEndpoint<K> {
                 self.finish(request, tool, outcome, now);
             }
             Step::Running(task) => {
-                let table = self.table.as_ref();
-                let of_task = table.and_then(|table| table.place_of(request.handle));
                 let place = of_task.map_or(request.handle.key.slot, |place| place | DETACHED);
-                let kept =
-                    Kept { request: keep(request, table.is_some(), &handlers.sealing), tool };
+                let tasks = self.table.is_some();
+                let kept = Kept { request: keep(request, tasks, &handlers.sealing), tool };
                 if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);
                     self.finish(kept.request, kept.tool, outcome, now);
@@ -185,13 +197,14 @@ impl<K: Kind> ServerEndpoint<K> {
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
             match command {
-                Command::Progress { request, message, .. }
-                    if self
-                        .table
-                        .as_mut()
-                        .is_some_and(|table| table.describe(request, message.as_deref(), now)) => {}
                 Command::Progress { request, progress, total, message } => {
-                    self.machine.progress(request, progress, total, message.as_deref(), now);
+                    let message = message.as_deref();
+                    let report = Report { progress, total, message };
+                    let on = Machine::Stream(&mut self.machine);
+                    let table = self.table.as_mut();
+                    if !table.is_some_and(|table| table.report(on, request, report, now)) {
+                        self.machine.progress(request, progress, total, message, now);
+                    }
                 }
                 Command::Log { request, level, logger, data } => {
                     // The data is JSON already, so it can be written.

@@ -6,7 +6,7 @@ use crate::peer::{Request, RequestHandle};
 use super::executor::DETACHED;
 use super::kind::Kind;
 use super::server_endpoint::ServerEndpoint;
-use super::task::Handler;
+use super::task::{Begun, Handler, Machine};
 
 impl<K: Kind> ServerEndpoint<K> {
     /// Answers a request about a task.
@@ -17,7 +17,15 @@ impl<K: Kind> ServerEndpoint<K> {
         if let Some(handler) = served.dropped {
             self.drop_handler(handler);
         }
-        self.answer(request.clone(), served.outcome, now);
+        if let Some(outcome) = served.outcome {
+            self.answer(request.clone(), outcome, now);
+        }
+    }
+
+    /// Makes a task of a call that asks to be one; what there is to be done with it then.
+    pub(super) fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> Begun {
+        let Some(table) = &mut self.table else { return Begun::Call };
+        table.begin(Machine::Stream(&mut self.machine), request, now)
     }
 
     /// A handler wants to be a task: where it waits already it becomes one, else when it does.
@@ -49,7 +57,8 @@ impl<K: Kind> ServerEndpoint<K> {
     /// Makes a task of a request and answers it so; whether there was room for one more.
     pub(super) fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
         let machine = &mut self.machine;
-        self.table.as_mut().is_some_and(|table| table.create_on(machine, request, now))
+        let table = self.table.as_mut();
+        table.is_some_and(|table| table.create(Machine::Stream(machine), request, now))
     }
 
     pub(super) fn drop_handler(&mut self, handler: Handler) {
@@ -57,9 +66,9 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 
     /// Tells the client of tasks whose status has changed.
-    pub(super) fn tell_changes(&mut self) {
+    pub(super) fn tell_changes(&mut self, now: Instant) {
         if let Some(table) = &mut self.table {
-            table.tell_changes(&mut self.machine);
+            table.tell(Machine::Stream(&mut self.machine), now);
         }
     }
 }

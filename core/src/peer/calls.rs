@@ -8,6 +8,7 @@ use crate::Instant;
 use crate::jsonrpc::RawJson;
 use crate::protocol::{LoggingLevel, Method};
 
+use super::augmentation::Lasts;
 use super::deadlines::Deadlines;
 use super::limits::Limits;
 use super::outbox::{Channel, Mark};
@@ -47,6 +48,8 @@ pub(super) struct Call {
     pub(super) last_progress: Option<f64>,
     /// What a further round repeats; only where one is possible.
     pub(super) repeat: Option<Repeat>,
+    /// What decides whether it lasts beyond its answer; only of one that asks to be a task.
+    pub(super) task: Option<Lasts>,
 }
 
 /// Why a call was made, which decides what its end means.
@@ -68,6 +71,8 @@ pub(super) enum Purpose {
     Input { round: Key, index: u32 },
     /// No request on the wire: a legacy subscription, or a call between two rounds.
     Waiting,
+    /// None on the wire any more: it is answered with a task, whose progress goes on.
+    Task,
 }
 
 /// The two deadlines of a call: progress pushes the first one back, the second stands.
@@ -216,6 +221,23 @@ impl Calls {
         }
     }
 
+    /// Makes a call one that asks to be a task.
+    pub(super) fn augment(&mut self, key: Key, lasts: Lasts) {
+        if let Some(call) = self.entries.get_mut(key) {
+            call.task = Some(lasts);
+        }
+    }
+
+    /// Keeps an answered call for what belongs to it, if that goes on; whether it does.
+    pub(super) fn keep(&mut self, key: Key, result: &RawJson<'_>) -> bool {
+        let Some(call) = self.entries.get_mut(key) else { return false };
+        let lasts = call.task.is_some_and(|lasts| lasts(call, result));
+        if lasts {
+            self.deadlines.clear(key.slot);
+        }
+        lasts
+    }
+
     /// Remembers that a late answer to `id` is to be expected.
     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-005] [CANC-006]
     pub(super) fn bury(&mut self, id: i64, limits: &Limits, now: Instant) {
@@ -300,6 +322,7 @@ mod tests {
             wants_progress: Some(|number| number.decode().ok()),
             last_progress: None,
             repeat: None,
+            task: None,
         };
         calls.insert(call, now)
     }

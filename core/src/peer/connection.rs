@@ -243,6 +243,7 @@ impl Connection {
             wants_progress: options.progress,
             last_progress: None,
             repeat,
+            task: None,
         };
         Ok(self.calls.insert(call, now))
     }
@@ -313,8 +314,9 @@ impl Connection {
             self.outbox.post(call.channel, Part::Abort(call.id));
             return;
         }
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
-        if call.method == Some(Method::Initialize) {
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002] [CANC-009]: a
+        // task is cancelled by its name, which is in the answer.
+        if call.method == Some(Method::Initialize) || call.task.is_some() {
             return;
         }
         let id = call.id;

@@ -9,6 +9,7 @@
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 
 pub(crate) mod attachment;
+mod augmentation;
 mod calls;
 pub mod client;
 pub(crate) mod connection;
@@ -22,7 +23,7 @@ pub(crate) mod outbox;
 mod outgoing;
 mod policy;
 mod questions;
-mod requests;
+pub(crate) mod requests;
 pub mod server;
 pub(crate) mod slab;
 mod transport;

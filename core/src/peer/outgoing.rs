@@ -9,6 +9,7 @@ use crate::jsonrpc::{
 };
 use crate::protocol::LoggingLevel;
 
+use super::augmentation::Augmentation;
 use super::calls::Purpose;
 use super::event::MethodName;
 use super::metadata;
@@ -39,6 +40,9 @@ pub struct CallOptions<'a> {
     pub log_level: Option<LoggingLevel>,
     /// Members for `_meta`, an object. Keys that the machine writes itself are left out.
     pub meta: Option<RawJson<'a>>,
+    /// Whether the call asks to be a task; only [`task`](Self::task) leads to that code. Methods
+    /// outside the protocol are none.
+    pub(super) task: Option<Augmentation>,
 }
 
 impl<'a> CallOptions<'a> {
@@ -74,6 +78,35 @@ impl<'a> CallOptions<'a> {
     pub const fn log_level(mut self, level: LoggingLevel) -> Self {
         self.log_level = Some(level);
         self
+    }
+
+    /// The same, asking for a task that is kept for `ttl`, or for as long as the other side likes:
+    /// at 2025-11-25, for `tools/call` and what a server may ask a client, and where the other side
+    /// declared that it runs them so. The answer is a
+    /// [`CreateTaskResult`](crate::protocol::CreateTaskResult), and all else for the caller to ask
+    /// for.
+    ///
+    /// A call that is given up is not cancelled: the task has a name for that, which its answer
+    /// has. Progress, if the call asks for any, comes after the answer, until `cancel` is called
+    /// with the handle of the call, which ended with its answer: then nothing else happens.
+    // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
+    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
+    #[must_use]
+    pub const fn task(mut self, ttl: Option<Duration>) -> Self {
+        self.task = Some(Augmentation::new(ttl));
+        self
+    }
+
+    /// Whether a task is asked for.
+    #[must_use]
+    pub const fn wants_task(&self) -> bool {
+        self.task.is_some()
+    }
+
+    /// For how long the task is to be kept, if one is asked for.
+    #[cfg(feature = "recording")]
+    pub(crate) fn task_ttl(&self) -> Option<Option<Duration>> {
+        self.task.map(|task| task.ttl)
     }
 
     /// The same with members for `_meta`.

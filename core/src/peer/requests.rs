@@ -85,22 +85,22 @@ pub(super) enum Work {
 
 /// The progress that a request asked for.
 #[derive(Debug)]
-pub(super) struct ProgressOut {
-    pub(super) token: RequestId,
+pub(crate) struct ProgressOut {
+    pub(crate) token: RequestId,
     last: Option<f64>,
     window: Instant,
     sent: u32,
 }
 
 impl ProgressOut {
-    pub(super) const fn new(token: RequestId) -> Self {
+    pub(crate) const fn new(token: RequestId) -> Self {
         Self { token, last: None, window: Instant::ZERO, sent: 0 }
     }
 
     /// Whether `progress` may be sent now; if so it counts as sent.
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-008]: strictly
     // increasing, and rate limited.
-    pub(super) fn admit(&mut self, progress: f64, per_second: u32, now: Instant) -> bool {
+    pub(crate) fn admit(&mut self, progress: f64, per_second: u32, now: Instant) -> bool {
         if !progress.is_finite() || self.last.is_some_and(|last| progress <= last) {
             return false;
         }

@@ -42,6 +42,15 @@ impl From<String> for ProgressToken {
     }
 }
 
+impl From<RequestId> for ProgressToken {
+    fn from(id: RequestId) -> Self {
+        match id {
+            RequestId::Number(number) => Self::Number(number),
+            RequestId::Text(text) => Self::Text(text.as_str().into()),
+        }
+    }
+}
+
 impl fmt::Display for ProgressToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -27,6 +27,9 @@ pub(crate) struct Options<'a> {
     log_level: Option<Cow<'a, str>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     meta: Option<RawJson<'a>>,
+    /// Asks for a task, of so long a life or of any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<TaskLife>,
 }
 
 impl<'a> Options<'a> {
@@ -38,6 +41,7 @@ impl<'a> Options<'a> {
             progress: options.wants_progress(),
             log_level: options.log_level.map(|level| level.as_str().into()),
             meta: options.meta.clone(),
+            task: options.task_ttl().map(|ttl| TaskLife { ttl }),
         }
     }
 
@@ -51,6 +55,7 @@ impl<'a> Options<'a> {
                 progress: false,
                 log_level: None,
                 meta: None,
+                task: None,
             }
         )
     }
@@ -65,8 +70,17 @@ impl<'a> Options<'a> {
         options.progress_keeps_deadline = self.progress_keeps_deadline;
         options.log_level = self.log_level.as_deref().map(level).transpose()?;
         options.meta = self.meta.as_ref().map(RawJson::borrow);
+        if let Some(TaskLife { ttl }) = self.task {
+            options = options.task(ttl);
+        }
         Ok(options)
     }
+}
+
+/// For how long a task is to be kept.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct TaskLife {
+    ttl: Option<Duration>,
 }
 
 /// What came instead of a frame.

@@ -110,6 +110,17 @@ pub(crate) enum Call<'a> {
         #[serde(borrow)]
         required: RawJson<'a>,
     },
+    WithdrawInput {
+        at: u64,
+        request: Handle,
+    },
+    TaskProgress {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<u64>,
+        request: Handle,
+        #[serde(borrow)]
+        params: Option<RawJson<'a>>,
+    },
     Progress {
         at: u64,
         request: Handle,
@@ -312,6 +323,7 @@ impl Call<'_> {
             | Self::Subscribe { at, .. }
             | Self::AnswerInput { at, .. }
             | Self::RequireInput { at, .. }
+            | Self::WithdrawInput { at, .. }
             | Self::Progress { at, .. } => Some(*at),
             #[cfg(feature = "http")]
             Self::Request { at, .. }
@@ -332,6 +344,7 @@ impl Call<'_> {
             | Self::Log { at, .. }
             | Self::ResourceUpdated { at, .. }
             | Self::TaskChanged { at, .. }
+            | Self::TaskProgress { at, .. }
             | Self::Announce { at, .. }
             | Self::Catalog { at, .. }
             | Self::Close { at } => *at,

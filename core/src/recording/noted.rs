@@ -138,6 +138,18 @@ impl<'a> Call<'a> {
         Self::RequireInput { at, request, method, required: whole(required) }
     }
 
+    pub(crate) fn withdraw_input(request: RequestHandle, now: Instant) -> Self {
+        Self::WithdrawInput { at: nanos(now), request: request.into() }
+    }
+
+    pub(crate) fn task_progress(
+        request: RequestHandle,
+        params: &(impl WriteJson + ?Sized),
+        now: Option<Instant>,
+    ) -> Self {
+        Self::TaskProgress { at: now.map(nanos), request: request.into(), params: text(params) }
+    }
+
     pub(crate) fn progress(
         request: RequestHandle,
         progress: f64,

@@ -2,11 +2,17 @@
 
 #![cfg(feature = "schemars")]
 
+mod asked_tasks;
+mod asked_tasks_bounds;
+#[cfg(feature = "http")]
+mod asked_tasks_http;
+mod asked_tasks_input;
 #[cfg(feature = "auth")]
 mod authorization;
 #[cfg(feature = "auth")]
 mod authorization_store;
 mod calls;
+mod client_tasks;
 mod connection;
 #[cfg(feature = "auth")]
 mod entrances;
@@ -28,6 +34,7 @@ mod sealing;
 mod server;
 mod subscriptions;
 mod task_desk;
+mod task_visitor;
 mod tasks;
 mod tasks_bounds;
 #[cfg(feature = "http")]

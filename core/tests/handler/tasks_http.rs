@@ -175,7 +175,7 @@ impl Site {
     }
 }
 
-fn run(server: &mut HttpServer, all: &mut Vec<Running>, work: Work<'_>, now: Instant) {
+pub(crate) fn run(server: &mut HttpServer, all: &mut Vec<Running>, work: Work<'_>, now: Instant) {
     match work.run() {
         Ran::Done(finished) => server.finish(finished, now),
         Ran::Running(mut running) => {

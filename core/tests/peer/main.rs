@@ -27,5 +27,6 @@ mod misbehaving_server_peer;
 mod progress;
 mod random;
 mod subscriptions;
+mod tasks;
 mod timeouts;
 mod versions;

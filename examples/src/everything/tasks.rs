@@ -96,9 +96,12 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             ),
             move |call: Call<NoArguments>| asked_first(call, runtime),
         )
+        .task_support("slow_compute", TaskSupport::Optional)
+        .task_support("confirm_delete", TaskSupport::Optional)
+        .task_support("multi_input", TaskSupport::Optional)
 }
 
-/// A tool without arguments that clients without tasks do not get to see.
+/// A tool without arguments that clients without tasks do not get to see, or are refused.
 fn always_a_task(name: &str, description: &str) -> Tool {
     let schema = RawJson::parse(r#"{"type":"object"}"#).expect("this is JSON");
     let execution = ToolExecution::new().task_support(TaskSupport::Required);

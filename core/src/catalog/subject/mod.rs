@@ -13,6 +13,16 @@ use crate::protocol::{Method, Prompt, ResourceNotFoundData, Revision, TaskSuppor
 
 type Checked = Result<(), ErrorObject<'static>>;
 
+/// What there is of a request beside what it is about.
+#[derive(Debug)]
+pub(crate) struct Given<'a> {
+    pub(crate) params: &'a RawJson<'a>,
+    /// Their member of that name.
+    pub(crate) arguments: Option<&'a RawJson<'a>>,
+    /// Whether the client was told that there are tasks, at 2025-11-25.
+    pub(crate) tasks: bool,
+}
+
 impl Catalog {
     /// Checks a request that is about one thing. `subject` is the member `name` or `uri` of
     /// `params`, if that is a string.
@@ -34,47 +44,39 @@ impl Catalog {
         revision: Revision,
     ) -> Checked {
         let arguments = params.get("arguments");
-        self.check_given(method, subject, params, arguments.as_ref(), revision)
+        let given = Given { params, arguments: arguments.as_ref(), tasks: self.task_tools > 0 };
+        self.check_given(method, subject, &given, revision)
     }
 
-    /// The same where the member `arguments` of `params` has been found.
+    /// The same where some of it has been found out before.
     pub(crate) fn check_given(
         &self,
         method: Method,
         subject: Option<&str>,
-        params: &RawJson<'_>,
-        arguments: Option<&RawJson<'_>>,
+        given: &Given<'_>,
         revision: Revision,
     ) -> Checked {
         match method {
-            Method::ToolsCall => {
-                self.check_tool(required(subject, "name")?, params, arguments, revision)
-            }
-            Method::PromptsGet => self.check_prompt(required(subject, "name")?, arguments),
+            Method::ToolsCall => self.check_tool(required(subject, "name")?, given, revision),
+            Method::PromptsGet => self.check_prompt(required(subject, "name")?, given.arguments),
             Method::ResourcesRead | Method::ResourcesSubscribe => {
                 self.check_resource(required(subject, "uri")?, revision)
             }
             Method::ResourcesUnsubscribe => required(subject, "uri").map(|_| ()),
-            Method::CompletionComplete => self.check_completion(params, revision),
+            Method::CompletionComplete => self.check_completion(given.params, revision),
             _ => Ok(()),
         }
     }
 
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
-    fn check_tool(
-        &self,
-        name: &str,
-        params: &RawJson<'_>,
-        arguments: Option<&RawJson<'_>>,
-        revision: Revision,
-    ) -> Checked {
+    fn check_tool(&self, name: &str, given: &Given<'_>, revision: Revision) -> Checked {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
         let tool = self.tool(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
-        check_arguments(arguments)?;
+        check_arguments(given.arguments)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
         // runs no tool as a task does not see that one is asked for.
-        if revision == Revision::V2025_11_25 && self.legacy_tasks && self.task_tools > 0 {
-            check_task(tool, present(params, "task").is_some())?;
+        if given.tasks && revision == Revision::V2025_11_25 && self.legacy_tasks {
+            check_task(tool, present(given.params, "task").is_some())?;
         }
         Ok(())
     }

@@ -6,18 +6,25 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use crate::peer::{Inputs, Limits, Request};
+use crate::peer::metadata;
+use crate::peer::requests::ProgressOut;
+use crate::peer::{Inputs, Limits, Request, RequestHandle};
 use crate::protocol::{
     Capability, DetailedTask, InputRequests, InputRequiredResult, Task, TaskStatus, Wire,
 };
-use crate::{Instant, Principal};
+use crate::{Era, Instant};
+
+use super::related::relate;
+use super::requestors::Requestor;
 
 /// One task.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) task: Task,
-    /// Whose it is, where that is known: to anybody else it does not exist.
-    pub(super) principal: Option<Principal>,
+    /// Whose it is: to anybody else it does not exist.
+    pub(super) requestor: Requestor,
+    /// The how many-eth of its requestor it is.
+    pub(super) number: u64,
     /// What its handler is called with, again after each round of questions.
     pub(super) request: Request<'static>,
     pub(super) state: State,
@@ -26,6 +33,12 @@ pub(super) struct Entry {
     /// The names of all questions so far.
     // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-031]
     names: BTreeSet<String>,
+    /// The progress that its call asked for; at 2025-11-25 alone.
+    pub(super) progress: Option<ProgressOut>,
+    /// Requests for its result that wait for it, a few, the oldest first; at 2025-11-25 alone.
+    pub(super) waiting: Vec<RequestHandle>,
+    /// The one of them on whose way its questions were asked.
+    pub(super) asked: Option<RequestHandle>,
 }
 
 /// How far a task is. From one that is over no other follows.
@@ -37,6 +50,8 @@ pub(super) enum State {
     Waiting(Box<Waiting>),
     /// It has a result.
     Completed(Json),
+    /// It has a result that says of itself that it is a failure; at 2025-11-25 alone.
+    Fruitless(Json),
     /// It has an error of the protocol.
     Failed(Json),
     /// The client gave it up.
@@ -61,19 +76,38 @@ pub(super) struct Waiting {
 impl Entry {
     pub(super) fn new(
         task: Task,
-        principal: Option<Principal>,
+        requestor: Requestor,
         mut request: Request<'static>,
         expires: Instant,
     ) -> Self {
         // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]: what was asked before there was
         // a task is over.
         request.inputs = Inputs::default();
-        let (state, names) = (State::Working, BTreeSet::new());
-        Self { task, principal, request, state, expires, rounds: 0, names }
+        let legacy = request.revision.era() == Era::Legacy;
+        let meta = request.params.get("_meta").filter(|_| legacy);
+        let token = meta.and_then(|meta| meta.get(metadata::PROGRESS_TOKEN)?.to_id());
+        Self {
+            task,
+            requestor,
+            number: 0,
+            request,
+            state: State::Working,
+            expires,
+            rounds: 0,
+            names: BTreeSet::new(),
+            progress: token.map(ProgressOut::new),
+            waiting: Vec::new(),
+            asked: None,
+        }
+    }
+
+    /// Whether its client asked for a task, as at 2025-11-25; else the server made it one.
+    pub(super) const fn is_asked_for(&self) -> bool {
+        matches!(self.request.revision.era(), Era::Legacy)
     }
 
     pub(super) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Completed(_) | State::Failed(_) | State::Cancelled)
+        !matches!(self.state, State::Working | State::Waiting(_))
     }
 
     /// What it holds that a client or a handler made long.
@@ -86,7 +120,9 @@ impl Entry {
                 let answers = waiting.answers.iter();
                 waiting.bytes + answers.map(|(_, answer)| answer.as_str().len()).sum::<usize>()
             }
-            State::Completed(json) | State::Failed(json) => json.as_str().len(),
+            State::Completed(json) | State::Fruitless(json) | State::Failed(json) => {
+                json.as_str().len()
+            }
         };
         let inputs = &self.request.inputs;
         let answers = inputs.responses.as_ref().map_or(0, |answers| answers.as_str().len());
@@ -102,7 +138,8 @@ impl Entry {
             State::Working => TaskStatus::Working,
             State::Waiting(_) => TaskStatus::InputRequired,
             State::Completed(_) => TaskStatus::Completed,
-            State::Failed(_) => TaskStatus::Failed,
+            // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]
+            State::Fruitless(_) | State::Failed(_) => TaskStatus::Failed,
             State::Cancelled => TaskStatus::Cancelled,
         };
         self.state = state;
@@ -119,7 +156,7 @@ impl Entry {
     pub(super) fn detailed(&self) -> DetailedTask {
         let task = self.task.clone();
         match &self.state {
-            State::Working | State::Cancelled => task.into(),
+            State::Working | State::Cancelled | State::Fruitless(_) => task.into(),
             State::Waiting(waiting) => DetailedTask::input_required(task, waiting.open.clone()),
             State::Completed(result) => DetailedTask::completed(task, result.clone()),
             State::Failed(error) => DetailedTask::failed(task, error.clone()),
@@ -170,8 +207,14 @@ impl Entry {
         let bytes = questions.to_json_at(revision).map_or(0, |text| text.as_str().len())
             + required.request_state.as_ref().map_or(0, String::len);
         let mut waiting = Waiting { state: required.request_state, bytes, ..Waiting::default() };
-        for (name, question) in questions {
-            let known = self.rename(&name);
+        for (name, mut question) in questions {
+            let known = if self.is_asked_for() {
+                // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]
+                relate(&mut question, &self.task.task_id);
+                name.clone()
+            } else {
+                self.rename(&name)
+            };
             waiting.open.insert(known.clone(), question);
             waiting.names.push((known, name));
         }
@@ -189,6 +232,22 @@ impl Entry {
         }
         self.names.insert(known.clone());
         known
+    }
+
+    /// The questions that wait for answers.
+    pub(super) fn questions(&self) -> Option<InputRequiredResult> {
+        let State::Waiting(waiting) = &self.state else { return None };
+        let mut required = InputRequiredResult::new();
+        required.input_requests = Some(waiting.open.clone());
+        Some(required)
+    }
+
+    /// Takes what came of all the questions that were asked; whether they were waited for.
+    pub(super) fn take_inputs(&mut self, inputs: Inputs<'static>) -> bool {
+        let State::Waiting(waiting) = &mut self.state else { return false };
+        let state = waiting.state.take().map(Cow::Owned);
+        self.request.inputs = Inputs { state, ..inputs };
+        true
     }
 
     /// Takes answers. Whether any was waited for, and the request to be handled again if none is

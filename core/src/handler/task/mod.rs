@@ -1,18 +1,23 @@
-//! The tasks of the extension `io.modelcontextprotocol/tasks`, from 2026-07-28 on: calls of tools
-//! that go on after their request is answered.
+//! Tasks: calls of tools that go on after their request is answered. Those of the extension
+//! `io.modelcontextprotocol/tasks`, from 2026-07-28 on, and those of 2025-11-25.
 //!
-//! The core tasks of 2025-11-25 are another, experimental thing, which the handlers do not serve:
-//! there a call stays a call.
+//! One table keeps both. They differ in who wants a call to be a task, how its questions reach the
+//! client, and how the client gets its result.
 
+mod asked;
 mod entry;
+mod machine;
 mod offer;
+mod related;
+mod requestors;
 mod requests;
 mod settings;
 mod table;
 mod tasks;
 mod timestamp;
 
+pub(super) use machine::Machine;
 pub(super) use offer::Offer;
 pub(super) use requests::is_of_tasks;
-pub use settings::TaskSettings;
-pub(super) use tasks::{Handler, Tasks};
+pub use settings::{TaskNews, TaskSettings};
+pub(super) use tasks::{Begun, Handler, Report, Tasks};

@@ -1,26 +1,31 @@
 use crate::jsonrpc::{ErrorObject, Json, RawJson};
 use crate::peer::{MethodName, Request};
 use crate::protocol::{CancelTaskResult, GetTaskResult, Method, Wire};
-use crate::{Era, Instant, Principal};
+use crate::{Instant, Principal};
 
 use super::entry::{Answered, State};
+use super::requestors::Requestor;
 use super::table::TaskTable;
 use super::tasks::Handler;
 
-/// Whether a request is about tasks of the extension.
-// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]: there are no others.
-// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]: at that revision the same
-// methods mean something else.
-pub(in crate::handler) fn is_of_tasks(request: &Request<'_>) -> bool {
-    request.revision.era() == Era::Modern
-        && matches!(
-            request.method,
-            MethodName::Known(Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
+/// Whether a request is about tasks. Which of these there are at a revision is for the gate to say.
+// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
+// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
+pub(in crate::handler) const fn is_of_tasks(request: &Request<'_>) -> bool {
+    matches!(
+        request.method,
+        MethodName::Known(
+            Method::TasksGet
+                | Method::TasksResult
+                | Method::TasksList
+                | Method::TasksUpdate
+                | Method::TasksCancel
         )
+    )
 }
 
 impl TaskTable {
-    /// What is answered to a request about a task.
+    /// What is answered to a request about a task of the extension.
     pub(super) fn answer(
         &mut self,
         request: &Request<'_>,
@@ -36,7 +41,7 @@ impl TaskTable {
             _ => None,
         };
         // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-035]
-        let key = self.find(&name, principal, now);
+        let key = self.find(&name, &Requestor::of(request, principal), now);
         let key = key.ok_or_else(|| ErrorObject::invalid_params("there is no such task"))?;
         let Some(entry) = self.entries.get_mut(key) else {
             return Err(ErrorObject::invalid_params("there is no such task"));
@@ -56,7 +61,7 @@ impl TaskTable {
             {
                 return Err(ErrorObject::internal("the server holds too much for its tasks"));
             }
-            let Some(entry) = self.entries.get_mut(key) else { return acknowledged(written) };
+            let Some(entry) = self.entries.get_mut(key) else { return written_task(written) };
             let answered = entry.answer(&responses);
             self.weigh(key, before);
             match answered {
@@ -72,7 +77,7 @@ impl TaskTable {
             *dropped = Some(Handler { request: entry.request.handle, place: key.slot });
             self.change(key, Ok(State::Cancelled), now);
         }
-        acknowledged(written)
+        written_task(written)
     }
 
     /// A task is as it was, but knows more.
@@ -85,7 +90,9 @@ impl TaskTable {
     }
 }
 
-fn acknowledged(written: Result<Json, serde_json::Error>) -> Result<Json, ErrorObject<'static>> {
+pub(super) fn written_task(
+    written: Result<Json, serde_json::Error>,
+) -> Result<Json, ErrorObject<'static>> {
     written.map_err(|_| ErrorObject::internal("the task could not be written"))
 }
 

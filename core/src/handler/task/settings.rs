@@ -5,7 +5,27 @@ use core::time::Duration;
 
 use crate::Instant;
 
+use super::entry::Entry;
 use super::timestamp::iso_8601;
+use crate::Principal;
+use crate::protocol::Task;
+
+/// Who wants to know of every task.
+type Observer = Arc<dyn Fn(TaskNews, &Task, Option<&Principal>) + Send + Sync>;
+
+/// What there is to know of a task, for whoever [observes](TaskSettings::observe) them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskNews {
+    /// It was made.
+    Created,
+    /// Its status changed.
+    Changed,
+    /// Its result was fetched by a client of 2025-11-25.
+    Retrieved,
+    /// Its time is over: it is forgotten, done or not.
+    Dropped,
+}
 
 /// That a server has tasks, what they are named by, and what they may cost: see
 /// [`Server::tasks`](crate::handler::Server::tasks).
@@ -16,6 +36,8 @@ pub struct TaskSettings {
     pub(super) ttl: Duration,
     pub(super) poll_interval: Duration,
     pub(super) tasks_max: usize,
+    pub(super) tasks_per_requestor_max: usize,
+    observer: Option<Observer>,
     pub(super) bytes_max: usize,
 }
 
@@ -36,13 +58,16 @@ impl TaskSettings {
             ttl: Duration::from_secs(3600),
             poll_interval: Duration::from_secs(1),
             tasks_max: 1024,
+            tasks_per_requestor_max: 256,
+            observer: None,
             bytes_max: 64 * 1024 * 1024,
         }
     }
 
     /// How long a task is kept from its making on; what is not done by then is given up. One hour
     /// by default: enough to come back after a crash. Never without end: a client need not say
-    /// that it has no use for a result any more.
+    /// that it has no use for a result any more. A client of 2025-11-25 may ask for less.
+    // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011] [TASK-023]
     #[must_use]
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl;
@@ -63,6 +88,33 @@ impl TaskSettings {
     pub const fn tasks_max(mut self, tasks: usize) -> Self {
         self.tasks_max = tasks;
         self
+    }
+
+    /// Tasks of [`tasks_max`](Self::tasks_max) that one principal, or one session of somebody
+    /// unknown, may have. 256 by default: a quarter, so that one cannot keep the others out.
+    /// Clients of 2026-07-28 that nobody knows share those of all.
+    // MCP 2025-11-25 basic/utilities/tasks#resource-management [TASK-023]
+    #[must_use]
+    pub const fn tasks_per_requestor_max(mut self, tasks: usize) -> Self {
+        self.tasks_per_requestor_max = tasks;
+        self
+    }
+
+    /// Shows `observer` what becomes of every task, and whose it is, for logs. It must be quick.
+    // MCP 2025-11-25 basic/utilities/tasks#audit-and-logging [TASK-048]
+    #[must_use]
+    pub fn observe(
+        mut self,
+        observer: impl Fn(TaskNews, &Task, Option<&Principal>) + Send + Sync + 'static,
+    ) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    pub(super) fn tell(&self, news: TaskNews, entry: &Entry) {
+        if let Some(observer) = &self.observer {
+            observer(news, &entry.task, entry.requestor.principal.as_ref());
+        }
     }
 
     /// Bytes of requests, questions, answers and results that all tasks may hold together. 64 MiB
@@ -95,6 +147,7 @@ impl fmt::Debug for TaskSettings {
             .field("ttl", &self.ttl)
             .field("poll_interval", &self.poll_interval)
             .field("tasks_max", &self.tasks_max)
+            .field("tasks_per_requestor_max", &self.tasks_per_requestor_max)
             .field("bytes_max", &self.bytes_max)
             .finish_non_exhaustive()
     }

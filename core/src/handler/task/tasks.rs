@@ -1,9 +1,10 @@
 use core::fmt;
 
 use crate::handler::reply::Outcome;
-use crate::peer::{Request, RequestHandle, Server};
-use crate::protocol::{CreateTaskResult, TaskStatusParams};
+use crate::peer::{Request, RequestHandle};
 use crate::{Instant, Principal};
+
+use super::machine::Machine;
 
 /// The handler of a task, by its request and by its place among all tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +16,29 @@ pub(in crate::handler) struct Handler {
 /// What becomes of a request about a task.
 #[derive(Debug)]
 pub(in crate::handler) struct Served {
-    pub(in crate::handler) outcome: Outcome,
+    /// `None` of one that waits, or has its answer.
+    pub(in crate::handler) outcome: Option<Outcome>,
     /// A handler that nobody waits for any more.
     pub(in crate::handler) dropped: Option<Handler>,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::handler) enum Begun {
+    /// Nothing: it does not ask to be a task.
+    Call,
+    /// It is a task, and answered so.
+    Task,
+    /// It asks for what it cannot have, and is answered so.
+    Refused,
+}
+
+/// What a handler says of how far it is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::handler) struct Report<'r> {
+    pub(in crate::handler) progress: f64,
+    pub(in crate::handler) total: Option<f64>,
+    pub(in crate::handler) message: Option<&'r str>,
 }
 
 /// The tasks of a server, as its endpoints see them.
@@ -32,32 +53,30 @@ pub(in crate::handler) trait Tasks: fmt::Debug + Send + Sync {
     /// Forgets what the handler of a request wanted; whether that was to be a task.
     fn take_wish(&mut self, request: RequestHandle) -> bool;
 
-    /// Makes a task of a request; `None` where there are too many. From here on `tasks/get` finds
-    /// it.
-    fn create(
-        &mut self,
-        request: Request<'static>,
-        principal: Option<Principal>,
-        now: Instant,
-    ) -> Option<CreateTaskResult>;
+    /// Forgets a request that its client gave up.
+    fn forget(&mut self, request: RequestHandle);
 
-    /// Makes a task of a request of `server`, and answers it so; whether there was room for one
-    /// more.
-    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
-    fn create_on(&mut self, server: &mut Server, request: &Request<'static>, now: Instant) -> bool {
-        let Some(created) = self.create(request.clone(), None, now) else { return false };
-        // That a client is gone meanwhile is no reason to give up its task.
-        let _answered = server.respond(request.handle, &created);
-        true
-    }
+    /// Makes a task of a call that asks to be one.
+    // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001] [TASK-045]
+    fn begin(&mut self, machine: Machine<'_>, request: &Request<'_>, now: Instant) -> Begun;
+
+    /// Makes a task of a request, and answers it so; whether there was room for one more.
+    fn create(&mut self, machine: Machine<'_>, request: &Request<'static>, now: Instant) -> bool;
 
     /// Takes what the handler of a request came to; gives it back where the request is not a task,
     /// so that it is answered with it.
     fn settle(&mut self, request: RequestHandle, outcome: Outcome, now: Instant)
     -> Option<Outcome>;
 
-    /// Keeps what a handler says of how far it is; whether the request is a task's.
-    fn describe(&mut self, request: RequestHandle, message: Option<&str>, now: Instant) -> bool;
+    /// Keeps what a handler says of how far it is, and tells whoever wants to know; whether the
+    /// request is a task's.
+    fn report(
+        &mut self,
+        machine: Machine<'_>,
+        request: RequestHandle,
+        report: Report<'_>,
+        now: Instant,
+    ) -> bool;
 
     /// The place of the task that a request has become.
     fn place_of(&self, request: RequestHandle) -> Option<u32>;
@@ -69,15 +88,8 @@ pub(in crate::handler) trait Tasks: fmt::Debug + Send + Sync {
     /// A request whose handler is to be called again, and whose it is.
     fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)>;
 
-    /// The status of a task that has changed, and whom it concerns.
-    fn poll_change(&mut self) -> Option<(TaskStatusParams, Option<Principal>)>;
-
-    /// Has `server` tell its client of tasks whose status has changed.
-    fn tell_changes(&mut self, server: &mut Server) {
-        while let Some((status, _)) = self.poll_change() {
-            server.task_changed(&status);
-        }
-    }
+    /// Tells of tasks whose status has changed, and answers or asks those who wait for them.
+    fn tell(&mut self, machine: Machine<'_>, now: Instant);
 
     /// When the next task is given up.
     fn poll_timeout(&self) -> Option<Instant>;
@@ -85,7 +97,7 @@ pub(in crate::handler) trait Tasks: fmt::Debug + Send + Sync {
     /// Gives up one task whose time is over; its handler, if it is at work, is to be dropped.
     fn expire(&mut self, now: Instant) -> Option<Handler>;
 
-    /// Answers a request about a task, at once.
+    /// Answers a request about tasks, at once but for one that waits for a result.
     fn serve(
         &mut self,
         request: &Request<'_>,

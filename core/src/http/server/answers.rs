@@ -129,6 +129,35 @@ impl Server {
         outcome
     }
 
+    /// Gives up the questions that a request waits for: see
+    /// [`peer::Server::withdraw_input`](crate::peer::Server::withdraw_input).
+    pub fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {
+        note!(self, withdraw_input(request, now));
+        if let Ok(connection) = self.connection_of(request) {
+            connection.machine.withdraw_input(request, now);
+            self.settle(request.connection, now);
+        }
+    }
+
+    /// Sends progress of a task, in the session of `request`: see
+    /// [`peer::Server::task_progress`](crate::peer::Server::task_progress).
+    ///
+    /// # Errors
+    ///
+    /// The caller's: `params` is not an object.
+    pub fn task_progress(
+        &mut self,
+        request: RequestHandle,
+        params: &impl WriteJson,
+        now: Instant,
+    ) -> Result<(), WriteError> {
+        note!(self, task_progress(request, params, Some(now)));
+        let Ok(connection) = self.connection_of(request) else { return Ok(()) };
+        let outcome = connection.machine.task_progress(request, params);
+        self.settle(request.connection, now);
+        outcome
+    }
+
     /// Sends progress of a request: see [`peer::Server::progress`](crate::peer::Server::progress).
     pub fn progress(
         &mut self,
@@ -246,6 +275,26 @@ impl Server {
     #[cfg(target_has_atomic = "ptr")]
     pub(crate) fn shared_catalog(&self) -> crate::shared::Shared<Catalog> {
         crate::shared::Shared::clone(&self.blueprint.catalog)
+    }
+
+    /// Whether an exchange carries what is said on the way of a request, which its client may have
+    /// closed.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn is_heard(&self, request: RequestHandle) -> bool {
+        let Some(connection) = self.connections.get(request.connection) else { return false };
+        let channel = connection.machine.channel_of(request);
+        let number = channel.map(|channel| connection.number_of(channel));
+        let stream = number.and_then(|number| connection.streams.get(number));
+        stream.is_some_and(|stream| stream.reader.is_some())
+    }
+
+    /// The legacy session that a request came in.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn session_of_request(
+        &self,
+        request: RequestHandle,
+    ) -> Option<&crate::peer::server::Session> {
+        self.connections.get(request.connection)?.machine.session()
     }
 
     /// Who sent a request, as the adapter said.

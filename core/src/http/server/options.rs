@@ -28,7 +28,7 @@ pub enum Answers {
     #[default]
     JsonWhenAlone,
     /// In sessions as a stream of events, opened at once, so that a client can come back for its
-    /// answer after its connection broke. Without a session, where there is no coming back, as
+    /// answer after its connection broke; but `tasks/get`, which its client asks again. Without a session, where there is no coming back, as
     /// above.
     Stream,
 }

@@ -92,7 +92,10 @@ impl Server {
             return connection.machine.skip_post();
         };
         let plain = !stream.opened
-            && (!always_stream || verdict != Verdict::Result || connection.session.is_none());
+            && (!always_stream
+                || stream.brief
+                || verdict != Verdict::Result
+                || connection.session.is_none());
         match stream.reader {
             Some(reader) if plain => {
                 let status = status_of(verdict, connection.era());
@@ -215,7 +218,7 @@ impl Server {
 }
 
 impl Connection {
-    fn number_of(&self, channel: Channel) -> u32 {
+    pub(super) fn number_of(&self, channel: Channel) -> u32 {
         if channel == Channel::UNSOLICITED || self.is_event_stream() {
             STANDALONE
         } else {

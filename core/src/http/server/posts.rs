@@ -222,6 +222,13 @@ impl Server {
             Ok(Frame::Batch(_)) => true,
             Err(malformed) => malformed.answer().is_some(),
         };
+        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-022]: whoever polls wants
+        // no stream.
+        let brief = matches!(
+            &frame,
+            Ok(Frame::Single(Message::Request(request)))
+                if Method::parse(&request.method) == Some(Method::TasksGet)
+        );
         let Some(Connection { machine, session: Some(session), streams, .. }) =
             self.connections.get_mut(key)
         else {
@@ -249,6 +256,7 @@ impl Server {
         let exchange = self.exchanges.insert(exchange);
         let mut stream = Stream::new(number);
         stream.reader = Some(exchange);
+        stream.brief = brief;
         streams.insert(stream);
         let event = self.hand_over(key, frame, number, now);
         if let Some(entry) = self.exchanges.get_mut(exchange)
@@ -264,7 +272,7 @@ impl Server {
         let waits = self.exchanges.get_mut(exchange).filter(|e| matches!(e.state, State::Waiting));
         if let Some(entry) = waits {
             entry.asks = true;
-            if self.options.answers == Answers::Stream {
+            if self.options.answers == Answers::Stream && !brief {
                 self.open_stream(exchange);
             } else {
                 self.arm_waiting(exchange, now);

@@ -35,6 +35,8 @@ pub(super) struct Stream {
     pub(super) kind: Option<&'static str>,
     /// Whether a response carries it as events already.
     pub(super) opened: bool,
+    /// Whether an answer that stands alone is JSON, whatever the form of others.
+    pub(super) brief: bool,
     /// Nothing more will be appended.
     pub(super) done: bool,
     /// Until when it is kept for its reader, once it is done.
@@ -56,6 +58,7 @@ impl Stream {
             primes: false,
             kind: None,
             opened: false,
+            brief: false,
             done: false,
             kept_until: None,
         }

@@ -266,6 +266,14 @@ impl Client {
         note!(self, started(MethodName::Known(method), params, options, now));
         Connection::check_kind(method, Kind::Request)?;
         self.check_gate(method)?;
+        if let (Some(task), Some(session)) = (options.task, &self.session) {
+            (task.check)(method, session.server, Side::Server)?;
+            let params = (task.write)(task.ttl, &params.to_shared_json()?)?;
+            let method = MethodName::Known(method);
+            let call = self.start(&method, Purpose::Application, &params, options, now)?;
+            self.connection.calls.augment(call.key, task.lasts);
+            return Ok(call);
+        }
         self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
     }
 
@@ -311,6 +319,10 @@ impl Client {
         // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-018]: only a call that
         // is in the table.
         let Some(entry) = self.connection.calls.remove(call.key) else { return };
+        if entry.purpose == Purpose::Task {
+            // It ended before.
+            return;
+        }
         if entry.purpose == Purpose::Waiting {
             self.unsubscribe_resources(call.key, now);
         } else if !self.drop_round(&entry) {

@@ -82,7 +82,8 @@ impl Client {
 
     /// Whether the request with this id still waits for its answer.
     pub(crate) fn is_pending(&self, id: i64) -> bool {
-        self.connection.calls.by_id(id).is_some()
+        let call = self.connection.calls.by_id(id).and_then(|key| self.connection.calls.get(key));
+        call.is_some_and(|call| call.purpose != Purpose::Task)
     }
 
     /// Whether the pending request with this id is the application's, so that it alone knows
@@ -96,6 +97,9 @@ impl Client {
     /// said to the server.
     pub(crate) fn fail_call(&mut self, id: i64, failure: Failure<'static>, now: Instant) {
         let Some(key) = self.connection.calls.by_id(id) else { return };
+        if !self.is_pending(id) {
+            return;
+        }
         let Some(call) = self.connection.calls.remove(key) else { return };
         // Should the answer come all the same, on the way of another request, it is late.
         self.connection.calls.bury(call.id, &self.connection.limits, now);
@@ -121,7 +125,7 @@ impl Client {
                 self.resource_subscribed(subscription, index, Standing::Unknown, now);
             }
             Purpose::Application | Purpose::Listen => self.connection.end_call(key, failure),
-            Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting => {}
+            Purpose::Chore | Purpose::Input { .. } | Purpose::Waiting | Purpose::Task => {}
         }
     }
 

@@ -106,6 +106,10 @@ impl Client {
             return self.call_answered(key, message.outcome, now);
         }
         let id = call.id;
+        if purpose == Purpose::Task {
+            let violation = Violation::UnknownResponse(Some(RequestId::Number(id)));
+            return self.connection.violation(self.connection.policy.unknown_response, violation);
+        }
         self.connection.calls.remove(key);
         match purpose {
             Purpose::Opening => self.opening_answered(message.outcome, now),
@@ -146,7 +150,10 @@ impl Client {
         let kind = if modern { result.get("resultType") } else { None };
         match kind.as_ref().map(RawJson::as_str) {
             None | Some(r#""complete""#) => {
-                self.connection.calls.remove(key);
+                // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
+                if !self.connection.calls.keep(key, &result) {
+                    self.connection.calls.remove(key);
+                }
                 Ok(Some(ended(key, Ok(result))))
             }
             Some(r#""input_required""#) => self.input_required(key, &result, now),

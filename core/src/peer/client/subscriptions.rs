@@ -96,6 +96,7 @@ impl Client {
                 wants_progress: None,
                 last_progress: None,
                 repeat: None,
+                task: None,
             },
             now,
         );

@@ -13,6 +13,7 @@ mod receive;
 pub(crate) mod recorded;
 mod rounds;
 mod subscriptions;
+mod tasks;
 
 use alloc::string::String;
 
@@ -111,6 +112,12 @@ impl Session {
     #[must_use]
     pub const fn client_capabilities(&self) -> Capabilities {
         self.client
+    }
+
+    /// What this server declared to it.
+    #[must_use]
+    pub const fn server_capabilities(&self) -> Capabilities {
+        self.server
     }
 
     /// What the client says that it is: for display and logs, not to be relied on.
@@ -278,6 +285,9 @@ impl Server {
             return Err(CallError::NotOpen);
         }
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
+        if let Some(task) = options.task {
+            (task.check)(method, session.client, Side::Client)?;
+        }
         if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
             let text = params.to_shared_json()?;
             // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005] [SAMP-006]
@@ -290,6 +300,12 @@ impl Server {
         }
         let method = MethodName::Known(method);
         let outgoing = Outgoing::new(&method, Purpose::Application);
+        if let Some(task) = options.task {
+            let params = (task.write)(task.ttl, &params.to_shared_json()?)?;
+            let call = self.connection.start_call(outgoing, &params, options, now)?;
+            self.connection.calls.augment(call, task.lasts);
+            return Ok(CallHandle::of(call));
+        }
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }
 

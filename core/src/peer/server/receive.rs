@@ -1,6 +1,7 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
+use crate::catalog::subject::Given;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
     RequestMessage, ResponseMessage,
@@ -17,7 +18,7 @@ use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
 use crate::peer::slab::Key;
-use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Phase, Refusal, Side};
+use crate::protocol::{Capabilities, Capability, Kind, LoggingLevel, Method, Phase, Refusal, Side};
 use crate::{Era, Instant, Revision};
 
 use super::{NO_PARAMS, Server, Session};
@@ -333,14 +334,14 @@ impl Server {
             _ if !self.catalog.manages(method) => self.deliver(incoming, now),
             _ => {
                 let subject = incoming.metadata.subject(method);
-                let (params, arguments) = (&incoming.params, &incoming.metadata.arguments);
-                let checked = self.catalog.check_given(
-                    method,
-                    subject,
-                    params,
-                    arguments.as_ref(),
-                    incoming.revision,
-                );
+                // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
+                let tasks = self
+                    .session
+                    .as_ref()
+                    .is_some_and(|session| session.server.contains(Capability::TasksToolsCall));
+                let (params, arguments) = (&incoming.params, incoming.metadata.arguments.as_ref());
+                let given = Given { params, arguments, tasks };
+                let checked = self.catalog.check_given(method, subject, &given, incoming.revision);
                 match checked {
                     Ok(()) => self.deliver(incoming, now),
                     Err(error) => {
@@ -579,7 +580,7 @@ fn mentions_modern(params: Option<&RawJson<'_>>) -> bool {
 }
 
 /// The error that says which capability a request would have needed.
-pub(crate) fn missing_capability(capability: crate::protocol::Capability) -> ErrorObject<'static> {
+pub(crate) fn missing_capability(capability: Capability) -> ErrorObject<'static> {
     let data = alloc::format!(r#"{{"requiredCapabilities":{}}}"#, capability.as_required());
     let message = alloc::format!("the request needs the client capability `{capability}`");
     ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)

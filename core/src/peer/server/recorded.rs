@@ -124,6 +124,12 @@ impl Server {
                 let request = bare_request(request.to_request(), method);
                 let _ = self.require_input(request, &required, at(*now));
             }
+            Call::WithdrawInput { at: now, request } => {
+                self.withdraw_input(request.to_request(), at(*now));
+            }
+            Call::TaskProgress { request, params, .. } => {
+                let _ = self.task_progress(request.to_request(), params);
+            }
             Call::Progress { at: now, request, progress, total, message } => {
                 let total = total.as_deref().map(number).transpose()?;
                 let (request, message) = (request.to_request(), message.as_deref());

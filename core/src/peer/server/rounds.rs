@@ -48,7 +48,8 @@ impl Server {
     /// more, with the answers in [`Request::inputs`]. The application sees no difference.
     ///
     /// `request` is kept only in a legacy session; hand in an owned one to share its text instead
-    /// of copying it.
+    /// of copying it. There a `tasks/result` may ask as well, for its task: whoever does so puts the
+    /// task into the `_meta` of each question.
     ///
     /// # Errors
     ///
@@ -70,7 +71,12 @@ impl Server {
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-002]
         // [MRTR-003] [MRTR-004]
         let unknown = |question: &InputRequest| question.method().is_none();
-        let not_allowed = if !entry.method.is_some_and(Method::allows_input_rounds) {
+        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: what a task asks
+        // reaches the client on the way of the request that waits for its result.
+        let waits_for_task = entry.method == Some(Method::TasksResult);
+        let not_allowed = if !waits_for_task
+            && !entry.method.is_some_and(Method::allows_input_rounds)
+        {
             Some("only tools/call, prompts/get and resources/read can be answered with questions")
         } else if count == 0 && required.request_state.is_none() {
             Some("input required, but neither questions nor a state")

@@ -1,0 +1,263 @@
+//! Tasks of 2025-11-25 as far as the machines know of them.
+
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::peer::{
+    CallError, CallOptions, Client, ClientOptions, Event, Server, ServerOptions,
+};
+use mcp_sansio::protocol::{
+    ClientCapabilities, ClientTaskRequests, ClientTasksCapability, ElicitFormParams, ElicitParams,
+    ElicitSchema, ElicitationTaskRequests, InputRequest, InputRequiredResult, Method, Refusal,
+    ServerCapabilities, ServerTaskRequests, ServerTasksCapability, Settings, ToolTaskRequests,
+    ToolsCapability,
+};
+use serde_json::json;
+
+use crate::pair::Pair;
+use crate::wire::Wire;
+use crate::words::*;
+
+const NOVEMBER: Revision = Revision::V2025_11_25;
+
+/// A server that runs tools as tasks.
+fn with_tasks() -> ServerOptions {
+    let tools = ToolTaskRequests::new().call(Settings::new());
+    let requests = ServerTaskRequests::new().tools(tools);
+    let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
+    let capabilities =
+        ServerCapabilities::new().tools(ToolsCapability::new()).tasks(tasks.requests(requests));
+    bare_server().capabilities(capabilities)
+}
+
+fn link() -> Pair {
+    Pair::open_at(NOVEMBER, host(), with_tasks())
+}
+
+fn as_task() -> CallOptions<'static> {
+    CallOptions::default().task(Some(Duration::from_secs(60)))
+}
+
+/// A server in a session at 2025-11-25, and a request of its client, with id 2.
+fn asked(method: &str, params: &str) -> (Wire<Server>, mcp_sansio::peer::Request<'static>) {
+    let capabilities = r#"{"elicitation":{},"roots":{}}"#;
+    let mut wire = server_at(NOVEMBER, capabilities, with_tasks());
+    wire.send(&request("2", method, params));
+    let Event::Request(request) = wire.event() else { panic!("a request") };
+    (wire, request)
+}
+
+const CREATED: &str = r#"{"task":{"taskId":"t","status":"working","createdAt":"2025-11-25T10:30:00Z","lastUpdatedAt":"2025-11-25T10:30:00Z","ttl":60000}}"#;
+
+/// Questions of a task called `t`.
+fn questions() -> InputRequiredResult {
+    let form = ElicitFormParams::new("Who?", ElicitSchema::new());
+    let mut required = InputRequiredResult::new();
+    let requests = [(String::from("who"), InputRequest::from(ElicitParams::Form(form)))];
+    required.input_requests = Some(requests.into_iter().collect());
+    required
+}
+
+#[test]
+fn a_request_asks_to_be_a_task_only_of_who_runs_it_as_one() {
+    // Rule: [TASK-001] [TASK-002] [TASK-003].
+    let mut pair = link();
+    let (client, now) = (&mut pair.client, pair.now);
+    let elsewhere = client.call(Method::ToolsList, &raw("{}"), &as_task(), now);
+    assert!(matches!(elsewhere, Err(CallError::OutOfPlace(Method::ToolsList))));
+    client.call(Method::ToolsCall, &echo(), &as_task(), now).unwrap();
+    let line = client.poll_transmit().unwrap();
+    let sent: serde_json::Value = serde_json::from_slice(line).unwrap();
+    let params =
+        json!({ "task": { "ttl": 60_000 }, "name": "echo", "arguments": { "text": "hi" } });
+    assert_eq!(sent["params"], params);
+    let options = CallOptions::default().task(None).progress();
+    client.call(Method::ToolsCall, &echo(), &options, now).unwrap();
+    let sent: serde_json::Value = serde_json::from_slice(client.poll_transmit().unwrap()).unwrap();
+    assert_eq!(sent["params"]["task"], json!({}));
+    assert_eq!(sent["params"]["_meta"]["progressToken"], sent["id"]);
+    client.call_other("x/y", &raw("{}"), &as_task(), now).unwrap();
+    let sent: serde_json::Value = serde_json::from_slice(client.poll_transmit().unwrap()).unwrap();
+    assert_eq!(sent["params"], json!({}));
+    for revision in Revision::ALL {
+        let mut pair = Pair::open_at(revision, host(), full_server());
+        let refused = pair.client.call(Method::ToolsCall, &echo(), &as_task(), pair.now);
+        let Err(CallError::Forbidden(Refusal::NotDeclared { .. })) = refused else {
+            panic!("{revision}: {refused:?}")
+        };
+        assert_eq!(pair.client.poll_transmit(), None);
+    }
+}
+
+#[test]
+fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
+    // Rule: [TASK-001] [TASK-002].
+    let form = raw(r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}"#);
+    let mut pair = link();
+    let refused = pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now);
+    assert!(matches!(refused, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+    assert_eq!(pair.server.poll_transmit(), None);
+    let elicitation = ElicitationTaskRequests::new().create(Settings::new());
+    let requests = ClientTaskRequests::new().elicitation(elicitation);
+    let tasks = ClientTasksCapability::new().requests(requests);
+    let capabilities = ClientCapabilities::new()
+        .elicitation(mcp_sansio::protocol::ElicitationCapability::new())
+        .sampling(mcp_sansio::protocol::SamplingCapability::new())
+        .tasks(tasks);
+    let options: ClientOptions = plain_client().capabilities(capabilities);
+    let mut pair = Pair::open_at(NOVEMBER, options, with_tasks());
+    let refused = pair.server.call(Method::SamplingCreateMessage, &raw("{}"), &as_task(), pair.now);
+    assert!(matches!(refused, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+    pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now).unwrap();
+    let sent: serde_json::Value =
+        serde_json::from_slice(pair.server.poll_transmit().unwrap()).unwrap();
+    assert_eq!(sent["params"]["task"], json!({ "ttl": 60_000 }));
+}
+
+#[test]
+fn a_client_that_declares_no_tasks_does_not_see_that_one_is_asked_for() {
+    // Rule: [TASK-006].
+    let mut wire = client_at(NOVEMBER, host());
+    let form =
+        r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}},"task":{}}"#;
+    wire.send(&request("7", "elicitation/create", form));
+    let Event::Input(input) = wire.event() else { panic!("a question") };
+    let declined = raw(r#"{"action":"decline"}"#);
+    wire.machine.answer_input_with(input.handle, &declined, wire.now).unwrap();
+    wire.expect(&result("7", r#"{"action":"decline"}"#));
+    wire.send(&request("8", "tasks/get", r#"{"taskId":"t"}"#));
+    assert!(wire.told().starts_with("violation"));
+    assert_eq!(wire.message()["error"]["code"], -32601);
+}
+
+/// A client whose call, with id 2, was answered with a task.
+fn answered() -> (Wire<Client>, mcp_sansio::peer::CallHandle) {
+    let mut wire = client_with(r#"{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}"#);
+    let options = as_task().progress();
+    let call = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+    wire.line();
+    wire.send(&result("2", CREATED));
+    assert!(wire.told().starts_with("ended with"));
+    (wire, call)
+}
+
+fn client_with(offers: &str) -> Wire<Client> {
+    let mut wire = crate::wire::client(host().revisions(mcp_sansio::Revisions::only(NOVEMBER)));
+    wire.line();
+    let opened = format!(
+        r#"{{"protocolVersion":"{NOVEMBER}","capabilities":{offers},"serverInfo":{{"name":"s","version":"1"}}}}"#
+    );
+    wire.send(&result("1", &opened));
+    wire.told();
+    wire.line();
+    wire
+}
+
+#[test]
+fn progress_of_a_task_goes_on_after_the_answer_until_nobody_wants_it() {
+    // Rule: [PROG-010].
+    let (mut wire, call) = answered();
+    let progress = |count: u32| {
+        notification(
+            "notifications/progress",
+            &format!(r#"{{"progressToken":2,"progress":{count}}}"#),
+        )
+    };
+    wire.send(&progress(1));
+    let Event::Progress(told) = wire.event() else { panic!("progress") };
+    assert_eq!((told.call, told.progress), (call, 1.0));
+    // Not without end of time, and not twice answered.
+    assert_eq!(wire.machine.poll_timeout(), None);
+    wire.send(&result("2", "{}"));
+    assert!(wire.told().starts_with("violation"));
+    wire.send(&progress(2));
+    assert!(matches!(wire.event(), Event::Progress(_)));
+    wire.machine.cancel(call, "", wire.now);
+    wire.expect_silence();
+    wire.send(&progress(3));
+    wire.expect_silence();
+    // The end of the connection does not end it again.
+    let (mut wire, _) = answered();
+    wire.end();
+    assert!(matches!(wire.event(), Event::Closed(_)));
+}
+
+#[test]
+fn a_call_that_is_to_be_a_task_is_given_up_without_a_word() {
+    // Rule: [CANC-009].
+    let mut wire = client_with(r#"{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}"#);
+    let call = wire.machine.call(Method::ToolsCall, &echo(), &as_task(), wire.now).unwrap();
+    wire.line();
+    wire.machine.cancel(call, "why not", wire.now);
+    assert!(wire.told().starts_with("failed"));
+    wire.expect_silence();
+    // Its answer is expected all the same.
+    wire.send(&result("2", CREATED));
+    wire.expect_silence();
+    wire.machine.call(Method::ToolsCall, &echo(), &as_task(), wire.now).unwrap();
+    wire.line();
+    wire.advance_to_deadline();
+    assert!(wire.told().starts_with("failed"));
+    wire.expect_silence();
+}
+
+#[test]
+fn a_request_for_a_result_may_ask_and_waits_on() {
+    // Rule: [TASK-015].
+    let (mut wire, request) = asked("tasks/result", r#"{"taskId":"t"}"#);
+    let handle = request.handle;
+    wire.machine.require_input(request, &questions(), wire.now).unwrap();
+    let question = wire.message();
+    assert_eq!(question["method"], "elicitation/create");
+    wire.send(&result(&question["id"].to_string(), r#"{"action":"decline"}"#));
+    let Event::Request(again) = wire.event() else { panic!("the request again") };
+    assert_eq!(again.handle, handle);
+    assert!(again.inputs.response("who").is_some());
+    wire.machine.respond_with(handle, &raw("{}")).unwrap();
+    wire.expect(&result("2", "{}"));
+    let (mut wire, request) = asked("tasks/get", r#"{"taskId":"t"}"#);
+    assert!(wire.machine.require_input(request, &questions(), wire.now).is_err());
+    assert_eq!(wire.message()["error"]["code"], -32603);
+}
+
+#[test]
+fn questions_that_are_withdrawn_leave_the_request_to_be_answered() {
+    let (mut wire, request) = asked("tasks/result", r#"{"taskId":"t"}"#);
+    let handle = request.handle;
+    // There is nothing to withdraw yet.
+    wire.machine.withdraw_input(handle, wire.now);
+    wire.machine.require_input(request, &questions(), wire.now).unwrap();
+    let question = wire.message();
+    assert!(wire.machine.reject(handle, ErrorObject::internal("early")).is_err());
+    wire.machine.withdraw_input(handle, wire.now);
+    let withdrawn = wire.message();
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], question["id"]);
+    wire.send(&result(&question["id"].to_string(), r#"{"action":"decline"}"#));
+    wire.expect_silence();
+    wire.machine.reject(handle, ErrorObject::invalid_params("over")).unwrap();
+    assert_eq!(wire.message()["error"]["code"], -32602);
+    // Late calls do nothing.
+    wire.machine.withdraw_input(handle, wire.now);
+    wire.expect_silence();
+}
+
+#[test]
+fn progress_of_a_task_leaves_in_sessions_that_have_tasks_alone() {
+    // Rule: [PROG-010].
+    let params = r#"{"name":"echo","task":{},"_meta":{"progressToken":"p"}}"#;
+    let (mut wire, request) = asked("tools/call", params);
+    wire.machine.respond_with(request.handle, &raw(CREATED)).unwrap();
+    wire.line();
+    let progress = raw(r#"{"progressToken":"p","progress":1}"#);
+    wire.machine.task_progress(request.handle, &progress).unwrap();
+    let sent = wire.message();
+    assert_eq!(sent["method"], "notifications/progress");
+    assert_eq!(sent["params"], json!({ "progressToken": "p", "progress": 1 }));
+    assert!(wire.machine.task_progress(request.handle, &RawJson::NULL).is_err());
+    wire.expect_silence();
+    let mut wire = server_at(Revision::V2025_06_18, "{}", with_tasks());
+    wire.machine.task_progress(request.handle, &progress).unwrap();
+    wire.expect_silence();
+}
