@@ -131,6 +131,12 @@ pub fn write_result(
     write_response(out, id, &|out: &mut _| result.write_json(out))
 }
 
+/// Appends a response with an empty result on one line, without a line end.
+pub(crate) fn write_empty_result(out: &mut Vec<u8>, id: &RequestId) {
+    write_head(out, Some(id));
+    out.extend_from_slice(b",\"result\":{}}");
+}
+
 // What depends on no type is compiled once, not for each kind of result.
 fn write_response(
     out: &mut Vec<u8>,
