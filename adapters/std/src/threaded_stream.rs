@@ -41,10 +41,15 @@ impl ThreadedStream {
         let stream = Self { input: Arc::default(), output: Arc::default() };
         let (input, output) = (Arc::clone(&stream.input), Arc::clone(&stream.output));
         // On an error, dropping the stream ends the thread that did start.
-        thread::Builder::new().name("mcp-write".into()).spawn(move || write(&output, writer))?;
-        thread::Builder::new().name("mcp-read".into()).spawn(move || read(&input, reader))?;
+        start("mcp-write", Box::new(move || write(&output, writer)))?;
+        start("mcp-read", Box::new(move || read(&input, reader)))?;
         Ok(stream)
     }
+}
+
+/// Starts a thread: the code for it is there once, not for each type of stream.
+fn start(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    thread::Builder::new().name(name.into()).spawn(run).map(drop)
 }
 
 /// Moves what `reader` has into the conduit, until one of them ends.

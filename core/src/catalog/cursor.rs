@@ -3,8 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::item::{Item, ItemKind};
-use super::list::List;
+use super::item::ItemKind;
+use super::list::Listing;
 
 /// Where a page ended: behind the entry with this number.
 ///
@@ -12,24 +12,26 @@ use super::list::List;
 /// 8 hexadecimal digits each but for the number, which has no leading zeros. It stays good when
 /// the list is edited, and says nothing about the catalog but how many insertions it has seen.
 // MCP 2026-07-28 server/utilities/pagination#error-handling [PAGE-007]: stable.
-pub(super) fn write_cursor<T: Item>(number: u64, item: &T) -> String {
-    let key = hash(item.key().as_bytes(), BASIS);
-    format!("{number:x}-{key:08x}{:08x}", checksum(T::KIND, number, key))
+pub(super) fn write_cursor(kind: ItemKind, number: u64, key: &str) -> String {
+    spelling(kind, number, hash(key.as_bytes(), BASIS))
+}
+
+fn spelling(kind: ItemKind, number: u64, key: u32) -> String {
+    format!("{number:x}-{key:08x}{:08x}", checksum(kind, number, key))
 }
 
 /// The number in a cursor of this list; `None` for any other text: one that was not made here, was
 /// made for another kind of list, or names an entry that is another one in this list.
 // Nothing is secret in a cursor, and each is as good as another, so a checksum will do: it is there
 // to tell a client of its mistake.
-pub(super) fn read_cursor<T: Item>(cursor: &str, list: &List<T>) -> Option<u64> {
+pub(super) fn read_cursor(kind: ItemKind, cursor: &str, list: &dyn Listing) -> Option<u64> {
     let (digits, hashes) = cursor.split_once('-')?;
     let number = u64::from_str_radix(digits, 16).ok()?;
     let key = u32::from_str_radix(hashes.get(..8)?, 16).ok()?;
     let entry = list.issued(number)?;
-    let item = entry.is_none_or(|item| hash(item.key().as_bytes(), BASIS) == key);
+    let item = entry.is_none_or(|entry| hash(entry.as_bytes(), BASIS) == key);
     // Comparing the text leaves no second spelling.
-    let spelling = format!("{number:x}-{key:08x}{:08x}", checksum(T::KIND, number, key));
-    (item && spelling == cursor).then_some(number)
+    (item && spelling(kind, number, key) == cursor).then_some(number)
 }
 
 fn checksum(kind: ItemKind, number: u64, key: u32) -> u32 {
@@ -48,6 +50,7 @@ fn hash(bytes: &[u8], start: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::list::List;
     use crate::protocol::{Prompt, Resource};
 
     fn prompts() -> List<Prompt> {
@@ -62,35 +65,34 @@ mod tests {
     fn a_cursor_is_read_back_even_when_its_entry_is_gone() {
         // Rule: [PAGE-007].
         let mut list = prompts();
-        let cursor = write_cursor(17, list.get("p17").unwrap());
-        assert_eq!(read_cursor(&cursor, &list), Some(17));
+        let cursor = write_cursor(ItemKind::Prompt, 17, "p17");
+        assert_eq!(read_cursor(ItemKind::Prompt, &cursor, &list), Some(17));
         list.remove("p17");
-        assert_eq!(read_cursor(&cursor, &list), Some(17));
+        assert_eq!(read_cursor(ItemKind::Prompt, &cursor, &list), Some(17));
     }
 
     #[test]
     fn what_was_not_made_here_is_no_cursor() {
         // Rule: [PAGE-007].
         let list = prompts();
-        let cursor = write_cursor(17, list.get("p17").unwrap());
+        let cursor = write_cursor(ItemKind::Prompt, 17, "p17");
         for at in 0..cursor.len() {
             let mut bytes = cursor.clone().into_bytes();
             bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
             let changed = String::from_utf8(bytes).unwrap();
-            assert_eq!(read_cursor(&changed, &list), None, "{changed}");
-            assert_eq!(read_cursor(&cursor[..at], &list), None);
+            assert_eq!(read_cursor(ItemKind::Prompt, &changed, &list), None, "{changed}");
+            assert_eq!(read_cursor(ItemKind::Prompt, &cursor[..at], &list), None);
         }
         for garbage in ["", "-", "17", "é-é", "+11-0000000000000000", &cursor.to_uppercase()] {
-            assert_eq!(read_cursor(garbage, &list), None, "{garbage}");
+            assert_eq!(read_cursor(ItemKind::Prompt, garbage, &list), None, "{garbage}");
         }
-        assert_eq!(read_cursor(&[&cursor, "0"].concat(), &list), None);
+        assert_eq!(read_cursor(ItemKind::Prompt, &[&cursor, "0"].concat(), &list), None);
     }
 
     #[test]
     fn a_cursor_of_another_list_is_refused() {
         // Rule: [PAGE-007].
-        let list = prompts();
-        let cursor = write_cursor(17, list.get("p17").unwrap());
+        let cursor = write_cursor(ItemKind::Prompt, 17, "p17");
         let mut other = List::<Resource>::default();
         let mut shorter = List::<Prompt>::default();
         let mut renamed = List::<Prompt>::default();
@@ -99,8 +101,8 @@ mod tests {
             renamed.add(Prompt::new(format!("q{n}"))).unwrap();
         }
         shorter.add(Prompt::new("p0")).unwrap();
-        assert_eq!(read_cursor(&cursor, &other), None);
-        assert_eq!(read_cursor(&cursor, &shorter), None);
-        assert_eq!(read_cursor(&cursor, &renamed), None);
+        assert_eq!(read_cursor(ItemKind::Resource, &cursor, &other), None);
+        assert_eq!(read_cursor(ItemKind::Prompt, &cursor, &shorter), None);
+        assert_eq!(read_cursor(ItemKind::Prompt, &cursor, &renamed), None);
     }
 }

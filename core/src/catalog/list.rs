@@ -4,7 +4,10 @@ use alloc::vec::Vec;
 
 use super::error::CatalogError;
 use super::item::Item;
+use crate::Revision;
 use crate::index::Index;
+use crate::jsonrpc::{Typed, WriteError, WriteJson};
+use crate::protocol::Wire;
 use crate::shared::Shared;
 
 /// Entries in the order of a number that grows with each insertion and is never used again, and the
@@ -18,11 +21,75 @@ pub(super) struct List<T> {
     entries: Vec<(u64, Shared<T>)>,
     numbers: Index,
     next: u64,
+    /// Known since the first insertion: a program that inserts nothing does not have it in it.
+    write: Option<WriteItem<T>>,
+}
+
+/// Writes what clients are told of an entry.
+type WriteItem<T> = fn(&T, Revision, &mut Vec<u8>) -> Result<(), WriteError>;
+
+fn write_item<T: Item>(item: &T, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    Typed(&item.message().at(revision)).write_json(out)
 }
 
 impl<T> Default for List<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), numbers: Index::default(), next: 0 }
+        Self { entries: Vec::new(), numbers: Index::default(), next: 0, write: None }
+    }
+}
+
+/// A list of whatever kind, to read it page by page: code that is there once, not for each kind.
+pub(super) trait Listing {
+    /// The place of the first entry behind the one numbered `after`, whether or not that is still
+    /// there.
+    fn place_after(&self, after: Option<u64>) -> usize;
+
+    /// The number of the entry at `place`, if there is one.
+    fn number(&self, place: usize) -> Option<u64>;
+
+    /// The key of the entry at `place`, if there is one.
+    fn key(&self, place: usize) -> Option<&str>;
+
+    /// Whether the entry at `place` is a tool that only runs as a task.
+    fn is_always_task(&self, place: usize) -> bool;
+
+    /// Writes what clients are told of the entry at `place`.
+    ///
+    /// # Errors
+    ///
+    /// The author's fault: it has something that `revision` cannot say.
+    fn write(&self, place: usize, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError>;
+
+    /// Whether an entry was ever numbered `number`, and the key of it, if it is still there.
+    fn issued(&self, number: u64) -> Option<Option<&str>>;
+}
+
+impl<T: Item> Listing for List<T> {
+    fn place_after(&self, after: Option<u64>) -> usize {
+        self.entries.partition_point(|(number, _)| Some(*number) <= after)
+    }
+
+    fn number(&self, place: usize) -> Option<u64> {
+        self.entries.get(place).map(|(number, _)| *number)
+    }
+
+    fn key(&self, place: usize) -> Option<&str> {
+        self.entries.get(place).map(|(_, item)| item.key())
+    }
+
+    fn is_always_task(&self, place: usize) -> bool {
+        self.entries.get(place).is_some_and(|(_, item)| item.is_always_task())
+    }
+
+    fn write(&self, place: usize, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        match (self.entries.get(place), self.write) {
+            (Some((_, item)), Some(write)) => write(item, revision, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn issued(&self, number: u64) -> Option<Option<&str>> {
+        (number < self.next).then(|| self.place(number).map(|place| self.entries[place].1.key()))
     }
 }
 
@@ -80,6 +147,7 @@ impl<T: Item> List<T> {
     }
 
     fn append(&mut self, item: T) {
+        self.write = Some(write_item);
         self.numbers.insert(item.key(), self.next);
         self.entries.push((self.next, Shared::new(item)));
         self.next += 1;
@@ -93,22 +161,16 @@ impl<T: Item> List<T> {
         self.entries.iter_mut().map(|(_, item)| Shared::make_mut(item))
     }
 
-    /// The entries behind the one numbered `after`, whether or not that is still there.
-    pub(super) fn iter_after(&self, after: Option<u64>) -> impl Iterator<Item = (u64, &T)> {
-        let start = self.entries.partition_point(|(number, _)| Some(*number) <= after);
-        self.entries[start..].iter().map(|(number, item)| (*number, &**item))
-    }
-
     /// The entries with their numbers, and the number that comes next.
     #[cfg(feature = "recording")]
     pub(super) fn numbered(&self) -> (impl Iterator<Item = (u64, &T)>, u64) {
-        (self.iter_after(None), self.next)
+        (self.entries.iter().map(|(number, item)| (*number, &**item)), self.next)
     }
 
     /// The list that had these entries. Of two with one number or one key the later one stays.
     #[cfg(feature = "recording")]
     pub(super) fn restored(entries: impl Iterator<Item = (u64, T)>, next: u64) -> Self {
-        let mut list = Self { next, ..Self::default() };
+        let mut list = Self { next, write: Some(write_item), ..Self::default() };
         for (number, item) in entries {
             list.remove(item.key());
             list.next = list.next.max(number.saturating_add(1));
@@ -125,11 +187,6 @@ impl<T: Item> List<T> {
             }
         }
         list
-    }
-
-    /// Whether an entry was ever numbered `number`, and which one, if it is still there.
-    pub(super) fn issued(&self, number: u64) -> Option<Option<&T>> {
-        (number < self.next).then(|| self.place(number).map(|place| &*self.entries[place].1))
     }
 }
 
@@ -174,7 +231,8 @@ mod tests {
         list.remove("p3");
         assert!(list.get("p3").is_none());
         list.add(Prompt::new("p3")).unwrap();
-        let rest: Vec<_> = list.iter_after(Some(2)).map(|(_, p)| p.name.as_str()).collect();
+        let rest: Vec<_> =
+            (list.place_after(Some(2))..).map_while(|place| list.key(place)).collect();
         assert_eq!(rest, ["p4", "p5", "p3"]);
         assert!(matches!(list.issued(2), Some(None)));
         assert!(list.issued(7).is_none());

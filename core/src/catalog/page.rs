@@ -7,11 +7,11 @@ use core::num::NonZeroUsize;
 
 use super::Catalog;
 use super::cursor::{read_cursor, write_cursor};
-use super::item::{Item, ItemKind};
-use super::list::List;
+use super::item::ItemKind;
+use super::list::Listing;
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, WriteError, WriteJson, write_string};
 use crate::protocol::revision::Era;
-use crate::protocol::{CacheHints, Method, Revision, Wire};
+use crate::protocol::{CacheHints, Method, Revision};
 
 /// The page size of a new catalog. Many clients never ask for a second page, so that a page should
 /// hold what real servers offer, of which few have more than a hundred tools; and of a list that is
@@ -73,14 +73,17 @@ impl Catalog {
         Ok(Page { catalog: self, kind, after, revision, cache: cache.clone(), tasks: true })
     }
 
-    fn read_cursor(&self, kind: ItemKind, cursor: &str) -> Result<u64, ErrorObject<'static>> {
+    fn listing(&self, kind: ItemKind) -> &dyn Listing {
         match kind {
-            ItemKind::Tool => read_cursor(cursor, &self.tools),
-            ItemKind::Resource => read_cursor(cursor, &self.resources),
-            ItemKind::ResourceTemplate => read_cursor(cursor, &self.templates),
-            ItemKind::Prompt => read_cursor(cursor, &self.prompts),
+            ItemKind::Tool => &self.tools,
+            ItemKind::Resource => &self.resources,
+            ItemKind::ResourceTemplate => &self.templates,
+            ItemKind::Prompt => &self.prompts,
         }
-        .ok_or_else(|| {
+    }
+
+    fn read_cursor(&self, kind: ItemKind, cursor: &str) -> Result<u64, ErrorObject<'static>> {
+        read_cursor(kind, cursor, self.listing(kind)).ok_or_else(|| {
             ErrorObject::invalid_params(format!(
                 "invalid cursor: it is none of this list of {kind}s; start again without one"
             ))
@@ -99,7 +102,7 @@ impl Page<'_> {
 
     // MCP 2026-07-28 server/tools#listing-tools [TOOL-003]
     // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
-    fn write<T: Item>(&self, out: &mut Vec<u8>, list: &List<T>) -> Result<(), WriteError> {
+    fn write(&self, out: &mut Vec<u8>, list: &dyn Listing) -> Result<(), WriteError> {
         let modern = self.revision.era() == Era::Modern;
         out.push(b'{');
         if modern {
@@ -108,15 +111,16 @@ impl Page<'_> {
         write_string(out, self.kind.member());
         out.extend_from_slice(b":[");
         let size = self.catalog.page_size.map_or(usize::MAX, usize::from);
-        let mut rest =
-            list.iter_after(self.after).filter(|(_, item)| self.tasks || !item.is_always_task());
+        let mut rest = (list.place_after(self.after)..)
+            .map_while(|place| list.number(place).map(|number| (place, number)))
+            .filter(|(place, _)| self.tasks || !list.is_always_task(*place));
         let mut last = None;
-        for (index, (number, item)) in rest.by_ref().take(size).enumerate() {
+        for (index, (place, number)) in rest.by_ref().take(size).enumerate() {
             if index > 0 {
                 out.push(b',');
             }
-            Typed(&item.message().at(self.revision)).write_json(out)?;
-            last = Some((number, item));
+            list.write(place, self.revision, out)?;
+            last = list.key(place).map(|key| (number, key));
         }
         out.push(b']');
         if modern {
@@ -128,9 +132,9 @@ impl Page<'_> {
             out.extend_from_slice(b",\"cacheScope\":");
             write_string(out, self.cache.scope.as_str());
         }
-        if let (Some((number, item)), Some(_)) = (last, rest.next()) {
+        if let (Some((number, key)), Some(_)) = (last, rest.next()) {
             out.extend_from_slice(b",\"nextCursor\":");
-            write_string(out, &write_cursor(number, item));
+            write_string(out, &write_cursor(self.kind, number, key));
         }
         out.push(b'}');
         Ok(())
@@ -139,12 +143,7 @@ impl Page<'_> {
 
 impl WriteJson for Page<'_> {
     fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        match self.kind {
-            ItemKind::Tool => self.write(out, &self.catalog.tools),
-            ItemKind::Resource => self.write(out, &self.catalog.resources),
-            ItemKind::ResourceTemplate => self.write(out, &self.catalog.templates),
-            ItemKind::Prompt => self.write(out, &self.catalog.prompts),
-        }
+        self.write(out, self.catalog.listing(self.kind))
     }
 }
 
@@ -154,7 +153,7 @@ mod tests {
 
     use super::*;
     use crate::jsonrpc::{ErrorCode, Json};
-    use crate::protocol::{ListPromptsResult, ListToolsResult, Prompt, Resource, Tool};
+    use crate::protocol::{ListPromptsResult, ListToolsResult, Prompt, Resource, Tool, Wire};
 
     fn text(page: &Page<'_>) -> String {
         let mut out = Vec::new();

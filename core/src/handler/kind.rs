@@ -50,7 +50,6 @@ pub enum Local {}
 
 /// What a handler comes to when it is called.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "moved once, to where it is written")]
 pub enum Step<K: Kind> {
     /// It is done.
     Done(Outcome),

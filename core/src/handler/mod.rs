@@ -181,8 +181,8 @@ pub use protection::{Checking, TokenDemand};
 pub use questions::Questions;
 pub use remote::Remote;
 pub use reply::{
-    Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource,
-    OfRoots, OfSampling, OfTool, Outcome, Structured,
+    AnyResult, Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest,
+    OfResource, OfRoots, OfSampling, OfTool, Outcome, Structured,
 };
 #[cfg(feature = "schemars")]
 pub use server::Described;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use serde::Serialize;
+use serde::ser::Error as _;
 
 #[cfg(feature = "http")]
 use crate::http::Refusal;
@@ -68,20 +69,44 @@ pub enum Body {
     Tool(CallToolResult),
     /// Of a tool that came to one text.
     Text(String),
-    /// Of a prompt.
-    Prompt(GetPromptResult),
     /// Of a resource.
     Resource(ReadResourceResult),
-    /// Of a completion.
-    Completion(CompleteResult),
-    /// Of an elicitation.
-    Elicitation(ElicitResult),
-    /// Of a sampling request.
-    Sampling(CreateMessageResult),
-    /// Of a request for roots.
-    Roots(ListRootsResult),
+    /// Of a prompt, a completion, or a question to a host. In a box, so that a program has in it
+    /// only those that it makes.
+    Boxed(Box<dyn AnyResult>),
     /// Of another method: an object as text.
     Other(Json),
+}
+
+impl Body {
+    /// A result of a kind that has no variant.
+    #[must_use]
+    pub fn boxed(result: impl AnyResult + 'static) -> Self {
+        Self::Boxed(Box::new(result))
+    }
+}
+
+/// A result of whatever type.
+pub trait AnyResult: Send {
+    /// Its JSON at `revision`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Wire::serialize_at`].
+    fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error>;
+}
+
+// Not by the type's own: that of all results would be in every program that makes one.
+impl fmt::Debug for dyn AnyResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyResult")
+    }
+}
+
+impl<T: Wire + Send> AnyResult for T {
+    fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
+        self.to_json_at(revision)
+    }
 }
 
 impl Wire for Body {
@@ -93,12 +118,10 @@ impl Wire for Body {
         match self {
             Self::Tool(result) => result.serialize_at(revision, serializer),
             Self::Text(text) => TextResult(text).serialize_at(revision, serializer),
-            Self::Prompt(result) => result.serialize_at(revision, serializer),
             Self::Resource(result) => result.serialize_at(revision, serializer),
-            Self::Completion(result) => result.serialize_at(revision, serializer),
-            Self::Elicitation(result) => result.serialize_at(revision, serializer),
-            Self::Sampling(result) => result.serialize_at(revision, serializer),
-            Self::Roots(result) => result.serialize_at(revision, serializer),
+            Self::Boxed(result) => {
+                result.json_at(revision).map_err(S::Error::custom)?.serialize(serializer)
+            }
             Self::Other(result) => result.serialize_at(revision, serializer),
         }
     }
@@ -249,29 +272,29 @@ outcomes! {
     OfTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
     OfTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
     OfTool, (), |_nothing| Body::Tool(CallToolResult::new([]));
-    OfPrompt, GetPromptResult, |result| Body::Prompt(result);
-    OfPrompt, Vec<PromptMessage>, |messages| Body::Prompt(GetPromptResult::new(messages));
-    OfPrompt, PromptMessage, |message| Body::Prompt(GetPromptResult::new([message]));
-    OfPrompt, String, |text| Body::Prompt(GetPromptResult::new([PromptMessage::user(text)]));
+    OfPrompt, GetPromptResult, |result| Body::boxed(result);
+    OfPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
+    OfPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
+    OfPrompt, String, |text| Body::boxed(GetPromptResult::new([PromptMessage::user(text)]));
     OfResource, ReadResourceResult, |result| Body::Resource(result);
     OfResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
     OfResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
     OfResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
     OfResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
-    OfCompletion, CompleteResult, |result| Body::Completion(result);
+    OfCompletion, CompleteResult, |result| Body::boxed(result);
     OfCompletion, Vec<String>, |values| {
-        Body::Completion(CompleteResult::new(Completion::new(values)))
+        Body::boxed(CompleteResult::new(Completion::new(values)))
     };
     OfRequest, Json, |result| Body::Other(result);
-    OfElicitation, ElicitResult, |result| Body::Elicitation(result);
-    OfSampling, CreateMessageResult, |result| Body::Sampling(result);
+    OfElicitation, ElicitResult, |result| Body::boxed(result);
+    OfSampling, CreateMessageResult, |result| Body::boxed(result);
 }
 
 impl IntoOutcome<OfRoots> for ListRootsResult {
     // MCP 2025-11-25 client/roots#root [ROOT-002]
     fn into_outcome(self) -> Outcome {
         match self.roots.iter().find(|root| !root.is_file()) {
-            None => Outcome::Result(Body::Roots(self)),
+            None => Outcome::Result(Body::boxed(self)),
             Some(root) => {
                 let message = alloc::format!("the root {:?} is not a `file://` URI", root.uri);
                 Outcome::Error(ErrorObject::internal(message))

@@ -195,42 +195,66 @@ impl<K: Kind> Server<K> {
         M: super::function::Takes<In: Described>,
         H: Handler<K, OfTool, M>,
     {
-        let schema = <M::In as Described>::schema();
-        self.tool_with(Tool::new(name, schema).description(description), handler)
+        self.described_tool(
+            name,
+            description,
+            <M::In as Described>::schema(),
+            handler.into_function(),
+        )
+    }
+
+    // Of what follows nothing depends on a handler's type: it is compiled once, not for each tool.
+    #[cfg(feature = "schemars")]
+    fn described_tool(
+        self,
+        name: &str,
+        description: &str,
+        schema: crate::jsonrpc::Json,
+        function: K::Function,
+    ) -> Self {
+        self.tool_of(Tool::new(name, schema).description(description), function)
     }
 
     /// Offers a tool, with all there is to say about it.
     #[must_use]
-    pub fn tool_with<M>(mut self, tool: Tool, handler: impl Handler<K, OfTool, M>) -> Self {
+    pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, OfTool, M>) -> Self {
+        self.tool_of(tool, handler.into_function())
+    }
+
+    fn tool_of(mut self, tool: Tool, function: K::Function) -> Self {
         let name = tool.name.clone();
         let added = self.catalog.add_tool(tool);
         self.note(added);
-        self.functions().tools.insert(name, handler.into_function());
+        self.functions().tools.insert(name, function);
         self
     }
 
     /// Offers a prompt. Its handler takes `Call<T>`, `T` being what the arguments, a map of
     /// strings, deserialise to.
     #[must_use]
-    pub fn prompt<M>(mut self, prompt: Prompt, handler: impl Handler<K, OfPrompt, M>) -> Self {
+    pub fn prompt<M>(self, prompt: Prompt, handler: impl Handler<K, OfPrompt, M>) -> Self {
+        self.prompt_of(prompt, handler.into_function())
+    }
+
+    fn prompt_of(mut self, prompt: Prompt, function: K::Function) -> Self {
         let name = prompt.name.clone();
         let added = self.catalog.add_prompt(prompt);
         self.note(added);
-        self.functions().prompts.insert(name, handler.into_function());
+        self.functions().prompts.insert(name, function);
         self
     }
 
     /// Offers a resource. Its handler takes `Call<Read>`.
     #[must_use]
-    pub fn resource<M>(
-        mut self,
-        resource: Resource,
-        handler: impl Handler<K, OfResource, M>,
-    ) -> Self {
+    pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, OfResource, M>) -> Self {
+        self.resource_of(resource, handler.into_function())
+    }
+
+    fn resource_of(mut self, resource: Resource, function: K::Function) -> Self {
         let uri = resource.uri.clone();
         let added = self.catalog.add_resource(resource);
         self.note(added);
-        self.functions().resources.insert(uri, handler.into_function());
+        self.functions().resources.insert(uri, function);
         self
     }
 
@@ -238,14 +262,18 @@ impl<K: Kind> Server<K> {
     /// variables in `Call<Read>`.
     #[must_use]
     pub fn resource_template<M>(
-        mut self,
+        self,
         template: ResourceTemplate,
         handler: impl Handler<K, OfResource, M>,
     ) -> Self {
+        self.resource_template_of(template, handler.into_function())
+    }
+
+    fn resource_template_of(mut self, template: ResourceTemplate, function: K::Function) -> Self {
         let pattern = template.uri_template.clone();
         let added = self.catalog.add_resource_template(template);
         self.note(added);
-        self.functions().templates.insert(pattern, handler.into_function());
+        self.functions().templates.insert(pattern, function);
         self
     }
 

@@ -23,6 +23,7 @@ pub use members::{Member, Members};
 pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
 pub use text::{write_integer, write_string};
+pub(crate) use writer::write_empty_result;
 pub use writer::{
     NO_PARAMS, Typed, WriteError, WriteJson, close_object_with, write_error, write_id,
     write_notification, write_request, write_result,

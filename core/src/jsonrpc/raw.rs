@@ -6,13 +6,12 @@ use core::fmt;
 use bytestring::ByteString;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{Error as _, Serialize, SerializeStruct, Serializer};
-use serde_json::value::RawValue;
 
 use super::deserializer::deserialize;
 use super::envelope::read_id;
 use super::id::RequestId;
 use super::members::Members;
-use super::scan::{DEPTH_MAX, ScanError, Scanner};
+use super::scan::Scanner;
 use super::serializer::{RAW_VALUE, serialize};
 use super::text::unquote;
 
@@ -44,19 +43,12 @@ impl<'a> RawJson<'a> {
         let mut scanner = Scanner::new(text);
         scanner.peek();
         let start = scanner.at();
-        let checked = scanner.value(DEPTH_MAX).map(|()| scanner.since(start));
+        let checked = scanner.deep_value().map(|()| scanner.since(start));
         let checked = checked.and_then(|value| scanner.end().map(|()| value));
-        match checked {
-            Ok(value) => Ok(Self::trusted(value)),
-            Err(ScanError::Syntax) => {
-                let at = scanner.at();
-                Err(serde_json::Error::custom(format_args!("not JSON, at byte {at}")))
-            }
-            // Deeper than the scanner can follow, as only an application's own text can be.
-            Err(ScanError::TooDeep) => {
-                serde_json::from_str::<&RawValue>(text).map(|value| Self::trusted(value.get()))
-            }
-        }
+        checked.map(Self::trusted).map_err(|_| {
+            let at = scanner.at();
+            serde_json::Error::custom(format_args!("not JSON, at byte {at}"))
+        })
     }
 
     /// Serialises `value`.
@@ -290,6 +282,7 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
+    use crate::jsonrpc::scan::DEPTH_MAX;
 
     #[test]
     fn what_is_checked_is_one_value_without_the_space_around_it() {
@@ -300,10 +293,14 @@ mod tests {
         let error = RawJson::parse("[1,}").expect_err("no value");
         assert_eq!(error.to_string(), "not JSON, at byte 3");
         let nested = |depth| ["[".repeat(depth), "]".repeat(depth)].concat();
-        for depth in [DEPTH_MAX, DEPTH_MAX + 1, 5000] {
+        for depth in [DEPTH_MAX, DEPTH_MAX + 1, 2 * DEPTH_MAX, 2 * DEPTH_MAX + 1, 5000] {
             assert!(RawJson::parse(&nested(depth)).is_ok(), "{depth}");
             assert!(RawJson::parse(&nested(depth)[1..]).is_err(), "{depth}");
+            assert!(RawJson::parse(&nested(depth)[..2 * depth - 1]).is_err(), "{depth}");
         }
+        let mixed = |depth| [r#"[{"a":[0,"#.repeat(depth), "]},1]".repeat(depth)].concat();
+        assert!(RawJson::parse(&mixed(1000).replace("0,]", "0]")).is_ok());
+        assert!(RawJson::parse(&mixed(1000).replace("0,]", "0}")).is_err());
     }
 
     #[test]

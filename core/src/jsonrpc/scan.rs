@@ -4,6 +4,8 @@
 //! so whoever decodes the string later would fail. Each byte is looked at a bounded number of
 //! times, and nesting costs a bit, not a stack frame.
 
+use alloc::vec::Vec;
+
 /// Why a scan stopped at [`Scanner::at`]. The place is not in the error, so that results fit in a
 /// register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,8 +133,17 @@ impl<'a> Scanner<'a> {
 
     #[inline(never)]
     fn any_value(&mut self, depth: usize) -> Result<(), ScanError> {
-        let nested = nested_value(self.text.as_bytes(), self.at, depth.min(DEPTH_MAX));
-        match nested {
+        let (bytes, depth) = (self.text.as_bytes(), depth.min(DEPTH_MAX));
+        match nested_value::<false>(bytes, self.at, depth, &mut Vec::new()) {
+            Some(step) => self.finish(step),
+            None => Err(ScanError::TooDeep),
+        }
+    }
+
+    /// Goes past one value of any depth, each level of which costs a bit of the heap: for text of
+    /// the application's own.
+    pub(super) fn deep_value(&mut self) -> Result<(), ScanError> {
+        match nested_value::<true>(self.text.as_bytes(), self.at, DEPTH_MAX, &mut Vec::new()) {
             Some(step) => self.finish(step),
             None => Err(ScanError::TooDeep),
         }
@@ -200,8 +211,14 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Goes past one value; `None` if it is too deep.
-fn nested_value(bytes: &[u8], mut at: usize, depth: usize) -> Option<Step> {
+/// Goes past one value; `None` if it is too deep. Where it is `DEEP` nothing is: each time that
+/// `depth` is reached, the set of open containers goes to `outer`, and another one begins.
+fn nested_value<const DEEP: bool>(
+    bytes: &[u8],
+    mut at: usize,
+    depth: usize,
+    outer: &mut Vec<Nesting>,
+) -> Option<Step> {
     macro_rules! advance {
         ($step:expr) => {
             match $step {
@@ -219,7 +236,11 @@ fn nested_value(bytes: &[u8], mut at: usize, depth: usize) -> Option<Step> {
             Some(b'"') => string(bytes, at + 1),
             Some(opening @ (b'{' | b'[')) => {
                 if open == depth {
-                    return None;
+                    if !DEEP {
+                        return None;
+                    }
+                    outer.push(objects);
+                    (open, objects) = (0, 0);
                 }
                 at = skip_space(bytes, at + 1);
                 let object = *opening == b'{';
@@ -243,7 +264,10 @@ fn nested_value(bytes: &[u8], mut at: usize, depth: usize) -> Option<Step> {
         // A value has ended; so may the containers around it.
         loop {
             if open == 0 {
-                return Some(Ok(at));
+                match if DEEP { outer.pop() } else { None } {
+                    Some(around) => (open, objects) = (depth, around),
+                    None => return Some(Ok(at)),
+                }
             }
             let object = objects & 1 == 1;
             at = skip_space(bytes, at);

@@ -29,7 +29,7 @@ struct Serializer<'o> {
 
 impl Serializer<'_> {
     fn push(self, text: &str) -> Result<(), Error> {
-        self.out.extend_from_slice(text.as_bytes());
+        append(self.out, text);
         Ok(())
     }
 
@@ -39,17 +39,33 @@ impl Serializer<'_> {
 }
 
 impl<'o> Serializer<'o> {
-    fn open(self, bracket: u8, close: &'static str) -> Compound<'o> {
-        self.out.push(bracket);
-        Compound { out: self.out, first: true, close, raw: false }
+    fn open(self, bracket: &str, close: &'static str) -> Compound<'o> {
+        append(self.out, bracket);
+        Compound { out: self.out, first: true, close }
     }
 
-    fn open_variant(self, variant: &str, bracket: u8, close: &'static str) -> Compound<'o> {
-        self.out.push(b'{');
-        write_string(self.out, variant);
-        self.out.push(b':');
+    fn open_variant(self, variant: &str, bracket: &str, close: &'static str) -> Compound<'o> {
+        append(self.out, "{");
+        write_key(self.out, true, variant);
         self.open(bracket, close)
     }
+}
+
+/// Appends text as it is.
+// Once for all types, as `write_key`: what is inlined here is inlined for each field of each.
+#[inline(never)]
+fn append(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends the key of a member, with the comma before it and the colon behind.
+#[inline(never)]
+fn write_key(out: &mut Vec<u8>, first: bool, key: &str) {
+    if !first {
+        out.push(b',');
+    }
+    write_string(out, key);
+    out.push(b':');
 }
 
 struct Append<'o>(&'o mut Vec<u8>);
@@ -170,24 +186,23 @@ impl<'o> ser::Serializer for Serializer<'o> {
         variant: &'static str,
         value: &T,
     ) -> Result<(), Error> {
-        let Compound { out, .. } = self.open(b'{', "}");
-        write_string(out, variant);
-        out.push(b':');
-        serialize(out, value)?;
-        out.push(b'}');
+        append(self.out, "{");
+        write_key(self.out, true, variant);
+        serialize(self.out, value)?;
+        append(self.out, "}");
         Ok(())
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Compound<'o>, Error> {
-        Ok(self.open(b'[', "]"))
+        Ok(self.open("[", "]"))
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Compound<'o>, Error> {
-        Ok(self.open(b'[', "]"))
+        Ok(self.open("[", "]"))
     }
 
     fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Compound<'o>, Error> {
-        Ok(self.open(b'[', "]"))
+        Ok(self.open("[", "]"))
     }
 
     fn serialize_tuple_variant(
@@ -197,18 +212,18 @@ impl<'o> ser::Serializer for Serializer<'o> {
         variant: &'static str,
         _: usize,
     ) -> Result<Compound<'o>, Error> {
-        Ok(self.open_variant(variant, b'[', "]}"))
+        Ok(self.open_variant(variant, "[", "]}"))
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Compound<'o>, Error> {
-        Ok(self.open(b'{', "}"))
+        Ok(self.open("{", "}"))
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Compound<'o>, Error> {
         if RAW.contains(&name) {
-            return Ok(Compound { out: self.out, first: true, close: "", raw: true });
+            return Ok(Compound { out: self.out, first: true, close: RAW_CLOSE });
         }
-        Ok(self.open(b'{', "}"))
+        Ok(self.open("{", "}"))
     }
 
     fn serialize_struct_variant(
@@ -218,7 +233,7 @@ impl<'o> ser::Serializer for Serializer<'o> {
         variant: &'static str,
         _: usize,
     ) -> Result<Compound<'o>, Error> {
-        Ok(self.open_variant(variant, b'{', "}}"))
+        Ok(self.open_variant(variant, "{", "}}"))
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Error> {
@@ -243,34 +258,35 @@ struct Compound<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
     close: &'static str,
-    /// Whether the one field is text to pass through.
-    raw: bool,
 }
 
+/// How something ends whose one field is text to pass through.
+const RAW_CLOSE: &str = "";
+
 impl Compound<'_> {
-    fn separate(&mut self) {
-        if !core::mem::take(&mut self.first) {
-            self.out.push(b',');
-        }
+    /// Whether the next one is the first.
+    const fn is_first(&mut self) -> bool {
+        core::mem::replace(&mut self.first, false)
     }
 
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.separate();
+        if !self.is_first() {
+            append(self.out, ",");
+        }
         serialize(self.out, value)
     }
 
     fn member<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), Error> {
-        if self.raw {
+        if self.close == RAW_CLOSE {
             return value.serialize(key::Serializer { out: self.out, form: key::Form::Raw });
         }
-        self.separate();
-        write_string(self.out, key);
-        self.out.push(b':');
+        let first = self.is_first();
+        write_key(self.out, first, key);
         serialize(self.out, value)
     }
 
     fn close(self) {
-        self.out.extend_from_slice(self.close.as_bytes());
+        append(self.out, self.close);
     }
 }
 
@@ -328,12 +344,11 @@ impl ser::SerializeMap for Compound<'_> {
     type Error = Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
-        self.separate();
-        key.serialize(key::Serializer { out: self.out, form: key::Form::Quoted })
+        let form = key::Form::Key { first: self.is_first() };
+        key.serialize(key::Serializer { out: self.out, form })
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.out.push(b':');
         serialize(self.out, value)
     }
 

@@ -6,12 +6,15 @@ use core::fmt;
 use serde::ser::{self, Error as _, Impossible, Serialize};
 use serde_json::{Error, Number};
 
-use super::super::text::write_string;
+use super::{append, write_key};
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Form {
-    /// Between quotes, with escapes.
-    Quoted,
+    /// The key of a member, with what stands around it.
+    Key {
+        /// Whether it is the first of its object.
+        first: bool,
+    },
     /// As it is.
     Raw,
 }
@@ -72,8 +75,8 @@ impl ser::Serializer for Serializer<'_> {
 
     fn serialize_str(self, value: &str) -> Result<(), Error> {
         match self.form {
-            Form::Quoted => write_string(self.out, value),
-            Form::Raw => self.out.extend_from_slice(value.as_bytes()),
+            Form::Key { first } => write_key(self.out, first, value),
+            Form::Raw => append(self.out, value),
         }
         Ok(())
     }
@@ -101,7 +104,12 @@ impl ser::Serializer for Serializer<'_> {
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Error> {
         match self.form {
-            Form::Quoted => super::Serializer { out: self.out }.collect_str(value),
+            Form::Key { first } => {
+                append(self.out, if first { "" } else { "," });
+                super::Serializer { out: self.out }.collect_str(value)?;
+                append(self.out, ":");
+                Ok(())
+            }
             Form::Raw => super::Serializer { out: self.out }.display(value),
         }
     }

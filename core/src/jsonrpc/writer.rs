@@ -93,10 +93,12 @@ pub fn write_request(
     method: &str,
     params: Option<&(impl WriteJson + ?Sized)>,
 ) -> Result<(), WriteError> {
-    write_line(out, |out| {
-        write_head(out, Some(id));
-        write_call(out, method, params)
-    })
+    match params {
+        Some(params) => {
+            write_call(out, Some(id), method, Some(&|out: &mut _| params.write_json(out)))
+        }
+        None => write_call(out, Some(id), method, None),
+    }
 }
 
 /// Appends a notification on one line, without a line end.
@@ -109,11 +111,11 @@ pub fn write_notification(
     method: &str,
     params: Option<&(impl WriteJson + ?Sized)>,
 ) -> Result<(), WriteError> {
-    write_line(out, |out| {
-        // MCP 2026-07-28 basic/index#notifications [RPC-012]: no `id`.
-        write_head(out, None);
-        write_call(out, method, params)
-    })
+    // MCP 2026-07-28 basic/index#notifications [RPC-012]: no `id`.
+    match params {
+        Some(params) => write_call(out, None, method, Some(&|out: &mut _| params.write_json(out))),
+        None => write_call(out, None, method, None),
+    }
 }
 
 /// Appends a response with a result on one line, without a line end.
@@ -125,6 +127,21 @@ pub fn write_result(
     out: &mut Vec<u8>,
     id: &RequestId,
     result: &(impl WriteJson + ?Sized),
+) -> Result<(), WriteError> {
+    write_response(out, id, &|out: &mut _| result.write_json(out))
+}
+
+/// Appends a response with an empty result on one line, without a line end.
+pub(crate) fn write_empty_result(out: &mut Vec<u8>, id: &RequestId) {
+    write_head(out, Some(id));
+    out.extend_from_slice(b",\"result\":{}}");
+}
+
+// What depends on no type is compiled once, not for each kind of result.
+fn write_response(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    result: &dyn WriteJson,
 ) -> Result<(), WriteError> {
     write_line(out, |out| {
         // MCP 2026-07-28 basic/index#responses [RPC-006]: the `id` of the request.
@@ -176,6 +193,10 @@ pub fn close_object_with(
     out: &mut Vec<u8>,
     rest: &(impl WriteJson + ?Sized),
 ) -> Result<(), WriteError> {
+    close_with(out, &|out: &mut _| rest.write_json(out))
+}
+
+fn close_with(out: &mut Vec<u8>, rest: &dyn WriteJson) -> Result<(), WriteError> {
     // In an empty object the members need no comma: the rest takes its place whole.
     let empty = out.ends_with(b"{");
     if empty {
@@ -214,21 +235,25 @@ fn write_head(out: &mut Vec<u8>, id: Option<&RequestId>) {
 
 fn write_call(
     out: &mut Vec<u8>,
+    id: Option<&RequestId>,
     method: &str,
-    params: Option<&(impl WriteJson + ?Sized)>,
+    params: Option<&dyn WriteJson>,
 ) -> Result<(), WriteError> {
-    out.extend_from_slice(b",\"method\":");
-    write_string(out, method);
-    if let Some(params) = params {
-        // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
-        out.extend_from_slice(b",\"params\":");
-        write_object(out, params)?;
-    }
-    out.push(b'}');
-    Ok(())
+    write_line(out, |out| {
+        write_head(out, id);
+        out.extend_from_slice(b",\"method\":");
+        write_string(out, method);
+        if let Some(params) = params {
+            // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
+            out.extend_from_slice(b",\"params\":");
+            write_object(out, params)?;
+        }
+        out.push(b'}');
+        Ok(())
+    })
 }
 
-fn write_object(out: &mut Vec<u8>, value: &(impl WriteJson + ?Sized)) -> Result<(), WriteError> {
+fn write_object(out: &mut Vec<u8>, value: &dyn WriteJson) -> Result<(), WriteError> {
     let start = out.len();
     value.write_json(out)?;
     if out.get(start) == Some(&b'{') { Ok(()) } else { Err(WriteError::NotAnObject) }

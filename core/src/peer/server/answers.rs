@@ -3,8 +3,8 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::jsonrpc::{
-    ErrorObject, RawJson, RequestId, Typed, WriteError, WriteJson, write_id, write_result,
-    write_string,
+    ErrorObject, RawJson, RequestId, Typed, WriteError, WriteJson, write_empty_result, write_id,
+    write_result, write_string,
 };
 use crate::peer::connection::error_at;
 use crate::peer::error::AnswerError;
@@ -289,13 +289,13 @@ impl Server {
 
     /// The empty result of a legacy request.
     pub(super) fn answer_empty(&mut self, id: &RequestId, reply: ReplyTo) {
-        self.write_answer(Lane::Bulk, reply, Verdict::Result, |out| write_empty(out, id));
+        self.write_answer(Lane::Bulk, reply, Verdict::Result, |out| write_empty_result(out, id));
     }
 
     // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
     // overtakes results that wait.
     pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
-        self.write_answer(Lane::Control, reply, Verdict::Result, |out| write_empty(out, id));
+        self.write_answer(Lane::Control, reply, Verdict::Result, |out| write_empty_result(out, id));
     }
 
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {
@@ -313,11 +313,6 @@ impl Server {
             Err(error) => self.answer_error(&incoming.id, &error, incoming.reply),
         }
     }
-}
-
-fn write_empty(out: &mut Vec<u8>, id: &RequestId) {
-    let written = write_result(out, id, &RawJson::EMPTY_OBJECT);
-    debug_assert!(written.is_ok(), "an empty object is JSON");
 }
 
 /// What the modern era wants in every result.

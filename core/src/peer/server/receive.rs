@@ -576,7 +576,11 @@ impl Server {
 
 /// Whether the parameters of a `ping` have modern metadata, which no `ping` should.
 fn mentions_modern(params: Option<&RawJson<'_>>) -> bool {
-    params.is_some_and(|params| params.as_str().contains(crate::peer::metadata::PROTOCOL_VERSION))
+    use crate::peer::metadata::PROTOCOL_VERSION;
+    // Most have none, or none that are long enough.
+    let params = params.filter(|params| params.as_str().len() > PROTOCOL_VERSION.len());
+    let meta = params.and_then(|params| params.get("_meta"));
+    meta.is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some())
 }
 
 /// The error that says which capability a request would have needed.
