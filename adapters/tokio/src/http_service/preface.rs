@@ -66,6 +66,9 @@ mod tests {
     /// What comes read by read, then the end.
     struct Pieces<'a>(&'a [&'a [u8]]);
 
+    /// Pieces, the version that they tell, and what is read of them to know it.
+    type Case<'a> = (&'a [&'a [u8]], Version, &'a [u8]);
+
     impl Read for Pieces<'_> {
         fn poll_read(
             mut self: Pin<&mut Self>,
@@ -82,7 +85,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_version_is_known_from_the_first_byte_that_tells() {
-        let cases: [(&[&[u8]], Version, &[u8]); 6] = [
+        let cases: [Case<'_>; 6] = [
             (&[b"POST /mcp", b" HTTP/1.1"], Version::Http1, b"POST /mcp"),
             (&[b"P", b"RI * HTTP/1.1\r\n"], Version::Http1, b"PRI * HTTP/1.1\r\n"),
             (&[PREFACE, b"more"], Version::Http2, PREFACE),
