@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use mcp_sansio::handler::{Client, ClientError};
 use mcp_sansio::http::{ClientOptions, Location};
+use mcp_sansio::protocol::TaskSupport;
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_examples::canned::{self, Seen};
@@ -146,7 +147,18 @@ async fn play(client: &Client, task: &Task) -> Outcome {
 async fn use_tools(client: &Client, _task: &Task) -> Outcome {
     for tool in client.all_tools().await? {
         let schema = serde_json::from_str(tool.input_schema.as_str())?;
-        client.call_tool(&tool.name, &canned::arguments(&schema)).await?;
+        let arguments = canned::arguments(&schema);
+        if tool.execution.as_ref().is_some_and(|it| it.task_support == Some(TaskSupport::Required))
+        {
+            let called = client.call_tool_as_task(&tool, &arguments).await?;
+            match called.result().await {
+                // As an answer it is as good as any: there are tools that do nothing else.
+                Err(error) if error.as_refusal().is_some() => {}
+                outcome => drop(outcome?),
+            }
+            continue;
+        }
+        client.call_tool(&tool.name, &arguments).await?;
     }
     Ok(())
 }
