@@ -53,15 +53,19 @@ struct Usage {
 }
 
 /// The server, on a `sensor` that somebody lets drift, with `alarms` that somebody rings.
-// Not inlined, so that the stack that it takes to put it together is free afterwards.
+// Not inlined, nor are its parts, so that the stack that it takes to put it together is free
+// afterwards.
 #[inline(never)]
 pub(crate) fn server(sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
     let server = Server::local("thermometer", env!("CARGO_PKG_VERSION"))
         .instructions("A thermometer with a lamp.")
         .limits(Limits::SMALL)
         .subscriptions();
-    let server = tools(server, sensor, alarms);
-    let server = resources(server, sensor);
+    prompts(resources(tools(server, sensor, alarms), sensor))
+}
+
+#[inline(never)]
+fn prompts(server: Server<Local>) -> Server<Local> {
     server.prompt(
         Prompt::new("report")
             .description("Asks for a report about the temperature")
@@ -73,6 +77,7 @@ pub(crate) fn server(sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
     )
 }
 
+#[inline(never)]
 fn tools(server: Server<Local>, sensor: &Rc<Sensor>, alarms: &Alarms) -> Server<Local> {
     let read = {
         let sensor = Rc::clone(sensor);
@@ -129,6 +134,7 @@ async fn average(call: &Call<Samples>, sensor: &Sensor, alarms: &Alarms) -> Resu
     Ok(celsius(sum / u32::from(samples)))
 }
 
+#[inline(never)]
 fn resources(server: Server<Local>, sensor: &Rc<Sensor>) -> Server<Local> {
     let sensor = Rc::clone(sensor);
     server
