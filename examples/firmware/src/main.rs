@@ -30,6 +30,7 @@ use mcp_sansio_embedded::{Next, PolledDriver};
 
 use alarm::Alarms;
 use sensor::Sensor;
+use uart::{Receiver, Sender};
 
 /// The longest line that is taken, in bytes. Calls with short arguments and the metadata of
 /// 2026-07-28 need about half of it.
@@ -51,9 +52,8 @@ fn main() -> ! {
     let mut line = [0; LINE_LENGTH_MAX];
     loop {
         // After an end, such as a break or too many errors on the line, the next connection begins.
-        let endpoint = endpoint(&server);
-        let remote = endpoint.remote();
-        let mut driver = PolledDriver::new(endpoint, &mut receiver, &mut sender, &mut line);
+        let mut driver = connection(&server, (&mut receiver, &mut sender), &mut line);
+        let remote = driver.endpoint().remote();
         let mut shown = sensor.value();
         loop {
             let now = clock::now();
@@ -72,13 +72,19 @@ fn main() -> ! {
     }
 }
 
-/// The server's side of a connection.
+type Connection<'l> = PolledDriver<'l, ServerEndpoint<Local>, &'l mut Receiver, &'l mut Sender>;
+
+/// The server's side of a connection on the serial port, which reads into `line`.
 // Not inlined, so that the stack that it takes to put it together is free afterwards.
 #[inline(never)]
-fn endpoint(server: &Server<Local>) -> ServerEndpoint<Local> {
+fn connection<'l>(
+    server: &Server<Local>,
+    (receiver, sender): (&'l mut Receiver, &'l mut Sender),
+    line: &'l mut [u8],
+) -> Connection<'l> {
     // Without the error, whose text would take two kilobytes.
     let Ok(endpoint) = server.endpoint(SEED) else { panic!("what is offered has good names") };
-    endpoint
+    PolledDriver::new(endpoint, receiver, sender, line)
 }
 
 /// Sleeps until the next interrupt, which comes every millisecond at the latest; not at all where
