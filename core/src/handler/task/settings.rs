@@ -45,8 +45,8 @@ impl TaskSettings {
     /// The defaults.
     ///
     /// `entropy` gives the names of tasks, one with each call: 128 bits from a secure source. Who
-    /// knows the name of a task that belongs to no [`Principal`](crate::Principal) has the task, so
-    /// a seed as the machines have it is not enough.
+    /// knows the name of a task that belongs to no [`Principal`] has the task, so a seed as the
+    /// machines have it is not enough.
     ///
     /// `epoch` is the time since 1970 at [`Instant::ZERO`], for the times of day that clients are
     /// told.
