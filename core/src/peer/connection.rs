@@ -450,6 +450,8 @@ impl Connection {
         if self.closed.is_some() {
             return;
         }
+        self.calls.forget_deadlines();
+        self.events.reserve(self.calls.len() + 1);
         let mut slot = 0;
         while let Some(key) = self.calls.first_from(slot) {
             slot = key.slot + 1;
