@@ -13,10 +13,11 @@ const DOCUMENT: &str = "docs/performance.md";
 const MARK: &str = "budgets";
 
 /// How much more than its budget something may cost, in per cent: what another minor version of the
-/// compiler or of the system's library makes of the same source.
-const TOLERANCE: u64 = 2;
+/// compiler or of the system's library makes of the same source, or the same compiler in another
+/// folder, whose name has a say in what is inlined: that has been seen to be 1.6.
+const TOLERANCE: u64 = 5;
 /// From how much less than its budget on somebody should lower it, in per cent.
-const SLACK: u64 = 5;
+const SLACK: u64 = 8;
 
 const HEAD: &str = "\
 # What one operation may cost: `cargo run -p xtask -- budgets` compares, with `--write` it writes this.
@@ -221,9 +222,9 @@ mod tests {
     fn a_budget_holds_up_to_its_tolerance() {
         let budget = cost("a", 1000, 200, Some(500));
         assert_eq!(found(&budget, &budget), (0, 0));
-        assert_eq!(found(&budget, &cost("a", 1020, 200, Some(510))), (0, 0));
-        assert_eq!(found(&budget, &cost("a", 1021, 200, Some(500))), (1, 0));
-        assert_eq!(found(&budget, &cost("a", 1000, 200, Some(511))), (1, 0));
+        assert_eq!(found(&budget, &cost("a", 1050, 200, Some(525))), (0, 0));
+        assert_eq!(found(&budget, &cost("a", 1051, 200, Some(500))), (1, 0));
+        assert_eq!(found(&budget, &cost("a", 1000, 200, Some(526))), (1, 0));
     }
 
     #[test]
@@ -235,8 +236,8 @@ mod tests {
     #[test]
     fn a_budget_that_is_far_too_large_is_mentioned() {
         let budget = cost("a", 1000, 200, None);
-        assert_eq!(found(&budget, &cost("a", 951, 200, None)), (0, 0));
-        assert_eq!(found(&budget, &cost("a", 949, 199, None)), (0, 2));
+        assert_eq!(found(&budget, &cost("a", 921, 200, None)), (0, 0));
+        assert_eq!(found(&budget, &cost("a", 919, 199, None)), (0, 2));
     }
 
     #[test]
