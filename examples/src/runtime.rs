@@ -114,6 +114,8 @@ pub struct Place {
     pub legacy_sse: bool,
     /// Whether only those are served over HTTP who have signed in.
     pub auth: bool,
+    /// Whether nothing runs as a task.
+    pub no_tasks: bool,
     /// Where to record what the server does, if anywhere: a folder.
     pub record: Option<PathBuf>,
 }
@@ -148,7 +150,7 @@ impl Place {
 /// Help was asked for, or the use is wrong.
 pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     let (mut runtime, mut stdio, mut http) = (Runtime::default(), false, None);
-    let (mut legacy_sse, mut auth, mut record) = (false, false, None);
+    let (mut legacy_sse, mut auth, mut no_tasks, mut record) = (false, false, false, None);
     while let Some(argument) = arguments.shift()? {
         match argument {
             Argument::Flag(flag) => match flag.as_str() {
@@ -157,6 +159,7 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
                 "--http" => http = Some(arguments.value(&flag)?),
                 "--legacy-sse" => legacy_sse = true,
                 "--auth" => auth = true,
+                "--no-tasks" => no_tasks = true,
                 "--record" => record = Some(arguments.value(&flag)?.into()),
                 _ => return Err(Stop::unknown(&flag)),
             },
@@ -175,5 +178,5 @@ pub fn parse_server(mut arguments: Arguments) -> Result<Place, Stop> {
     if auth && http.is_none() {
         return Err(Stop::wrong("`--auth` goes with `--http ADDRESS`"));
     }
-    Ok(Place { runtime, http, legacy_sse, auth, record })
+    Ok(Place { runtime, http, legacy_sse, auth, no_tasks, record })
 }

@@ -18,9 +18,10 @@ use crate::runtime::Runtime;
 /// The tool that changes something: it needs more than the others, where anybody asks.
 pub const WRITES: &str = "test_touch_watched_resource";
 
-/// The server; its tools pause on the timer of `runtime`.
+/// The server; its tools pause on the timer of `runtime`, and some of them run as `tasks` if they
+/// may.
 #[must_use]
-pub fn server(runtime: Runtime) -> Server {
+pub fn server(runtime: Runtime, tasks: bool) -> Server {
     let server = Server::new("everything-server", env!("CARGO_PKG_VERSION"))
         .instructions("Call any tool: each shows one feature, and none changes anything.")
         .logging()
@@ -30,6 +31,7 @@ pub fn server(runtime: Runtime) -> Server {
     let server = questions::offer(server);
     let server = rounds::offer(server);
     let server = resources::offer(server);
+    let server = if tasks { tasks::allow(server) } else { server };
     let server = tasks::offer(server, runtime);
     prompts::offer(server)
 }
@@ -40,6 +42,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_offered_has_a_good_name() {
-        assert!(server(Runtime::Std).endpoint(0).is_ok());
+        assert!(server(Runtime::Std, true).endpoint(0).is_ok());
+        assert!(server(Runtime::Std, false).endpoint(0).is_ok());
     }
 }

@@ -49,12 +49,16 @@ struct Name {
     name: String,
 }
 
-pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
+/// Lets the tools run as tasks.
+pub(super) fn allow(server: Server) -> Server {
     // Without entropy there are no tasks, and calls are calls.
-    let server = match task_settings() {
+    match task_settings() {
         Ok(settings) => server.tasks(settings.poll_interval(Duration::from_millis(500))),
         Err(_) => server,
-    };
+    }
+}
+
+pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
     server
         .tool("greet", "Greets, never as a task", |call: Call<Whom>| {
             format!("Hello, {}!", call.arguments.name)
