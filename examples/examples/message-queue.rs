@@ -43,7 +43,7 @@ fn drive(
     let waker = Waker::from(Arc::new(Bell(own)));
     let mut cx = Context::from_waker(&waker);
     let mut ended = false;
-    while !endpoint.is_drained() && !ended {
+    loop {
         endpoint.poll_handlers(&mut cx, now());
         endpoint.transmit(&mut |lines| {
             for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -52,6 +52,9 @@ fn drive(
             }
             lines.len()
         });
+        if ended || endpoint.is_drained() {
+            break;
+        }
         let patience =
             endpoint.poll_timeout().map_or(Duration::MAX, |at| at.saturating_since(now()));
         match inbox.recv_timeout(patience) {
