@@ -65,7 +65,7 @@ impl fmt::Debug for SessionId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::format;
+    use alloc::format;
 
     #[test]
     fn a_session_id_spells_its_entropy_in_visible_ascii_and_hides_in_debug_output() {

@@ -126,7 +126,7 @@ impl<S: CredentialStore> Keeps for Kept<S> {
 #[cfg(test)]
 mod tests {
     use core::task::{Context, Poll, Waker};
-    use std::format;
+    use alloc::format;
 
     use super::*;
 

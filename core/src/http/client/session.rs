@@ -203,7 +203,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::format;
+    use alloc::format;
 
     #[test]
     fn a_session_key_is_visible_ascii_and_stays_out_of_debug_output() {
