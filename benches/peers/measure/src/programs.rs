@@ -1,6 +1,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The one that is no crate: a folder beside this program's.
+pub(crate) const TYPESCRIPT: &str = "typescript";
+
 /// A way to use an SDK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
@@ -22,20 +25,36 @@ impl Program {
     }
 
     /// The program, built; nothing where it does not build.
-    // Each alone: in one build all would have the features of `serde_json` and tokio that any of
-    // them asks for.
     pub(crate) fn build(&self) -> Option<PathBuf> {
-        let mut build = cargo("build");
-        build.args(["--release", "--quiet", "--package", self.package]);
-        let built = build.status();
-        if !built.is_ok_and(|status| status.success()) {
-            eprintln!("{} does not build: its column is left out", self.package);
-            return None;
+        let (mut build, path) = match self.package {
+            TYPESCRIPT => script(),
+            package => crate_of(package),
+        };
+        if build.status().is_ok_and(|status| status.success()) {
+            return Some(path);
         }
-        // This program has been built into the same folder.
-        let here = std::env::current_exe().expect("this program is a file");
-        Some(here.with_file_name(self.package))
+        eprintln!("{} does not build: its column is left out", self.package);
+        None
     }
+}
+
+/// What builds a crate, and the program that comes of it.
+// Each alone: in one build all would have the features of `serde_json` and tokio that any of
+// them asks for.
+fn crate_of(package: &str) -> (Command, PathBuf) {
+    let mut build = cargo("build");
+    build.args(["--release", "--quiet", "--package", package]);
+    // This program has been built into the same folder.
+    let here = std::env::current_exe().expect("this program is a file");
+    (build, here.with_file_name(package))
+}
+
+/// What fetches the TypeScript SDK, and the program that stands on it.
+fn script() -> (Command, PathBuf) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TYPESCRIPT);
+    let mut fetch = Command::new("npm");
+    fetch.args(["ci", "--ignore-scripts", "--silent"]).current_dir(&folder);
+    (fetch, folder.join("server.mjs"))
 }
 
 /// Cargo, for this workspace.

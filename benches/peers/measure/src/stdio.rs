@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::Effort;
 use crate::messages::{self, INITIALIZE, INITIALIZED, STEPS};
 use crate::process::Process;
-use crate::programs::Program;
+use crate::programs::{Program, TYPESCRIPT};
 use crate::table::{Table, number};
 
 const WINDOW: u64 = 16;
 
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 9] = [
     Program::new("this project: std", "peer-sansio", "std"),
     Program::new("this project: tokio", "peer-sansio", "tokio"),
     Program::new("rmcp 3.9.0, as documented", "peer-rmcp", "documented"),
@@ -21,6 +21,7 @@ const PROGRAMS: [Program; 8] = [
     Program::new("rmcp 3.9.0, router kept, pipes", "peer-rmcp", "cached-pipes"),
     Program::new("tower-mcp 0.25.0", "peer-tower-mcp", "documented"),
     Program::new("rust-mcp-sdk 1.0.1", "peer-rust-mcp-sdk", "documented"),
+    Program::new("TypeScript SDK 2.4.0", TYPESCRIPT, "documented"),
     Program::new("floor", "peer-floor", "serde_json"),
 ];
 

@@ -30,7 +30,8 @@ fn main() {
         "tokio" => Runtime::Tokio,
         _ => panic!("no variant {variant}"),
     };
-    let place = Place { runtime, http, legacy_sse: false, auth: false, no_tasks: true, record: None };
+    let place =
+        Place { runtime, http, legacy_sse: false, auth: false, no_tasks: true, record: None };
     place.serve(bench::server(), "add").expect("serves");
 }
 
