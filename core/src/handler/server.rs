@@ -409,8 +409,8 @@ impl<K: Kind> Server<K> {
         super::HttpServer::new(self, options, secret, seed)
     }
 
-    pub(super) const fn reports_max(&self) -> usize {
-        self.options.limits.reports_max
+    pub(super) fn reports_max(&self) -> usize {
+        self.options.terms.limits.reports_max
     }
 
     /// The machine of one connection.

@@ -84,7 +84,7 @@ impl<K: Kind> Server<K> {
     /// The tasks of a connection or of all of HTTP, if the server has tasks.
     pub(in crate::handler) fn open_tasks(&self) -> Option<Box<dyn Tasks>> {
         let offer = self.tasks.as_ref()?;
-        Some((offer.open)(offer.settings.clone(), self.options.limits.clone()))
+        Some((offer.open)(offer.settings.clone(), self.options.terms.limits.clone()))
     }
 }
 

@@ -15,9 +15,8 @@ use alloc::vec::Vec;
 
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
-use crate::protocol::{
-    At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Side, Wire,
-};
+use crate::protocol::{At, Capabilities, Kind, LoggingLevel, Method, Side, Wire};
+use crate::shared::Shared;
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::calls::Purpose;
@@ -58,10 +57,8 @@ use subscriptions::{Legacy, Standing};
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
-    identity: Implementation,
+    profile: Shared<options::Profile>,
     revisions: Revisions,
-    capabilities: ClientCapabilities,
-    anonymous: bool,
     state: opening::State,
     /// What the server said to a handshake that was tried on a guess.
     handshake_refused: Option<ErrorObject<'static>>,
@@ -135,22 +132,11 @@ impl Client {
     }
 
     fn with_outbox(options: ClientOptions, outbox: Outbox, seed: u64, now: Instant) -> Self {
-        let ClientOptions {
-            identity,
-            revisions,
-            known_era,
-            capabilities,
-            anonymous,
-            limits,
-            timeouts,
-            policy,
-        } = options;
+        let ClientOptions { profile, terms, revisions, known_era } = options;
         let mut client = Self {
-            connection: Connection::new(Side::Client, limits, timeouts, policy, outbox, seed),
-            identity,
+            connection: Connection::new(Side::Client, &terms, outbox, seed),
+            profile,
             revisions,
-            capabilities,
-            anonymous,
             state: opening::State::Over,
             handshake_refused: None,
             session: None,

@@ -66,9 +66,9 @@ impl Client {
         let of_posts = self.connection.outbox.is_of_posts();
         self.connection.cancels_by_abort = of_posts;
         let timeout = if self.newest_legacy().is_some() && !of_posts {
-            self.connection.timeouts.probe
+            self.connection.terms.timeouts.probe
         } else {
-            self.connection.timeouts.opening
+            self.connection.terms.timeouts.opening
         };
         self.send_opening(Method::Discover, &RawJson::EMPTY_OBJECT, timeout, now);
     }
@@ -81,10 +81,10 @@ impl Client {
         let revision = initializing.revision;
         let params = InitializeParams::new(
             revision.as_str(),
-            self.capabilities.clone(),
-            self.identity.clone(),
+            self.profile.capabilities.clone(),
+            self.profile.identity.clone(),
         );
-        let timeout = self.connection.timeouts.opening;
+        let timeout = self.connection.terms.timeouts.opening;
         self.send_opening(Method::Initialize, &Typed(&At(&params, revision)), timeout, now);
     }
 
@@ -115,10 +115,11 @@ impl Client {
         write_string(&mut out, PROTOCOL_VERSION);
         out.push(b':');
         write_string(&mut out, revision.as_str());
-        let identity = (!self.anonymous).then(|| self.identity.to_json_at(revision));
+        let identity =
+            (!self.profile.anonymous).then(|| self.profile.identity.to_json_at(revision));
         let parts = [
             (CLIENT_INFO, identity),
-            (CLIENT_CAPABILITIES, Some(self.capabilities.to_json_at(revision))),
+            (CLIENT_CAPABILITIES, Some(self.profile.capabilities.to_json_at(revision))),
         ];
         for (key, value) in parts {
             if let Some(Ok(value)) = value {
@@ -158,7 +159,7 @@ impl Client {
     pub(super) fn opening_timed_out(&mut self, call: &Call, now: Instant) {
         // No cancellation: a legacy server must not see one before the handshake, and `initialize`
         // is never cancelled.
-        self.connection.calls.bury(call.id, &self.connection.limits, now);
+        self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
         // Over HTTP a server answers or is out of reach; silence says nothing of its era. The pages
         // take it for an answer on standard streams only.
         let silence_tells = !self.connection.outbox.is_of_posts();
@@ -356,7 +357,7 @@ impl Client {
     }
 
     fn own_capabilities(&self, revision: Revision) -> Capabilities {
-        let declared = self.capabilities.to_json_at(revision);
+        let declared = self.profile.capabilities.to_json_at(revision);
         declared
             .and_then(|text| Capabilities::of_client(text.as_str(), revision))
             .unwrap_or_default()
