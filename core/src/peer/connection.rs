@@ -1,6 +1,7 @@
 //! What both roles share: the calls of this side, the requests of the other, what waits to be sent
 //! and to be told, and the rules that do not depend on the role.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -38,7 +39,8 @@ pub(super) struct Connection {
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) calls: Calls,
     pub(super) requests: Requests,
-    pub(super) closed: Option<CloseReason>,
+    /// A reason is large, and most of the time there is none.
+    pub(super) closed: Option<Box<CloseReason>>,
     /// Calls are given up by closing their way, not by a notification.
     pub(super) cancels_by_abort: bool,
     keep_alive_due: Option<Instant>,
@@ -75,7 +77,7 @@ impl Connection {
     pub(super) fn check_open(&self) -> Result<(), ConnectionClosed> {
         match &self.closed {
             None => Ok(()),
-            Some(reason) => Err(ConnectionClosed { reason: reason.clone() }),
+            Some(reason) => Err(ConnectionClosed { reason: CloseReason::clone(reason) }),
         }
     }
 
@@ -452,7 +454,7 @@ impl Connection {
             }
         }
         self.keep_alive_due = None;
-        self.closed = Some(reason.clone());
+        self.closed = Some(Box::new(reason.clone()));
         self.events.push_back(Event::Closed(reason));
     }
 }

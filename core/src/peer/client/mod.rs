@@ -10,6 +10,7 @@ mod receive;
 pub(crate) mod recorded;
 mod subscriptions;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -61,7 +62,7 @@ pub struct Client {
     revisions: Revisions,
     state: opening::State,
     /// What the server said to a handshake that was tried on a guess.
-    handshake_refused: Option<ErrorObject<'static>>,
+    handshake_refused: Option<Box<ErrorObject<'static>>>,
     session: Option<Session>,
     /// The probe was repeated at the revision that the server refused and listed.
     insisted: bool,
@@ -73,7 +74,7 @@ pub struct Client {
     input_bytes: usize,
     subscriptions: Vec<(Key, Legacy)>,
     #[cfg(feature = "recording")]
-    tape: Option<alloc::boxed::Box<crate::recording::Tape>>,
+    tape: Option<Box<crate::recording::Tape>>,
 }
 
 /// What the server and this client agreed on.

@@ -1,5 +1,6 @@
 //! How a client opens its connection: which era the server is of, and which revision.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -129,6 +130,8 @@ impl Client {
                 out.extend_from_slice(value.as_str().as_bytes());
             }
         }
+        // It stays for as long as the connection, and grows no more.
+        out.shrink_to_fit();
         out
     }
 
@@ -262,7 +265,7 @@ impl Client {
             None => {
                 let failure = match self.handshake_refused.take() {
                     // It was tried: the server wants neither.
-                    Some(error) => OpeningFailure::Refused(error),
+                    Some(error) => OpeningFailure::Refused(*error),
                     None => OpeningFailure::LegacyServer,
                 };
                 self.fail_opening(failure);
@@ -344,7 +347,7 @@ impl Client {
             // [VER-018]: the assumption failed.
             (_, Some(revision)) if initializing.guessed => {
                 self.revisions = self.revisions.intersection(Revisions::MODERN);
-                self.handshake_refused = Some(error.into_owned());
+                self.handshake_refused = Some(Box::new(error.into_owned()));
                 self.send_discover(revision, now);
             }
             _ => match listed {
