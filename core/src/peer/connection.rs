@@ -55,7 +55,7 @@ impl Connection {
             terms: Shared::clone(terms),
             outbox,
             events: VecDeque::new(),
-            calls: Calls::new(seed),
+            calls: Calls::new(),
             requests: Requests::new(seed),
             closed: None,
             cancels_by_abort: false,

@@ -3,14 +3,15 @@
 use alloc::string::String;
 
 use crate::Instant;
-use crate::jsonrpc::{ErrorObject, RequestId};
+use crate::index::Known;
+use crate::jsonrpc::ErrorObject;
 
 use super::calls::{Call, Tombstone};
 use super::event::{CloseReason, Event};
 use super::limits::Limits;
 use super::outbox::Outbox;
 use super::requests::InFlight;
-use super::slab::{Key, Slab};
+use super::slab::Slab;
 use super::{client, server};
 
 /// How long messages are, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
@@ -150,14 +151,14 @@ impl Limits {
     }
 
     const fn requests_max(count: usize) -> usize {
-        add(Slab::<InFlight>::memory_max(count), table::<(RequestId, Key)>(count))
+        add(Slab::<InFlight>::memory_max(count), table::<Known>(count))
     }
 
     const fn calls_max(&self) -> usize {
         let count = self.calls_in_flight_max;
         sum(&[
             Slab::<Call>::memory_max(count),
-            table::<(i64, Key)>(count),
+            table::<Known>(count),
             vector::<(Instant, u32)>(count),
             vector::<u32>(count),
             vector::<Tombstone>(at_least(self.tombstones_max, 1)),

@@ -13,6 +13,16 @@ impl Key {
     /// Names no entry of any table.
     pub(crate) const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
 
+    /// The key as a number.
+    pub(crate) const fn to_number(self) -> u64 {
+        (self.generation as u64) << 32 | self.slot as u64
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of a number")]
+    pub(crate) const fn of_number(number: u64) -> Self {
+        Self { slot: number as u32, generation: (number >> 32) as u32 }
+    }
+
     /// Slot and generation.
     #[cfg(feature = "recording")]
     pub(crate) const fn to_parts(self) -> [u32; 2] {
