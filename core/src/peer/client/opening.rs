@@ -204,7 +204,9 @@ impl Client {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
-        self.request_meta = self.modern_meta(revision);
+        if self.state != State::Probing(revision) {
+            self.request_meta = self.modern_meta(revision);
+        }
         let session = Session {
             revision,
             client: self.own_capabilities(revision),

@@ -156,5 +156,5 @@ fn spelled(revisions: Revisions) -> String {
 // MCP 2026-07-28 basic/index#_meta [META-011]
 pub(super) fn identity_meta(identity: &Implementation) -> Vec<u8> {
     let identity = identity.to_json_at(Revision::LATEST).expect("an identity is JSON");
-    format!(r#""{SERVER_INFO}":{}"#, identity.as_str()).into_bytes()
+    ["\"", SERVER_INFO, "\":", identity.as_str()].concat().into_bytes()
 }
