@@ -91,6 +91,11 @@ impl ClientOptions {
         self
     }
 
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
+        &mut self.profile_mut().capabilities
+    }
+
     fn profile_mut(&mut self) -> &mut Profile {
         Shared::make_mut(&mut self.profile)
     }

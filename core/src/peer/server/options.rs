@@ -116,6 +116,18 @@ impl ServerOptions {
         self
     }
 
+    /// The same, handing methods that the protocol does not know to the application.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn with_unknown_methods(mut self) -> Self {
+        self.terms_mut().policy.unknown_methods = crate::peer::UnknownMethods::Deliver;
+        self
+    }
+
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
+        &mut self.profile_mut().capabilities
+    }
+
     fn profile_mut(&mut self) -> &mut Profile {
         Shared::make_mut(&mut self.profile)
     }
