@@ -9,7 +9,7 @@ use mcp_sansio::framing::SseDecoder;
 use mcp_sansio::jsonrpc::{ParseLimits, RawJson, parse};
 use mcp_sansio::peer::Limits;
 
-use crate::{Echo, Endpoints, Link, REVISIONS, Site, Web, echo_params, sse, tools};
+use crate::{Echo, Endpoints, Link, LinkOptions, REVISIONS, Site, Web, echo_params, sse, tools};
 
 /// Something that is done again and again.
 pub struct Scenario {
@@ -73,9 +73,17 @@ pub fn scenarios() -> Vec<Scenario> {
 /// All that is opened, in the order of the file.
 #[must_use]
 pub fn openings() -> Vec<Opening> {
-    let machines = REVISIONS.map(|revision| Opening {
-        name: format!("idle pair of machines, {revision}"),
-        open: Box::new(move || Box::new(Link::open_at(revision))),
+    // They are there once, however many pairs there are.
+    let options = Opening {
+        name: "options of all pairs of machines".into(),
+        open: Box::new(|| Box::new(LinkOptions::at(Revision::LATEST))),
+    };
+    let machines = REVISIONS.map(|revision| {
+        let options = LinkOptions::at(revision);
+        Opening {
+            name: format!("idle pair of machines, {revision}"),
+            open: Box::new(move || Box::new(Link::open(&options))),
+        }
     });
     let handlers = REVISIONS.map(|revision| Opening {
         name: format!("idle pair with handlers, {revision}"),
@@ -85,7 +93,7 @@ pub fn openings() -> Vec<Opening> {
         name: format!("idle pair over HTTP, {revision}"),
         open: Box::new(move || Box::new(Web::open_at(revision))),
     });
-    machines.into_iter().chain(handlers).chain(web).collect()
+    [options].into_iter().chain(machines).chain(handlers).chain(web).collect()
 }
 
 fn scenario<W: FnMut() + 'static>(

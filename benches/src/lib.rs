@@ -15,7 +15,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use serde_json::json;
 
 pub use endpoints::{Echo, Endpoints};
-pub use link::Link;
+pub use link::{Link, LinkOptions};
 pub use site::{Listening, Site};
 pub use web::Web;
 

@@ -8,6 +8,31 @@ use mcp_sansio::peer::{
 use mcp_sansio::protocol::{Implementation, Method, ServerCapabilities, ToolsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
+/// What the client and the server of any number of pairs are made from.
+#[derive(Clone, Debug)]
+pub struct LinkOptions {
+    client: ClientOptions,
+    server: ServerOptions,
+}
+
+impl LinkOptions {
+    /// Options of a pair that speaks `revision`, with what the server offers and the limits of both.
+    #[must_use]
+    pub fn new(revision: Revision, catalog: Catalog, limits: Limits) -> Self {
+        let identity = Implementation::new("bench", "1.0.0");
+        let offers = ServerCapabilities::new().tools(ToolsCapability::new());
+        let client = ClientOptions::new(identity.clone()).revisions(Revisions::only(revision));
+        let server = ServerOptions::new(identity).capabilities(offers).catalog(catalog);
+        Self { client: client.limits(limits.clone()), server: server.limits(limits) }
+    }
+
+    /// Options of a pair that speaks `revision`, of a server that offers nothing.
+    #[must_use]
+    pub fn at(revision: Revision) -> Self {
+        Self::new(revision, Catalog::new(), Limits::DEFAULT)
+    }
+}
+
 /// A client and a server of one process, open and at rest.
 #[derive(Debug)]
 pub struct Link {
@@ -26,7 +51,7 @@ impl Link {
     /// The machines do not agree.
     #[must_use]
     pub fn open_at(revision: Revision) -> Self {
-        Self::open_with(revision, Catalog::new(), Limits::DEFAULT)
+        Self::open(&LinkOptions::at(revision))
     }
 
     /// A pair that speaks `revision`, with what the server offers and the limits of both.
@@ -36,13 +61,20 @@ impl Link {
     /// The machines do not agree.
     #[must_use]
     pub fn open_with(revision: Revision, catalog: Catalog, limits: Limits) -> Self {
-        let identity = Implementation::new("bench", "1.0.0");
-        let offers = ServerCapabilities::new().tools(ToolsCapability::new());
-        let client = ClientOptions::new(identity.clone()).revisions(Revisions::only(revision));
-        let server = ServerOptions::new(identity).capabilities(offers).catalog(catalog);
+        Self::open(&LinkOptions::new(revision, catalog, limits))
+    }
+
+    /// One more pair of these options, which shares them with the others.
+    ///
+    /// # Panics
+    ///
+    /// The machines do not agree.
+    #[must_use]
+    pub fn open(options: &LinkOptions) -> Self {
+        let LinkOptions { client, server } = options.clone();
         let mut link = Self {
-            client: Client::new(client.limits(limits.clone()), 1, Instant::ZERO),
-            server: Server::new(server.limits(limits), 2),
+            client: Client::new(client, 1, Instant::ZERO),
+            server: Server::new(server, 2),
             now: Instant::ZERO,
             steps: 0,
         };

@@ -7,15 +7,16 @@ use hashbrown::HashTable;
 
 /// Numbers by key, where the keys stand in the entries only.
 ///
-/// The keys are the application's, so that nobody can aim at collisions. It is no map by type of
-/// value and key: one piece of code serves all lists, and nothing goes through it in its order.
+/// Names are the application's, so that nobody can aim at collisions; for what the other side names,
+/// the caller has hashes of its own. It is no map by type of value and key: one piece of code serves
+/// all lists and tables, and nothing goes through it in its order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     known: HashTable<Known>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub(crate) struct Known {
     hash: u64,
     number: u64,
 }
@@ -23,20 +24,36 @@ struct Known {
 impl Index {
     /// The number of the entry with this key; `is_keyed` says whether the one with a number is it.
     pub(crate) fn find(&self, key: &str, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
-        let hash = hash(key);
+        self.find_hashed(hash(key), is_keyed)
+    }
+
+    /// The same, of an entry whose key has this hash.
+    pub(crate) fn find_hashed(&self, hash: u64, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
         let known = self.known.find(hash, |known| known.hash == hash && is_keyed(known.number));
         known.map(|known| known.number)
     }
 
     /// Takes in an entry whose key no other has.
     pub(crate) fn insert(&mut self, key: &str, number: u64) {
-        let hash = hash(key);
+        self.insert_hashed(hash(key), number);
+    }
+
+    /// The same, of an entry whose key has this hash.
+    pub(crate) fn insert_hashed(&mut self, hash: u64, number: u64) {
         self.known.insert_unique(hash, Known { hash, number }, |known| known.hash);
     }
 
     /// Forgets the entry with this key, and gives its number.
     pub(crate) fn remove(&mut self, key: &str, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
-        let hash = hash(key);
+        self.remove_hashed(hash(key), is_keyed)
+    }
+
+    /// The same, of an entry whose key has this hash.
+    pub(crate) fn remove_hashed(
+        &mut self,
+        hash: u64,
+        is_keyed: &dyn Fn(u64) -> bool,
+    ) -> Option<u64> {
         let is_known = |known: &Known| known.hash == hash && is_keyed(known.number);
         self.known.find_entry(hash, is_known).ok().map(|entry| entry.remove().0.number)
     }

@@ -44,7 +44,6 @@ use super::server::Observer;
 /// ```
 pub struct Host<K: Kind = Shared> {
     pub(super) options: ClientOptions,
-    pub(super) capabilities: ClientCapabilities,
     pub(super) handlers: HostHandlers<K>,
     #[cfg(feature = "auth")]
     authorization: Option<Authorization<K>>,
@@ -65,7 +64,6 @@ impl<K: Kind> Clone for Host<K> {
     fn clone(&self) -> Self {
         Self {
             options: self.options.clone(),
-            capabilities: self.capabilities.clone(),
             handlers: self.handlers.clone(),
             #[cfg(feature = "auth")]
             authorization: self.authorization.clone(),
@@ -116,7 +114,6 @@ impl<K: Kind> Host<K> {
     pub fn with_identity(identity: Implementation) -> Self {
         Self {
             options: ClientOptions::new(identity),
-            capabilities: ClientCapabilities::default(),
             handlers: HostHandlers {
                 elicit: None,
                 sample: None,
@@ -137,7 +134,7 @@ impl<K: Kind> Host<K> {
     #[must_use]
     pub fn on_elicit<M>(mut self, handler: impl Handler<K, OfElicitation, M>) -> Self {
         let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
-        self.capabilities.elicitation.get_or_insert(both);
+        self.options.capabilities_mut().elicitation.get_or_insert(both);
         self.handlers.elicit = Some(handler.into_function());
         self
     }
@@ -148,7 +145,7 @@ impl<K: Kind> Host<K> {
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
     #[must_use]
     pub fn on_sample<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
-        self.capabilities.sampling.get_or_insert_default();
+        self.options.capabilities_mut().sampling.get_or_insert_default();
         self.handlers.sample = Some(handler.into_function());
         self
     }
@@ -158,7 +155,7 @@ impl<K: Kind> Host<K> {
     #[must_use]
     pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
         let tools = SamplingCapability::new().tools(Settings::default());
-        self.capabilities.sampling = Some(tools);
+        self.options.capabilities_mut().sampling = Some(tools);
         self.on_sample(handler)
     }
 
@@ -168,7 +165,10 @@ impl<K: Kind> Host<K> {
     // MCP 2026-07-28 client/roots#capabilities [CAP-008]
     #[must_use]
     pub fn on_roots<M>(mut self, handler: impl Handler<K, OfRoots, M>) -> Self {
-        self.capabilities.roots.get_or_insert_with(|| RootsCapability::new().list_changed(true));
+        self.options
+            .capabilities_mut()
+            .roots
+            .get_or_insert_with(|| RootsCapability::new().list_changed(true));
         self.handlers.roots = Some(handler.into_function());
         self
     }
@@ -176,7 +176,7 @@ impl<K: Kind> Host<K> {
     /// Declares capabilities beyond those that follow from the handlers, or takes some back.
     #[must_use]
     pub fn capabilities(mut self, declare: impl FnOnce(&mut ClientCapabilities)) -> Self {
-        declare(&mut self.capabilities);
+        declare(self.options.capabilities_mut());
         self
     }
 
@@ -279,7 +279,7 @@ impl<K: Kind> Host<K> {
     }
 
     fn machine(&self, seed: u64, now: Instant) -> peer::Client {
-        let options = self.peer_options();
+        let options = self.options.clone();
         #[cfg(feature = "recording")]
         if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
             return peer::Client::recorded(options, seed, now, tape);
@@ -289,16 +289,12 @@ impl<K: Kind> Host<K> {
 
     #[cfg(feature = "http")]
     fn http_machine(&self, options: http::ClientOptions, seed: u64, now: Instant) -> http::Client {
-        let peer = self.peer_options();
+        let peer = self.options.clone();
         #[cfg(feature = "recording")]
         if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
             return http::Client::recorded(peer, options, seed, now, tape);
         }
         http::Client::new(peer, options, seed, now)
-    }
-
-    fn peer_options(&self) -> ClientOptions {
-        self.options.clone().capabilities(self.capabilities.clone())
     }
 }
 

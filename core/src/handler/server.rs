@@ -7,7 +7,7 @@ use crate::Revisions;
 use crate::catalog::{Catalog, CatalogError};
 #[cfg(feature = "http")]
 use crate::http;
-use crate::peer::{self, Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
+use crate::peer::{self, Event, Limits, Policy, ServerOptions, Timeouts};
 use crate::protocol::{
     CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
     Tool,
@@ -46,8 +46,6 @@ use super::task::Offer;
 pub struct Server<K: Kind = Shared> {
     pub(super) options: ServerOptions,
     pub(super) catalog: Catalog,
-    pub(super) capabilities: ServerCapabilities,
-    pub(super) policy: Policy,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) problem: Option<CatalogError>,
@@ -62,8 +60,6 @@ impl<K: Kind> Clone for Server<K> {
         Self {
             options: self.options.clone(),
             catalog: self.catalog.clone(),
-            capabilities: self.capabilities.clone(),
-            policy: self.policy.clone(),
             handlers: Arc::clone(&self.handlers),
             problem: self.problem.clone(),
             tasks: self.tasks.clone(),
@@ -165,8 +161,6 @@ impl<K: Kind> Server<K> {
         Self {
             options: ServerOptions::new(identity),
             catalog,
-            capabilities: ServerCapabilities::default(),
-            policy: Policy::default(),
             handlers: Arc::new(Handlers {
                 tools: Functions::default(),
                 prompts: Functions::default(),
@@ -281,7 +275,7 @@ impl<K: Kind> Server<K> {
     // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
     #[must_use]
     pub fn completion<M>(mut self, handler: impl Handler<K, OfCompletion, M>) -> Self {
-        self.capabilities.completions = Some(Settings::default());
+        self.options.capabilities_mut().completions = Some(Settings::default());
         self.functions().completion = Some(handler.into_function());
         self
     }
@@ -303,7 +297,7 @@ impl<K: Kind> Server<K> {
     // MCP 2025-11-25 server/utilities/logging#capabilities [CAP-004]
     #[must_use]
     pub fn logging(mut self) -> Self {
-        self.capabilities.logging = Some(Settings::default());
+        self.options.capabilities_mut().logging = Some(Settings::default());
         self
     }
 
@@ -317,7 +311,7 @@ impl<K: Kind> Server<K> {
     /// Declares capabilities beyond those that follow from what is offered.
     #[must_use]
     pub fn capabilities(mut self, declare: impl FnOnce(&mut ServerCapabilities)) -> Self {
-        declare(&mut self.capabilities);
+        declare(self.options.capabilities_mut());
         self
     }
 
@@ -359,7 +353,7 @@ impl<K: Kind> Server<K> {
     /// What to do when a client breaks a rule.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
+        self.options = self.options.policy(policy);
         self
     }
 
@@ -409,8 +403,8 @@ impl<K: Kind> Server<K> {
         super::HttpServer::new(self, options, secret, seed)
     }
 
-    pub(super) const fn reports_max(&self) -> usize {
-        self.options.limits.reports_max
+    pub(super) fn reports_max(&self) -> usize {
+        self.options.terms.limits.reports_max
     }
 
     /// The machine of one connection.
@@ -441,12 +435,8 @@ impl<K: Kind> Server<K> {
 
     /// The options of the machines that serve it.
     fn peer_options(&self) -> ServerOptions {
-        let mut policy = self.policy.clone();
-        if !self.handlers.others.is_empty() {
-            policy.unknown_methods = UnknownMethods::Deliver;
-        }
-        let options = self.options.clone().capabilities(self.capabilities.clone());
-        options.catalog(self.catalog.clone()).policy(policy)
+        let options = self.options.clone().catalog(self.catalog.clone());
+        if self.handlers.others.is_empty() { options } else { options.with_unknown_methods() }
     }
 
     /// The functions, to add to them; a copy of them where a connection has them already.

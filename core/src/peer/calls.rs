@@ -1,10 +1,11 @@
 use alloc::collections::VecDeque;
+use core::hash::BuildHasher;
 use core::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use crate::Instant;
+use crate::index::Index;
 use crate::jsonrpc::RawJson;
 use crate::protocol::{LoggingLevel, Method};
 
@@ -19,7 +20,7 @@ use super::slab::{Key, Slab};
 #[derive(Debug)]
 pub(super) struct Calls {
     entries: Slab<Call>,
-    ids: HashMap<i64, Key, FixedState>,
+    ids: Index,
     deadlines: Deadlines,
     next_id: i64,
     /// Calls given up: their late answers are expected.
@@ -126,10 +127,10 @@ pub(super) enum Answered {
 }
 
 impl Calls {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             entries: Slab::new(),
-            ids: HashMap::with_hasher(FixedState::with_seed(seed)),
+            ids: Index::default(),
             deadlines: Deadlines::default(),
             next_id: 1,
             tombstones: VecDeque::new(),
@@ -152,7 +153,7 @@ impl Calls {
     pub(super) fn insert(&mut self, call: Call, now: Instant) -> Key {
         let (id, timing) = (call.id, call.timing);
         let key = self.entries.insert(call);
-        self.ids.insert(id, key);
+        self.ids.insert_hashed(hash(id), key.to_number());
         self.schedule(key, timing, now);
         key
     }
@@ -164,8 +165,8 @@ impl Calls {
         call.written = written;
         let (old, timing) = (core::mem::replace(&mut call.id, id), call.timing);
         call.last_progress = None;
-        self.ids.remove(&old);
-        self.ids.insert(id, key);
+        self.forget(old, key);
+        self.ids.insert_hashed(hash(id), key.to_number());
         self.schedule(key, timing, now);
     }
 
@@ -179,7 +180,8 @@ impl Calls {
 
     /// The call that has `id` on the wire.
     pub(super) fn by_id(&self, id: i64) -> Option<Key> {
-        self.ids.get(&id).copied()
+        let has_id = |key| self.entries.get(Key::of_number(key)).is_some_and(|call| call.id == id);
+        self.ids.find_hashed(hash(id), &has_id).map(Key::of_number)
     }
 
     /// What a response with `id` answers.
@@ -202,7 +204,7 @@ impl Calls {
 
     pub(super) fn remove(&mut self, key: Key) -> Option<Call> {
         let call = self.entries.remove(key)?;
-        self.ids.remove(&call.id);
+        self.forget(call.id, key);
         self.deadlines.clear(key.slot);
         Some(call)
     }
@@ -212,8 +214,8 @@ impl Calls {
     pub(super) fn park(&mut self, key: Key, now: Instant) {
         self.release(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
-        self.ids.remove(&call.id);
-        let hard = call.timing.hard;
+        let (id, hard) = (call.id, call.timing.hard);
+        self.forget(id, key);
         if hard == Timing::NEVER.hard {
             self.deadlines.clear(key.slot);
         } else {
@@ -299,6 +301,11 @@ impl Calls {
         self.entries.find_from(slot, |_| true)
     }
 
+    /// Takes the call off an id, if it still has it.
+    fn forget(&mut self, id: i64, key: Key) {
+        self.ids.remove_hashed(hash(id), &|known| known == key.to_number());
+    }
+
     fn schedule(&mut self, key: Key, timing: Timing, now: Instant) {
         let deadline = timing.next(now);
         if deadline == Timing::NEVER.hard {
@@ -307,6 +314,11 @@ impl Calls {
             self.deadlines.set(key.slot, deadline);
         }
     }
+}
+
+/// Ids are numbers of this side, so that nobody can aim at collisions.
+fn hash(id: i64) -> u64 {
+    FixedState::default().hash_one(id)
 }
 
 #[cfg(test)]
@@ -338,7 +350,7 @@ mod tests {
         // Rule: [TIME-005] [TIME-006].
         let second = Duration::from_secs(1);
         let (start, hard) = (Instant::ZERO, Instant::from_millis(1500));
-        let mut calls = Calls::new(0);
+        let mut calls = Calls::new();
         let key = call(&mut calls, second, hard, start);
         assert_eq!(calls.expired(Instant::from_millis(999)), None);
         calls.extend(key, Instant::from_millis(999));
@@ -349,7 +361,7 @@ mod tests {
     #[test]
     fn a_call_that_is_held_has_all_the_time_that_was_left_when_it_goes_on() {
         let at = Instant::from_millis;
-        let mut calls = Calls::new(0);
+        let mut calls = Calls::new();
         let key = call(&mut calls, Duration::from_secs(1), at(1500), Instant::ZERO);
         calls.hold(key, at(400));
         calls.hold(key, at(900));
@@ -365,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_call_without_a_deadline_has_none_after_it_was_held() {
-        let mut calls = Calls::new(0);
+        let mut calls = Calls::new();
         let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
         calls.hold(key, Instant::ZERO);
         calls.release(key, Instant::from_millis(5));
@@ -378,7 +390,7 @@ mod tests {
     fn a_late_answer_is_expected_once_and_for_a_while() {
         // Rule: [CANC-005].
         let limits = Limits::DEFAULT;
-        let mut calls = Calls::new(0);
+        let mut calls = Calls::new();
         let now = Instant::ZERO;
         for id in [7, 8] {
             calls.bury(id, &limits, now);
@@ -391,7 +403,7 @@ mod tests {
     #[test]
     fn ids_count_up_and_a_reissued_call_answers_to_its_new_id_only() {
         // Rule: [RPC-004] [MRTR-014].
-        let mut calls = Calls::new(0);
+        let mut calls = Calls::new();
         let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
         let id = calls.fresh_id();
         calls.reissue(key, id, Outbox::default().mark(), Instant::ZERO);

@@ -1,6 +1,7 @@
 //! What both roles share: the calls of this side, the requests of the other, what waits to be sent
 //! and to be told, and the rules that do not depend on the role.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -11,6 +12,7 @@ use crate::jsonrpc::{
     WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Kind, Method, Phase, Side};
+use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
@@ -18,13 +20,13 @@ use super::error::{CallError, ConnectionClosed};
 use super::event::{
     CallHandle, CloseReason, Ended, Event, Failure, MethodName, Progress, Violation,
 };
-use super::limits::{Limits, Timeouts};
 use super::metadata::text;
 use super::outbox::{Channel, Lane, Outbox, Part, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
-use super::policy::{Policy, Reaction};
+use super::policy::Reaction;
 use super::requests::Requests;
 use super::slab::Key;
+use super::terms::Terms;
 
 /// What a message comes to: an event at most, or the end of the connection.
 pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
@@ -32,14 +34,13 @@ pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) role: Side,
-    pub(super) limits: Limits,
-    pub(super) timeouts: Timeouts,
-    pub(super) policy: Policy,
+    pub(super) terms: Shared<Terms>,
     pub(super) outbox: Outbox,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) calls: Calls,
     pub(super) requests: Requests,
-    pub(super) closed: Option<CloseReason>,
+    /// A reason is large, and most of the time there is none.
+    pub(super) closed: Option<Box<CloseReason>>,
     /// Calls are given up by closing their way, not by a notification.
     pub(super) cancels_by_abort: bool,
     keep_alive_due: Option<Instant>,
@@ -47,23 +48,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(
-        role: Side,
-        limits: Limits,
-        timeouts: Timeouts,
-        policy: Policy,
-        mut outbox: Outbox,
-        seed: u64,
-    ) -> Self {
-        outbox.hold_to(limits.transmit_bytes_max);
+    pub(super) fn new(role: Side, terms: &Shared<Terms>, mut outbox: Outbox, seed: u64) -> Self {
+        outbox.hold_to(terms.limits.transmit_bytes_max);
         Self {
             role,
-            limits,
-            timeouts,
-            policy,
+            terms: Shared::clone(terms),
             outbox,
             events: VecDeque::new(),
-            calls: Calls::new(seed),
+            calls: Calls::new(),
             requests: Requests::new(seed),
             closed: None,
             cancels_by_abort: false,
@@ -74,18 +66,18 @@ impl Connection {
 
     /// Whether more waits to be sent than the limit.
     pub(super) fn is_congested(&self) -> bool {
-        self.outbox.len() > self.limits.transmit_bytes_max
+        self.outbox.len() > self.terms.limits.transmit_bytes_max
     }
 
-    pub(super) const fn parse_limits(&self) -> ParseLimits {
-        self.limits.of_parsing()
+    pub(super) fn parse_limits(&self) -> ParseLimits {
+        self.terms.limits.of_parsing()
     }
 
     /// Fatal is sticky: from the close on, every input gets the same error.
     pub(super) fn check_open(&self) -> Result<(), ConnectionClosed> {
         match &self.closed {
             None => Ok(()),
-            Some(reason) => Err(ConnectionClosed { reason: reason.clone() }),
+            Some(reason) => Err(ConnectionClosed { reason: CloseReason::clone(reason) }),
         }
     }
 
@@ -153,7 +145,7 @@ impl Connection {
         {
             self.answer_unread(malformed.id.as_ref(), &error, revision, channel);
         }
-        self.violation(self.policy.malformed, Violation::Malformed(malformed.reason))
+        self.violation(self.terms.policy.malformed, Violation::Malformed(malformed.reason))
     }
 
     /// The call that a malformed response names: no better answer to it will come.
@@ -182,7 +174,7 @@ impl Connection {
             let error = ErrorObject::new(ErrorCode::PARSE_ERROR, message);
             self.answer_unread(None, &error, revision, Channel::UNSOLICITED);
         }
-        self.violation(self.policy.malformed, violation)
+        self.violation(self.terms.policy.malformed, violation)
     }
 
     /// Answers a message whose request has no entry in the table.
@@ -211,8 +203,8 @@ impl Connection {
     ) -> Result<Key, CallError> {
         let Outgoing { method, purpose, parts, repeatable, channel } = outgoing;
         self.check_open()?;
-        if self.calls.len() >= self.limits.calls_in_flight_max {
-            return Err(CallError::TooManyCalls { limit: self.limits.calls_in_flight_max });
+        if self.calls.len() >= self.terms.limits.calls_in_flight_max {
+            return Err(CallError::TooManyCalls { limit: self.terms.limits.calls_in_flight_max });
         }
         let id = self.calls.fresh_id();
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
@@ -250,8 +242,8 @@ impl Connection {
 
     pub(super) fn timing(&self, options: &CallOptions<'_>, now: Instant) -> Timing {
         Timing {
-            timeout: options.timeout.unwrap_or(self.timeouts.call),
-            hard: now + options.timeout_hard.unwrap_or(self.timeouts.call_hard),
+            timeout: options.timeout.unwrap_or(self.terms.timeouts.call),
+            hard: now + options.timeout_hard.unwrap_or(self.terms.timeouts.call_hard),
             extend_on_progress: !options.progress_keeps_deadline,
         }
     }
@@ -308,7 +300,7 @@ impl Connection {
     // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
     // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
-        self.calls.bury(call.id, &self.limits, now);
+        self.calls.bury(call.id, &self.terms.limits, now);
         if self.cancels_by_abort {
             // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
             self.outbox.post(call.channel, Part::Abort(call.id));
@@ -365,7 +357,7 @@ impl Connection {
         }
         let bad = |what| Violation::BadParameters { method: Method::Progress, what };
         let Some(progress) = progress else {
-            return self.violation(self.policy.malformed, bad(BAD));
+            return self.violation(self.terms.policy.malformed, bad(BAD));
         };
         // A token that is not in use belongs to a call that ended a moment ago, or to none.
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-006]
@@ -374,10 +366,10 @@ impl Connection {
         let Some(read) = call.wants_progress else { return Ok(None) };
         let total = total.and_then(|total| read(&total));
         let Some(progress) = read(&progress) else {
-            return self.violation(self.policy.malformed, bad(BAD));
+            return self.violation(self.terms.policy.malformed, bad(BAD));
         };
         if call.last_progress.is_some_and(|last| progress <= last) {
-            return self.violation(self.policy.malformed, bad("`progress` did not increase"));
+            return self.violation(self.terms.policy.malformed, bad("`progress` did not increase"));
         }
         call.last_progress = Some(progress);
         self.calls.extend(key, now);
@@ -406,7 +398,7 @@ impl Connection {
     /// When the next ping is due; never at once, so that a driver cannot spin.
     fn next_keep_alive(&self, now: Instant) -> Option<Instant> {
         const LEAST: Duration = Duration::from_millis(1);
-        self.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
+        self.terms.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
     }
 
     /// Sends a keep-alive ping if one is due.
@@ -416,7 +408,7 @@ impl Connection {
             return;
         }
         self.keep_alive_due = None;
-        let options = CallOptions::default().timeout(self.timeouts.keep_alive_answer);
+        let options = CallOptions::default().timeout(self.terms.timeouts.keep_alive_answer);
         let ping = MethodName::Known(Method::Ping);
         let outgoing = Outgoing::new(&ping, Purpose::KeepAlive);
         let params = RawJson::EMPTY_OBJECT;
@@ -433,9 +425,9 @@ impl Connection {
     }
 
     pub(super) fn keep_alive_expired(&mut self, call: &Call, now: Instant) {
-        self.calls.bury(call.id, &self.limits, now);
+        self.calls.bury(call.id, &self.terms.limits, now);
         self.keep_alive_failures += 1;
-        if self.keep_alive_failures >= self.timeouts.keep_alive_failures_max {
+        if self.keep_alive_failures >= self.terms.timeouts.keep_alive_failures_max {
             self.close(CloseReason::Unresponsive);
         } else {
             self.keep_alive_due = Some(now);
@@ -462,7 +454,7 @@ impl Connection {
             }
         }
         self.keep_alive_due = None;
-        self.closed = Some(reason.clone());
+        self.closed = Some(Box::new(reason.clone()));
         self.events.push_back(Event::Closed(reason));
     }
 }

@@ -34,6 +34,10 @@ impl Deadlines {
         let mut at = self.positions[slot as usize] as usize;
         if at == ABSENT as usize {
             at = self.heap.len();
+            if at == 0 {
+                // Most have one at a time: a vector begins with room for four.
+                self.heap.reserve_exact(1);
+            }
             self.heap.push((deadline, slot));
         } else {
             self.heap[at].0 = deadline;

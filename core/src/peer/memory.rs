@@ -3,14 +3,15 @@
 use alloc::string::String;
 
 use crate::Instant;
-use crate::jsonrpc::RequestId;
+use crate::index::Known;
+use crate::jsonrpc::ErrorObject;
 
 use super::calls::{Call, Tombstone};
-use super::event::Event;
+use super::event::{CloseReason, Event};
 use super::limits::Limits;
 use super::outbox::Outbox;
 use super::requests::InFlight;
-use super::slab::{Key, Slab};
+use super::slab::Slab;
 use super::{client, server};
 
 /// How long messages are, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
@@ -83,6 +84,7 @@ impl Limits {
         let session = sum(&[
             received_max,
             ALLOCATION,
+            boxed::<CloseReason>(),
             set::<String>(names),
             self.names_max(names),
             set::<String>(mul(2, names)),
@@ -130,7 +132,11 @@ impl Limits {
         ]);
         // What the server says of itself, the refusal of an opening that was tried before, and the
         // reason of the end.
-        let session = mul(3, add(received_max, mul(2, ALLOCATION)));
+        let session = sum(&[
+            mul(3, add(received_max, mul(2, ALLOCATION))),
+            boxed::<ErrorObject<'static>>(),
+            boxed::<CloseReason>(),
+        ]);
         let events = add(self.batch_length_max, add(calls, add(questions, requests)));
         let answers = mul(add(requests, 2), sent_max);
         sum(&[
@@ -145,14 +151,14 @@ impl Limits {
     }
 
     const fn requests_max(count: usize) -> usize {
-        add(Slab::<InFlight>::memory_max(count), table::<(RequestId, Key)>(count))
+        add(Slab::<InFlight>::memory_max(count), table::<Known>(count))
     }
 
     const fn calls_max(&self) -> usize {
         let count = self.calls_in_flight_max;
         sum(&[
             Slab::<Call>::memory_max(count),
-            table::<(i64, Key)>(count),
+            table::<Known>(count),
             vector::<(Instant, u32)>(count),
             vector::<u32>(count),
             vector::<Tombstone>(at_least(self.tombstones_max, 1)),
@@ -206,6 +212,11 @@ const KEEP_ALIVE: usize = 256;
 /// Copies of one message that its reading and its answer need, for the time: resolved escapes, the
 /// parts of an error, each with the room that it grows into.
 const PASSING: usize = 6;
+
+/// The heap of a value in a place of its own.
+const fn boxed<T>() -> usize {
+    add(size_of::<T>(), ALLOCATION)
+}
 
 /// The heap of a vector or queue of so many entries that came one by one, while it grows.
 pub(crate) const fn vector<T>(count: usize) -> usize {

@@ -26,6 +26,7 @@ mod questions;
 pub(crate) mod requests;
 pub mod server;
 pub(crate) mod slab;
+pub(crate) mod terms;
 mod transport;
 
 pub use client::{Client, ClientOptions};

@@ -1,9 +1,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use core::hash::BuildHasher;
 
+use foldhash::fast::FixedState;
+
+use crate::index::Index;
 use crate::jsonrpc::RequestId;
 use crate::protocol::{Capabilities, LoggingLevel, Method, SubscriptionFilter};
 use crate::{Instant, Revision};
@@ -15,7 +17,8 @@ use super::slab::{Key, Slab};
 #[derive(Debug)]
 pub(super) struct Requests {
     entries: Slab<InFlight>,
-    ids: HashMap<RequestId, Key, FixedState>,
+    ids: Index,
+    hasher: FixedState,
     listening: Listening,
 }
 
@@ -120,13 +123,14 @@ impl ProgressOut {
 impl Requests {
     /// What keys the hash tables of this connection.
     pub(super) fn hasher(&self) -> FixedState {
-        self.ids.hasher().clone()
+        self.hasher.clone()
     }
 
     pub(super) fn new(seed: u64) -> Self {
         Self {
             entries: Slab::new(),
-            ids: HashMap::with_hasher(FixedState::with_seed(seed)),
+            ids: Index::default(),
+            hasher: FixedState::with_seed(seed),
             listening: Listening::default(),
         }
     }
@@ -141,15 +145,17 @@ impl Requests {
     }
 
     pub(super) fn contains(&self, id: &RequestId) -> bool {
-        self.ids.contains_key(id)
+        self.by_id(id).is_some()
     }
 
     pub(super) fn by_id(&self, id: &RequestId) -> Option<Key> {
-        self.ids.get(id).copied()
+        let hash = self.hasher.hash_one(id);
+        let has_id = |key| self.entries.get(Key::of_number(key)).is_some_and(|it| it.id == *id);
+        self.ids.find_hashed(hash, &has_id).map(Key::of_number)
     }
 
     pub(super) fn insert(&mut self, request: InFlight) -> Key {
-        let id = request.id.clone();
+        let hash = self.hasher.hash_one(&request.id);
         if let Work::Listening(filter) = &request.work {
             let more = Listening::of(filter);
             self.listening.streams += more.streams;
@@ -157,7 +163,7 @@ impl Requests {
             self.listening.tasks += more.tasks;
         }
         let key = self.entries.insert(request);
-        self.ids.insert(id, key);
+        self.ids.insert_hashed(hash, key.to_number());
         key
     }
 
@@ -171,7 +177,8 @@ impl Requests {
 
     pub(super) fn remove(&mut self, key: Key) -> Option<InFlight> {
         let request = self.entries.remove(key)?;
-        self.ids.remove(&request.id);
+        let hash = self.hasher.hash_one(&request.id);
+        self.ids.remove_hashed(hash, &|known| known == key.to_number());
         if let Work::Listening(filter) = &request.work {
             let less = Listening::of(filter);
             self.listening.streams -= less.streams;
@@ -202,8 +209,6 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
-    use core::hash::BuildHasher as _;
-
     use super::*;
 
     /// Ids whose hashes under `seed` end in the same bits, as many as `wanted`.

@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-use super::memory::{add, vector};
+use super::memory::vector;
 
 /// Names an entry of a [`Slab`]. The generation tells an entry from a later one in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +12,16 @@ pub(crate) struct Key {
 impl Key {
     /// Names no entry of any table.
     pub(crate) const NONE: Self = Self { slot: u32::MAX, generation: u32::MAX };
+
+    /// The key as a number.
+    pub(crate) const fn to_number(self) -> u64 {
+        (self.generation as u64) << 32 | self.slot as u64
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of a number")]
+    pub(crate) const fn of_number(number: u64) -> Self {
+        Self { slot: number as u32, generation: (number >> 32) as u32 }
+    }
 
     /// Slot and generation.
     #[cfg(feature = "recording")]
@@ -29,35 +39,51 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
-    free: Vec<u32>,
+    /// The slot that was left last: the first of the list of those that are free, or [`END`].
+    free: u32,
+    len: u32,
 }
 
 #[derive(Debug)]
 struct Slot<T> {
     generation: u32,
-    value: Option<T>,
+    place: Place<T>,
 }
+
+#[derive(Debug)]
+enum Place<T> {
+    Taken(T),
+    /// The slot that was left before this one and is still free, or [`END`].
+    Free(u32),
+}
+
+/// The end of the list of free slots.
+const END: u32 = u32::MAX;
 
 impl<T> Slab<T> {
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), free: END, len: 0 }
     }
 
     /// The heap of one with so many entries, in bytes, while it grows.
     pub(crate) const fn memory_max(count: usize) -> usize {
-        add(vector::<Slot<T>>(count), vector::<u32>(count))
+        vector::<Slot<T>>(count)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    pub(crate) const fn len(&self) -> usize {
+        self.len as usize
     }
 
     // An entry is large: inlined it is written in place, not copied.
     #[inline]
     pub(crate) fn insert(&mut self, value: T) -> Key {
-        if let Some(slot) = self.free.pop() {
-            let entry = &mut self.slots[slot as usize];
-            entry.value = Some(value);
+        self.len += 1;
+        let slot = self.free;
+        if let Some(entry) = self.slots.get_mut(slot as usize)
+            && let Place::Free(next) = entry.place
+        {
+            self.free = next;
+            entry.place = Place::Taken(value);
             return Key { slot, generation: entry.generation };
         }
         let slot = u32::try_from(self.slots.len()).expect("limits keep tables far below 2^32");
@@ -65,29 +91,36 @@ impl<T> Slab<T> {
             // Most tables never have two, and entries are large: a vector begins with room for four.
             self.slots.reserve_exact(1);
         }
-        self.slots.push(Slot { generation: 0, value: Some(value) });
+        self.slots.push(Slot { generation: 0, place: Place::Taken(value) });
         Key { slot, generation: 0 }
     }
 
     pub(crate) fn get(&self, key: Key) -> Option<&T> {
         let slot = self.slots.get(key.slot as usize)?;
-        slot.value.as_ref().filter(|_| slot.generation == key.generation)
+        slot.value().filter(|_| slot.generation == key.generation)
     }
 
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
-        slot.value.as_mut().filter(|_| slot.generation == key.generation)
+        match &mut slot.place {
+            Place::Taken(value) if slot.generation == key.generation => Some(value),
+            _ => None,
+        }
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
         let slot = self.slots.get_mut(key.slot as usize)?;
-        if slot.generation != key.generation {
+        if slot.generation != key.generation || matches!(slot.place, Place::Free(_)) {
             return None;
         }
-        let value = slot.value.take()?;
+        let place = core::mem::replace(&mut slot.place, Place::Free(self.free));
         slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(key.slot);
-        Some(value)
+        self.free = key.slot;
+        self.len -= 1;
+        match place {
+            Place::Taken(value) => Some(value),
+            Place::Free(_) => None,
+        }
     }
 
     /// Takes all entries out, in the order of their slots. For the handlers, so only where they are.
@@ -100,14 +133,14 @@ impl<T> Slab<T> {
     /// The key of the entry in `slot`, if there is one.
     pub(crate) fn key_at(&self, slot: u32) -> Option<Key> {
         let entry = self.slots.get(slot as usize)?;
-        entry.value.as_ref()?;
+        entry.value()?;
         Some(Key { slot, generation: entry.generation })
     }
 
     /// The entries in the order of their slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().zip(0..).filter_map(|(entry, slot)| {
-            entry.value.as_ref().map(|value| (Key { slot, generation: entry.generation }, value))
+            entry.value().map(|value| (Key { slot, generation: entry.generation }, value))
         })
     }
 
@@ -115,11 +148,19 @@ impl<T> Slab<T> {
     pub(crate) fn find_from(&self, slot: u32, wanted: impl Fn(&T) -> bool) -> Option<Key> {
         self.slots.iter().zip(0..).skip(slot as usize).find_map(|(entry, slot)| {
             entry
-                .value
-                .as_ref()
+                .value()
                 .filter(|value| wanted(value))
                 .map(|_| Key { slot, generation: entry.generation })
         })
+    }
+}
+
+impl<T> Slot<T> {
+    const fn value(&self) -> Option<&T> {
+        match &self.place {
+            Place::Taken(value) => Some(value),
+            Place::Free(_) => None,
+        }
     }
 }
 
@@ -138,6 +179,18 @@ mod tests {
         assert_eq!(slab.remove(first), None);
         assert_eq!(slab.get(second), Some(&'b'));
         assert_eq!(slab.len(), 1);
+    }
+
+    #[test]
+    fn free_places_are_used_again_before_there_are_more_the_last_one_first() {
+        let mut slab = Slab::new();
+        let keys = [slab.insert(0), slab.insert(1), slab.insert(2)];
+        for key in [keys[2], keys[0], keys[0], keys[1]] {
+            slab.remove(key);
+        }
+        assert_eq!(slab.len(), 0);
+        assert_eq!([3, 4, 5, 6].map(|value| slab.insert(value).slot), [1, 0, 2, 3]);
+        assert_eq!(slab.len(), 4);
     }
 
     #[test]

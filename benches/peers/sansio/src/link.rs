@@ -1,4 +1,4 @@
-use benches::Link;
+use benches::{Link, LinkOptions};
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::bench;
 use mcp_sansio_tokio::handler::IntoEndpoint;
@@ -52,10 +52,11 @@ async fn open(revision: Revision) -> Client {
 /// Machines that do nothing.
 pub(crate) fn idle_machines(revision: Revision, count: usize) {
     // What all have in common is made for the first.
-    let _first = Link::open_at(revision);
+    let options = LinkOptions::at(revision);
+    let _first = Link::open(&options);
     let mut pairs = Vec::with_capacity(count);
     let holdings = Holdings::start();
-    pairs.extend((0..count).map(|_| Link::open_at(revision)));
+    pairs.extend((0..count).map(|_| Link::open(&options)));
     holdings.report();
 }
 

@@ -46,12 +46,12 @@ impl<K: Kind> Server<K> {
     // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
     #[must_use]
     pub fn tasks(mut self, settings: TaskSettings) -> Self {
-        let extensions = self.capabilities.extensions.get_or_insert_default();
+        let extensions = self.options.capabilities_mut().extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
         // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: which requests, the catalog
         // says, once a tool runs as a task.
         let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
-        self.capabilities.tasks.get_or_insert(tasks);
+        self.options.capabilities_mut().tasks.get_or_insert(tasks);
         self.catalog.legacy_tasks(true);
         self.tasks = Some(Offer { settings, open: open_table });
         self
@@ -84,7 +84,7 @@ impl<K: Kind> Server<K> {
     /// The tasks of a connection or of all of HTTP, if the server has tasks.
     pub(in crate::handler) fn open_tasks(&self) -> Option<Box<dyn Tasks>> {
         let offer = self.tasks.as_ref()?;
-        Some((offer.open)(offer.settings.clone(), self.options.limits.clone()))
+        Some((offer.open)(offer.settings.clone(), self.options.terms.limits.clone()))
     }
 }
 

@@ -128,7 +128,7 @@ pub struct ServerLimits {
     /// Bytes of all bodies that are being read or handed over, together. 256 MiB: sixty-four of the
     /// longest. For the adapter, which reads them.
     pub bodies_bytes_max: usize,
-    /// Sessions at once. 10,000: some 20 MB while they stand idle. One more is refused until another
+    /// Sessions at once. 10,000: some 17 MB while they stand idle. One more is refused until another
     /// ends.
     pub sessions_max: usize,
     /// Exchanges at once. 65,536: as many as a process has descriptors, commonly.

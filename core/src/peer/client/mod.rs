@@ -10,14 +10,14 @@ mod receive;
 pub(crate) mod recorded;
 mod subscriptions;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
-use crate::protocol::{
-    At, Capabilities, ClientCapabilities, Implementation, Kind, LoggingLevel, Method, Side, Wire,
-};
+use crate::protocol::{At, Capabilities, Kind, LoggingLevel, Method, Side, Wire};
+use crate::shared::Shared;
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::calls::Purpose;
@@ -58,13 +58,11 @@ use subscriptions::{Legacy, Standing};
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
-    identity: Implementation,
+    profile: Shared<options::Profile>,
     revisions: Revisions,
-    capabilities: ClientCapabilities,
-    anonymous: bool,
     state: opening::State,
     /// What the server said to a handshake that was tried on a guess.
-    handshake_refused: Option<ErrorObject<'static>>,
+    handshake_refused: Option<Box<ErrorObject<'static>>>,
     session: Option<Session>,
     /// The probe was repeated at the revision that the server refused and listed.
     insisted: bool,
@@ -76,7 +74,7 @@ pub struct Client {
     input_bytes: usize,
     subscriptions: Vec<(Key, Legacy)>,
     #[cfg(feature = "recording")]
-    tape: Option<alloc::boxed::Box<crate::recording::Tape>>,
+    tape: Option<Box<crate::recording::Tape>>,
 }
 
 /// What the server and this client agreed on.
@@ -135,22 +133,11 @@ impl Client {
     }
 
     fn with_outbox(options: ClientOptions, outbox: Outbox, seed: u64, now: Instant) -> Self {
-        let ClientOptions {
-            identity,
-            revisions,
-            known_era,
-            capabilities,
-            anonymous,
-            limits,
-            timeouts,
-            policy,
-        } = options;
+        let ClientOptions { profile, terms, revisions, known_era } = options;
         let mut client = Self {
-            connection: Connection::new(Side::Client, limits, timeouts, policy, outbox, seed),
-            identity,
+            connection: Connection::new(Side::Client, &terms, outbox, seed),
+            profile,
             revisions,
-            capabilities,
-            anonymous,
             state: opening::State::Over,
             handshake_refused: None,
             session: None,

@@ -1,5 +1,6 @@
 //! How a client opens its connection: which era the server is of, and which revision.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -66,9 +67,9 @@ impl Client {
         let of_posts = self.connection.outbox.is_of_posts();
         self.connection.cancels_by_abort = of_posts;
         let timeout = if self.newest_legacy().is_some() && !of_posts {
-            self.connection.timeouts.probe
+            self.connection.terms.timeouts.probe
         } else {
-            self.connection.timeouts.opening
+            self.connection.terms.timeouts.opening
         };
         self.send_opening(Method::Discover, &RawJson::EMPTY_OBJECT, timeout, now);
     }
@@ -81,10 +82,10 @@ impl Client {
         let revision = initializing.revision;
         let params = InitializeParams::new(
             revision.as_str(),
-            self.capabilities.clone(),
-            self.identity.clone(),
+            self.profile.capabilities.clone(),
+            self.profile.identity.clone(),
         );
-        let timeout = self.connection.timeouts.opening;
+        let timeout = self.connection.terms.timeouts.opening;
         self.send_opening(Method::Initialize, &Typed(&At(&params, revision)), timeout, now);
     }
 
@@ -115,10 +116,11 @@ impl Client {
         write_string(&mut out, PROTOCOL_VERSION);
         out.push(b':');
         write_string(&mut out, revision.as_str());
-        let identity = (!self.anonymous).then(|| self.identity.to_json_at(revision));
+        let identity =
+            (!self.profile.anonymous).then(|| self.profile.identity.to_json_at(revision));
         let parts = [
             (CLIENT_INFO, identity),
-            (CLIENT_CAPABILITIES, Some(self.capabilities.to_json_at(revision))),
+            (CLIENT_CAPABILITIES, Some(self.profile.capabilities.to_json_at(revision))),
         ];
         for (key, value) in parts {
             if let Some(Ok(value)) = value {
@@ -128,6 +130,8 @@ impl Client {
                 out.extend_from_slice(value.as_str().as_bytes());
             }
         }
+        // It stays for as long as the connection, and grows no more.
+        out.shrink_to_fit();
         out
     }
 
@@ -158,7 +162,7 @@ impl Client {
     pub(super) fn opening_timed_out(&mut self, call: &Call, now: Instant) {
         // No cancellation: a legacy server must not see one before the handshake, and `initialize`
         // is never cancelled.
-        self.connection.calls.bury(call.id, &self.connection.limits, now);
+        self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
         // Over HTTP a server answers or is out of reach; silence says nothing of its era. The pages
         // take it for an answer on standard streams only.
         let silence_tells = !self.connection.outbox.is_of_posts();
@@ -200,7 +204,9 @@ impl Client {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
-        self.request_meta = self.modern_meta(revision);
+        if self.state != State::Probing(revision) {
+            self.request_meta = self.modern_meta(revision);
+        }
         let session = Session {
             revision,
             client: self.own_capabilities(revision),
@@ -261,7 +267,7 @@ impl Client {
             None => {
                 let failure = match self.handshake_refused.take() {
                     // It was tried: the server wants neither.
-                    Some(error) => OpeningFailure::Refused(error),
+                    Some(error) => OpeningFailure::Refused(*error),
                     None => OpeningFailure::LegacyServer,
                 };
                 self.fail_opening(failure);
@@ -343,7 +349,7 @@ impl Client {
             // [VER-018]: the assumption failed.
             (_, Some(revision)) if initializing.guessed => {
                 self.revisions = self.revisions.intersection(Revisions::MODERN);
-                self.handshake_refused = Some(error.into_owned());
+                self.handshake_refused = Some(Box::new(error.into_owned()));
                 self.send_discover(revision, now);
             }
             _ => match listed {
@@ -356,7 +362,7 @@ impl Client {
     }
 
     fn own_capabilities(&self, revision: Revision) -> Capabilities {
-        let declared = self.capabilities.to_json_at(revision);
+        let declared = self.profile.capabilities.to_json_at(revision);
         declared
             .and_then(|text| Capabilities::of_client(text.as_str(), revision))
             .unwrap_or_default()

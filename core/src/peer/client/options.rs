@@ -1,33 +1,39 @@
+use crate::peer::terms::Terms;
 use crate::peer::{Limits, Policy, Timeouts};
 use crate::protocol::{ClientCapabilities, Implementation};
+use crate::shared::Shared;
 use crate::{Era, Revisions};
 
 /// What a client is, can do for a server, and puts up with.
+///
+/// A clone shares all of it with the original, and so do clients made from clones: make the options
+/// once and each connection from a clone, and a connection costs what is its own.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(super) identity: Implementation,
+    pub(super) profile: Shared<Profile>,
+    pub(super) terms: Shared<Terms>,
     pub(super) revisions: Revisions,
     pub(super) known_era: Option<Era>,
+}
+
+/// What a client is, and does not become.
+#[derive(Clone, Debug)]
+pub(super) struct Profile {
+    pub(super) identity: Implementation,
     pub(super) capabilities: ClientCapabilities,
     pub(super) anonymous: bool,
-    pub(super) limits: Limits,
-    pub(super) timeouts: Timeouts,
-    pub(super) policy: Policy,
 }
 
 impl ClientOptions {
     /// A client called `identity` that speaks all revisions and offers the server nothing.
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
+        let capabilities = ClientCapabilities::default();
         Self {
-            identity,
+            profile: Shared::new(Profile { identity, capabilities, anonymous: false }),
+            terms: Shared::default(),
             revisions: Revisions::ALL,
             known_era: None,
-            capabilities: ClientCapabilities::default(),
-            anonymous: false,
-            limits: Limits::default(),
-            timeouts: Timeouts::default(),
-            policy: Policy::default(),
         }
     }
 
@@ -52,36 +58,49 @@ impl ClientOptions {
     /// What the client can do for the server.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
-        self.capabilities = capabilities;
+        self.profile_mut().capabilities = capabilities;
         self
     }
 
     /// Leaves the client's name out of requests at 2026-07-28; the handshake needs it.
     // MCP 2026-07-28 basic/index#_meta [META-010]
     #[must_use]
-    pub const fn anonymous(mut self) -> Self {
-        self.anonymous = true;
+    pub fn anonymous(mut self) -> Self {
+        self.profile_mut().anonymous = true;
         self
     }
 
     /// The bounds on what the server can cost.
     #[must_use]
-    pub const fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.terms_mut().limits = limits;
         self
     }
 
     /// How long things may take.
     #[must_use]
-    pub const fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.timeouts = timeouts;
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.terms_mut().timeouts = timeouts;
         self
     }
 
     /// What to do when the server breaks a rule.
     #[must_use]
-    pub const fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.terms_mut().policy = policy;
         self
+    }
+
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
+        &mut self.profile_mut().capabilities
+    }
+
+    fn profile_mut(&mut self) -> &mut Profile {
+        Shared::make_mut(&mut self.profile)
+    }
+
+    fn terms_mut(&mut self) -> &mut Terms {
+        Shared::make_mut(&mut self.terms)
     }
 }

@@ -22,13 +22,13 @@ impl Client {
         Self::with_outbox(options, Outbox::of_posts(), seed, now)
     }
 
-    pub(crate) const fn parse_limits(&self) -> ParseLimits {
+    pub(crate) fn parse_limits(&self) -> ParseLimits {
         self.connection.parse_limits()
     }
 
     /// See [`Limits::transmit_bytes_max`](crate::peer::Limits::transmit_bytes_max).
-    pub(crate) const fn transmit_bytes_max(&self) -> usize {
-        self.connection.limits.transmit_bytes_max
+    pub(crate) fn transmit_bytes_max(&self) -> usize {
+        self.connection.terms.limits.transmit_bytes_max
     }
 
     /// Takes a frame that was parsed within [`parse_limits`](Self::parse_limits).
@@ -69,7 +69,7 @@ impl Client {
 
     /// The server said something where it does not belong.
     pub(crate) fn report_out_of_place(&mut self, what: &'static str) {
-        let reaction = self.connection.policy.forbidden;
+        let reaction = self.connection.terms.policy.forbidden;
         match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
             Ok(event) => self.connection.events.extend(event),
             Err(_) => self.settle_end(),
@@ -102,7 +102,7 @@ impl Client {
         }
         let Some(call) = self.connection.calls.remove(key) else { return };
         // Should the answer come all the same, on the way of another request, it is late.
-        self.connection.calls.bury(call.id, &self.connection.limits, now);
+        self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
         match call.purpose {
             Purpose::Opening => self.fail_opening(match failure {
                 Failure::Transport(failure) => OpeningFailure::Transport(failure),
@@ -254,7 +254,7 @@ impl Client {
         let opens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Opening);
         if opens {
             self.connection.calls.remove(key);
-            self.connection.calls.bury(id, &self.connection.limits, now);
+            self.connection.calls.bury(id, &self.connection.terms.limits, now);
         }
         opens
     }

@@ -96,7 +96,7 @@ impl Client {
             Ok(Some(key)) => key,
             Ok(None) => return Ok(None),
             Err(violation) => {
-                let reaction = self.connection.policy.unknown_response;
+                let reaction = self.connection.terms.policy.unknown_response;
                 return self.connection.violation(reaction, violation);
             }
         };
@@ -108,7 +108,9 @@ impl Client {
         let id = call.id;
         if purpose == Purpose::Task {
             let violation = Violation::UnknownResponse(Some(RequestId::Number(id)));
-            return self.connection.violation(self.connection.policy.unknown_response, violation);
+            return self
+                .connection
+                .violation(self.connection.terms.policy.unknown_response, violation);
         }
         self.connection.calls.remove(key);
         match purpose {
@@ -125,7 +127,7 @@ impl Client {
             }
             // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008] [SUBS-011]
             Purpose::Listen => {
-                self.connection.calls.bury(id, &self.connection.limits, now);
+                self.connection.calls.bury(id, &self.connection.terms.limits, now);
                 Ok(Some(ended(key, message.outcome.map_err(Failure::Refused))))
             }
             _ => Ok(None),
@@ -193,13 +195,13 @@ impl Client {
         // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]
         if revision.era() == Era::Modern {
             let violation = Violation::OutOfPlace("a request of a modern server");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         if self.connection.requests.contains(&id) {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
             self.refuse_request(&id, &error);
             let violation = Violation::DuplicateId(id);
-            return self.connection.violation(self.connection.policy.duplicate_id, violation);
+            return self.connection.violation(self.connection.terms.policy.duplicate_id, violation);
         }
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
@@ -214,7 +216,7 @@ impl Client {
         let Some(session) = &self.session else {
             self.refuse_request(&id, &ErrorObject::invalid_request("the session is not open"));
             let violation = Violation::OutOfPlace("a request before the session was open");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         };
         let (client, server) = (session.client, session.server);
         let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -226,7 +228,7 @@ impl Client {
             }
         };
         let Some(known) = known else {
-            if self.connection.policy.unknown_methods == UnknownMethods::Refuse {
+            if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
                 self.refuse_request(&id, &ErrorObject::method_not_found(&method));
                 return Ok(None);
             }
@@ -236,19 +238,19 @@ impl Client {
         if known.row().kind != Kind::Request {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::OutOfPlace("a notification with an id");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [ROOT-004]
         if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         if let Some(what) = not_offered(known, &params, client, revision) {
             let what = what.as_str();
             self.refuse_request(&id, &ErrorObject::invalid_params(what));
             let violation = Violation::BadParameters { method: known, what };
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         Ok(self.deliver(id, Some(known), MethodName::Known(known), params, &metadata, revision))
     }
@@ -267,7 +269,7 @@ impl Client {
         metadata: &Metadata<'f>,
         revision: Revision,
     ) -> Option<Event<'f>> {
-        if self.connection.requests.len() >= self.connection.limits.requests_in_flight_max {
+        if self.connection.requests.len() >= self.connection.terms.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
             self.refuse_request(&id, &error);
             return Some(Event::Violation(Violation::TooManyRequests));
@@ -329,7 +331,7 @@ impl Client {
     ) -> Flow<'f> {
         let params = message.params.unwrap_or(RawJson::EMPTY_OBJECT);
         let Some(method) = Method::parse(&message.method) else {
-            if self.connection.policy.unknown_methods == UnknownMethods::Refuse {
+            if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, |s| s.revision);
@@ -342,7 +344,7 @@ impl Client {
         };
         if method.row().kind != Kind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         let Some(session) = &self.session else {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
@@ -350,13 +352,13 @@ impl Client {
                 return Ok(None);
             }
             let violation = Violation::OutOfPlace("a notification before the session was open");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         };
         let revision = session.revision;
         let checked = method.row().check(Side::Server, revision, session.client, session.server);
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         match method {
             Method::Cancelled if revision.era() == Era::Modern => {
@@ -406,7 +408,7 @@ impl Client {
             return None;
         }
         self.connection.calls.remove(key);
-        self.connection.calls.bury(id, &self.connection.limits, now);
+        self.connection.calls.bury(id, &self.connection.terms.limits, now);
         Some(ended(key, Ok(RawJson::EMPTY_OBJECT)))
     }
 }

@@ -34,29 +34,30 @@ pub(crate) struct Settings<'a> {
 
 impl Settings<'_> {
     pub(crate) fn of(options: &ClientOptions) -> Self {
+        let ClientOptions { profile, terms, revisions, known_era } = options;
         Self {
-            identity: whole(&options.identity),
-            revisions: Revisioned(options.revisions),
-            known_era: options.known_era.map(|era| era_name(era).into()),
-            capabilities: whole(&options.capabilities),
-            anonymous: options.anonymous,
-            limits: options.limits.clone(),
-            timeouts: options.timeouts.clone(),
-            policy: options.policy.clone(),
+            identity: whole(&profile.identity),
+            revisions: Revisioned(*revisions),
+            known_era: known_era.map(|era| era_name(era).into()),
+            capabilities: whole(&profile.capabilities),
+            anonymous: profile.anonymous,
+            limits: terms.limits.clone(),
+            timeouts: terms.timeouts.clone(),
+            policy: terms.policy.clone(),
         }
     }
 
     pub(crate) fn to_options(&self) -> Result<ClientOptions, Unperformable> {
-        Ok(ClientOptions {
-            identity: decoded(&self.identity)?,
-            revisions: self.revisions.0,
-            known_era: self.known_era.as_deref().map(era).transpose()?,
-            capabilities: decoded(&self.capabilities)?,
-            anonymous: self.anonymous,
-            limits: self.limits.clone(),
-            timeouts: self.timeouts.clone(),
-            policy: self.policy.clone(),
-        })
+        let mut options = ClientOptions::new(decoded(&self.identity)?)
+            .revisions(self.revisions.0)
+            .capabilities(decoded(&self.capabilities)?)
+            .limits(self.limits.clone())
+            .timeouts(self.timeouts.clone())
+            .policy(self.policy.clone());
+        if let Some(name) = &self.known_era {
+            options = options.known_era(era(name)?);
+        }
+        Ok(if self.anonymous { options.anonymous() } else { options })
     }
 }
 

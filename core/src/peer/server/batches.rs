@@ -38,8 +38,7 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let revision = self.session.as_ref().map(Session::revision);
-        if revision.is_some_and(|revision| revision != BATCHES)
-            || !self.profile.revisions.contains(BATCHES)
+        if revision.is_some_and(|revision| revision != BATCHES) || !self.revisions.contains(BATCHES)
         {
             return self.connection.malformed(
                 &jsonrpc::Malformed::batch_refused(),
@@ -76,7 +75,7 @@ impl Server {
                         });
                     }
                     let violation = crate::peer::Violation::Malformed(malformed.reason);
-                    self.connection.violation(self.connection.policy.malformed, violation)
+                    self.connection.violation(self.connection.terms.policy.malformed, violation)
                 }
             };
             match flow {
@@ -118,7 +117,7 @@ impl Server {
             batch.counted = batch.answers.len();
             // More would be held for as long as the slowest request takes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
-            if self.batched > self.connection.limits.batch_bytes_max && batch.waiting > 1 {
+            if self.batched > self.connection.terms.limits.batch_bytes_max && batch.waiting > 1 {
                 self.send_batched(key, Part::Message);
             }
         }

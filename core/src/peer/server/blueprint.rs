@@ -1,11 +1,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::Revision;
 use crate::catalog::Catalog;
-use crate::peer::{Limits, Policy, Timeouts};
+use crate::peer::terms::Terms;
 use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities, Wire};
 use crate::shared::Shared;
+use crate::{Revision, Revisions};
 
 use super::{ServerOptions, lifecycle};
 
@@ -17,9 +17,8 @@ pub(crate) struct Blueprint {
     pub(crate) catalog: Shared<Catalog>,
     /// What the server declares to modern clients.
     pub(super) modern: Capabilities,
-    pub(crate) limits: Limits,
-    pub(super) timeouts: Timeouts,
-    pub(super) policy: Policy,
+    pub(super) terms: Shared<Terms>,
+    pub(super) revisions: Revisions,
 }
 
 /// What a server is, and does not become.
@@ -27,7 +26,6 @@ pub(crate) struct Blueprint {
 pub(super) struct Profile {
     pub(super) identity: Implementation,
     pub(super) instructions: Option<String>,
-    pub(super) revisions: crate::Revisions,
     pub(super) capabilities: ServerCapabilities,
     pub(super) cache: CacheHints,
     /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
@@ -36,46 +34,26 @@ pub(super) struct Profile {
 
 impl Blueprint {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let ServerOptions {
-            identity,
-            instructions,
-            revisions,
-            capabilities,
-            mut catalog,
-            cache,
-            anonymous,
-            limits,
-            timeouts,
-            policy,
-        } = options;
-        let identity_meta =
-            if anonymous { Vec::new() } else { lifecycle::identity_meta(&identity) };
-        let profile =
-            Profile { identity, instructions, revisions, capabilities, cache, identity_meta };
-        // What the catalog was made with is no news.
-        let _initial = catalog.take_changes();
+        let ServerOptions { profile, catalog, terms, revisions } = options;
         let modern = profile.declared_set(&catalog, Revision::LATEST);
-        let (profile, catalog) = (Shared::new(profile), Shared::new(catalog));
-        Self { profile, catalog, modern, limits, timeouts, policy }
+        Self { profile, catalog, modern, terms, revisions }
     }
 
     /// The same for connections that begin with a handshake.
     #[cfg(feature = "http")]
     pub(crate) fn of_handshakes(&self) -> Self {
-        let revisions = self.profile.revisions.intersection(crate::Revisions::LEGACY);
-        let profile = Shared::new(Profile { revisions, ..Profile::clone(&self.profile) });
-        Self { profile, ..self.clone() }
+        Self { revisions: self.revisions.intersection(Revisions::LEGACY), ..self.clone() }
     }
 
     /// The revisions that the server speaks.
     #[cfg(feature = "http")]
-    pub(crate) fn revisions(&self) -> crate::Revisions {
-        self.profile.revisions
+    pub(crate) const fn revisions(&self) -> Revisions {
+        self.revisions
     }
 
     #[cfg(feature = "http")]
-    pub(crate) const fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
-        self.limits.of_parsing()
+    pub(crate) fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
+        self.terms.limits.of_parsing()
     }
 
     /// Changes what connections made from here on offer, and says which lists changed.
@@ -93,6 +71,16 @@ impl Blueprint {
 }
 
 impl Profile {
+    pub(super) fn new(identity: Implementation) -> Self {
+        Self {
+            identity_meta: lifecycle::identity_meta(&identity),
+            identity,
+            instructions: None,
+            capabilities: ServerCapabilities::default(),
+            cache: CacheHints::default(),
+        }
+    }
+
     /// What the server declares at `revision`, as far as the gate knows it.
     pub(super) fn declared_set(&self, catalog: &Catalog, revision: Revision) -> Capabilities {
         let declared = catalog.complete(self.capabilities.clone(), revision).to_json_at(revision);

@@ -23,7 +23,7 @@ const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
 impl Server {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [LIFE-002]
     pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
-        let legacy = self.profile.revisions.intersection(Revisions::LEGACY);
+        let legacy = self.revisions.intersection(Revisions::LEGACY);
         let Some(newest) = legacy.latest() else {
             self.answer_refusal(&incoming.id, &self.no_handshake(), incoming.reply);
             return Ok(None);
@@ -40,7 +40,7 @@ impl Server {
             let error = ErrorObject::invalid_request(what);
             self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace(what);
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         let (mut version, mut capabilities, mut client_info) = (None, None, None);
         for member in incoming.params.walk() {
@@ -97,7 +97,7 @@ impl Server {
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
     // [VER-017] [LIFE-020]
     fn no_handshake(&self) -> ErrorObject<'static> {
-        let supported = spelled(self.profile.revisions);
+        let supported = spelled(self.revisions);
         ErrorObject::new(
             ErrorCode::METHOD_NOT_FOUND,
             format!("this server has no `initialize`; it speaks {supported}"),
@@ -107,7 +107,7 @@ impl Server {
 
     pub(super) fn unsupported_version(&self, requested: &str) -> ErrorObject<'static> {
         let requested = Json::from_serialize(requested).expect("a string is JSON");
-        let supported = spelled(self.profile.revisions);
+        let supported = spelled(self.revisions);
         let data = format!(r#"{{"supported":{supported},"requested":{}}}"#, requested.as_str());
         ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version")
             .with_data(RawJson::trusted_shared(data.into()))
@@ -116,7 +116,7 @@ impl Server {
     // MCP 2026-07-28 server/discover#response [DISC-001] [DISC-002] [DISC-004]
     pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_>) {
         let versions: Vec<String> =
-            self.profile.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
+            self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
         result.instructions = self.profile.instructions.clone();
         let result = result.cached(self.profile.cache.clone());
@@ -134,7 +134,7 @@ impl Server {
             Era::Legacy => Revisions::LEGACY,
             Era::Modern => Revisions::MODERN,
         };
-        !self.profile.revisions.intersection(of_era).is_empty()
+        !self.revisions.intersection(of_era).is_empty()
     }
 }
 
@@ -156,5 +156,5 @@ fn spelled(revisions: Revisions) -> String {
 // MCP 2026-07-28 basic/index#_meta [META-011]
 pub(super) fn identity_meta(identity: &Implementation) -> Vec<u8> {
     let identity = identity.to_json_at(Revision::LATEST).expect("an identity is JSON");
-    format!(r#""{SERVER_INFO}":{}"#, identity.as_str()).into_bytes()
+    ["\"", SERVER_INFO, "\":", identity.as_str()].concat().into_bytes()
 }

@@ -27,7 +27,7 @@ use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
 use crate::shared::Shared;
-use crate::{Instant, Revision};
+use crate::{Instant, Revision, Revisions};
 
 use super::calls::Purpose;
 use super::connection::{Connection, Flow};
@@ -75,6 +75,7 @@ pub struct Server {
     catalog: Shared<Catalog>,
     /// What the server declares to modern clients.
     modern: Capabilities,
+    revisions: Revisions,
     /// What a modern client declared last.
     last_declared: Option<receive::Declared>,
     session: Option<Session>,
@@ -145,13 +146,13 @@ impl Server {
     }
 
     fn of(blueprint: &Blueprint, outbox: Outbox, seed: u64) -> Self {
-        let Blueprint { profile, catalog, modern, limits, timeouts, policy } = blueprint;
-        let (limits, timeouts, policy) = (limits.clone(), timeouts.clone(), policy.clone());
+        let Blueprint { profile, catalog, modern, terms, revisions } = blueprint;
         Self {
-            connection: Connection::new(Side::Server, limits, timeouts, policy, outbox, seed),
+            connection: Connection::new(Side::Server, terms, outbox, seed),
             profile: Shared::clone(profile),
             catalog: Shared::clone(catalog),
             modern: *modern,
+            revisions: *revisions,
             last_declared: None,
             session: None,
             rounds: Slab::new(),
@@ -477,7 +478,7 @@ impl Server {
 
     fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
         let violation = Violation::BadParameters { method, what };
-        self.connection.violation(self.connection.policy.malformed, violation)
+        self.connection.violation(self.connection.terms.policy.malformed, violation)
     }
 }
 

@@ -1,23 +1,25 @@
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::Revisions;
 use crate::catalog::Catalog;
+use crate::peer::terms::Terms;
 use crate::peer::{Limits, Policy, Timeouts};
 use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
+use crate::shared::Shared;
+
+use super::blueprint::Profile;
 
 /// What a server is, offers and puts up with.
+///
+/// A clone shares all of it with the original, and so do servers made from clones: make the options
+/// once and each connection from a clone, and a connection costs what is its own.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    pub(super) identity: Implementation,
-    pub(super) instructions: Option<String>,
+    pub(super) profile: Shared<Profile>,
+    pub(super) catalog: Shared<Catalog>,
+    pub(crate) terms: Shared<Terms>,
     pub(super) revisions: Revisions,
-    pub(super) capabilities: ServerCapabilities,
-    pub(super) catalog: Catalog,
-    pub(super) cache: CacheHints,
-    pub(super) anonymous: bool,
-    pub(crate) limits: Limits,
-    pub(super) timeouts: Timeouts,
-    pub(super) policy: Policy,
 }
 
 impl ServerOptions {
@@ -25,23 +27,17 @@ impl ServerOptions {
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         Self {
-            identity,
-            instructions: None,
+            profile: Shared::new(Profile::new(identity)),
+            catalog: Shared::default(),
+            terms: Shared::default(),
             revisions: Revisions::ALL,
-            capabilities: ServerCapabilities::default(),
-            catalog: Catalog::default(),
-            cache: CacheHints::default(),
-            anonymous: false,
-            limits: Limits::default(),
-            timeouts: Timeouts::default(),
-            policy: Policy::default(),
         }
     }
 
     /// Tells the model how to use the server.
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.instructions = Some(instructions.into());
+        self.profile_mut().instructions = Some(instructions.into());
         self
     }
 
@@ -58,14 +54,16 @@ impl ServerOptions {
     /// extensions, experimental ones.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ServerCapabilities) -> Self {
-        self.capabilities = capabilities;
+        self.profile_mut().capabilities = capabilities;
         self
     }
 
     /// The tools, resources and prompts to offer.
     #[must_use]
-    pub fn catalog(mut self, catalog: Catalog) -> Self {
-        self.catalog = catalog;
+    pub fn catalog(mut self, mut catalog: Catalog) -> Self {
+        // What it was made with is no news.
+        let _initial = catalog.take_changes();
+        self.catalog = Shared::new(catalog);
         self
     }
 
@@ -73,48 +71,68 @@ impl ServerOptions {
     /// hints. By default not at all.
     #[must_use]
     pub fn cache(mut self, cache: CacheHints) -> Self {
-        self.cache = cache;
+        self.profile_mut().cache = cache;
         self
     }
 
     /// Leaves the server's name out of results at 2026-07-28.
     // MCP 2026-07-28 basic/index#_meta [META-011]
     #[must_use]
-    pub const fn anonymous(mut self) -> Self {
-        self.anonymous = true;
+    pub fn anonymous(mut self) -> Self {
+        self.profile_mut().identity_meta = Vec::new();
         self
     }
 
     /// The bounds on what the client can cost.
     #[must_use]
-    pub const fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.terms_mut().limits = limits;
         self
     }
 
     /// How long things may take.
     #[must_use]
-    pub const fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.timeouts = timeouts;
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.terms_mut().timeouts = timeouts;
         self
     }
 
     /// The same without keep-alive pings: on HTTP a session is not one connection that could die.
     #[cfg(feature = "http")]
-    pub(crate) const fn without_keep_alive(mut self) -> Self {
-        self.timeouts.keep_alive = None;
+    pub(crate) fn without_keep_alive(mut self) -> Self {
+        self.terms_mut().timeouts.keep_alive = None;
         self
     }
 
     #[cfg(all(feature = "http", feature = "recording"))]
-    pub(crate) const fn catalog_to_offer(&self) -> &Catalog {
+    pub(crate) fn catalog_to_offer(&self) -> &Catalog {
         &self.catalog
     }
 
     /// What to do when the client breaks a rule.
     #[must_use]
-    pub const fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.terms_mut().policy = policy;
         self
+    }
+
+    /// The same, handing methods that the protocol does not know to the application.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn with_unknown_methods(mut self) -> Self {
+        self.terms_mut().policy.unknown_methods = crate::peer::UnknownMethods::Deliver;
+        self
+    }
+
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
+        &mut self.profile_mut().capabilities
+    }
+
+    fn profile_mut(&mut self) -> &mut Profile {
+        Shared::make_mut(&mut self.profile)
+    }
+
+    fn terms_mut(&mut self) -> &mut Terms {
+        Shared::make_mut(&mut self.terms)
     }
 }

@@ -84,7 +84,7 @@ impl Server {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
             self.answer_refusal(&id, &error, reply);
             let violation = Violation::DuplicateId(id);
-            return self.connection.violation(self.connection.policy.duplicate_id, violation);
+            return self.connection.violation(self.connection.terms.policy.duplicate_id, violation);
         }
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
@@ -151,10 +151,7 @@ impl Server {
     /// A request without metadata and without a session.
     fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
         let served = |method: Method| {
-            self.profile
-                .revisions
-                .iter()
-                .any(|revision| method.row().client.revisions.contains(revision))
+            self.revisions.iter().any(|revision| method.row().client.revisions.contains(revision))
         };
         let error = match incoming.method {
             MethodName::Known(method) if served(method) => {
@@ -170,7 +167,7 @@ impl Server {
         };
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a request before `initialize`");
-        self.connection.violation(self.connection.policy.forbidden, violation)
+        self.connection.violation(self.connection.terms.policy.forbidden, violation)
     }
 
     /// A request that carries its own metadata, judged by nothing else.
@@ -181,7 +178,7 @@ impl Server {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
             self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace("a modern request in a batch");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         if let Some(what) = incoming.metadata.modern_fault {
             self.answer_refusal(&incoming.id, &ErrorObject::invalid_params(what), incoming.reply);
@@ -195,7 +192,7 @@ impl Server {
             _ => {
                 let requested = incoming.metadata.protocol_version.take().unwrap_or_default();
                 let revision = Revision::parse(&requested).filter(|revision| {
-                    revision.era() == Era::Modern && self.profile.revisions.contains(*revision)
+                    revision.era() == Era::Modern && self.revisions.contains(*revision)
                 });
                 let Some(revision) = revision else {
                     // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-012]
@@ -245,7 +242,7 @@ impl Server {
         let error = ErrorObject::method_not_found(incoming.method.as_str());
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a notification with an id");
-        self.connection.violation(self.connection.policy.forbidden, violation)
+        self.connection.violation(self.connection.terms.policy.forbidden, violation)
     }
 
     /// Reads what a client declares with a request. Clients declare the same with each one, so the
@@ -291,7 +288,7 @@ impl Server {
         };
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::Forbidden(refusal);
-        self.connection.violation(self.connection.policy.forbidden, violation)
+        self.connection.violation(self.connection.terms.policy.forbidden, violation)
     }
 
     /// A request that is in order: the machine answers what it can by itself.
@@ -299,7 +296,7 @@ impl Server {
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
             MethodName::Other(name) => {
-                if self.connection.policy.unknown_methods == UnknownMethods::Deliver {
+                if self.connection.terms.policy.unknown_methods == UnknownMethods::Deliver {
                     return self.deliver(incoming, now);
                 }
                 // MCP 2026-07-28 basic/index#error-codes [RPC-018]
@@ -356,7 +353,7 @@ impl Server {
     /// Hands a request to the application.
     fn deliver<'f>(&mut self, incoming: Incoming<'f>, _now: Instant) -> Flow<'f> {
         let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
-        if self.connection.requests.len() >= self.connection.limits.requests_in_flight_max {
+        if self.connection.requests.len() >= self.connection.terms.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
             self.answer_error(&id, &error, reply);
             return Ok(Some(Event::Violation(Violation::TooManyRequests)));
@@ -426,7 +423,7 @@ impl Server {
     ) -> Flow<'f> {
         let params = message.params.unwrap_or(NO_PARAMS);
         let Some(method) = Method::parse(&message.method) else {
-            if self.connection.policy.unknown_methods == UnknownMethods::Refuse {
+            if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, Session::revision);
@@ -439,7 +436,7 @@ impl Server {
         };
         if method.row().kind != Kind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         match method {
             Method::Cancelled => return self.cancelled(&params, now),
@@ -448,13 +445,13 @@ impl Server {
         }
         let Some(session) = &self.session else {
             let violation = Violation::OutOfPlace("a notification before `initialize`");
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         };
         let revision = session.revision;
         let checked = method.row().check(Side::Client, revision, session.client, session.server);
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.policy.forbidden, violation);
+            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
         debug_assert!(method.row().client.phase != Phase::Opening, "`initialize` is a request");
         match method {
@@ -480,7 +477,7 @@ impl Server {
             _ => {
                 let violation =
                     Violation::OutOfPlace("`notifications/initialized` without `initialize`");
-                self.connection.violation(self.connection.policy.forbidden, violation)
+                self.connection.violation(self.connection.terms.policy.forbidden, violation)
             }
         }
     }
@@ -552,7 +549,7 @@ impl Server {
             Ok(Some(key)) => key,
             Ok(None) => return Ok(None),
             Err(violation) => {
-                let reaction = self.connection.policy.unknown_response;
+                let reaction = self.connection.terms.policy.unknown_response;
                 return self.connection.violation(reaction, violation);
             }
         };

@@ -44,18 +44,19 @@ pub(crate) struct Settings<'a> {
 
 impl<'a> Settings<'a> {
     pub(crate) fn of(options: &'a ServerOptions) -> Self {
-        let cache = (options.cache.ttl.0, Cow::Owned(alloc::format!("{}", options.cache.scope)));
+        let ServerOptions { profile, catalog, terms, revisions } = options;
+        let cache = (profile.cache.ttl.0, Cow::Owned(alloc::format!("{}", profile.cache.scope)));
         Self {
-            identity: whole(&options.identity),
-            instructions: options.instructions.as_deref().map(Cow::Borrowed),
-            revisions: Revisioned(options.revisions),
-            capabilities: whole(&options.capabilities),
-            catalog: State::of(&options.catalog),
+            identity: whole(&profile.identity),
+            instructions: profile.instructions.as_deref().map(Cow::Borrowed),
+            revisions: Revisioned(*revisions),
+            capabilities: whole(&profile.capabilities),
+            catalog: State::of(catalog),
             cache,
-            anonymous: options.anonymous,
-            limits: options.limits.clone(),
-            timeouts: options.timeouts.clone(),
-            policy: options.policy.clone(),
+            anonymous: profile.identity_meta.is_empty(),
+            limits: terms.limits.clone(),
+            timeouts: terms.timeouts.clone(),
+            policy: terms.policy.clone(),
         }
     }
 
@@ -63,18 +64,18 @@ impl<'a> Settings<'a> {
         let (ttl, scope) = &self.cache;
         let scope = alloc::format!("\"{scope}\"");
         let scope = decoded(&RawJson::trusted(&scope))?;
-        Ok(ServerOptions {
-            identity: decoded(&self.identity)?,
-            instructions: self.instructions.as_deref().map(Into::into),
-            revisions: self.revisions.0,
-            capabilities: decoded(&self.capabilities)?,
-            catalog: self.catalog.to_catalog()?,
-            cache: CacheHints { ttl: Ttl(*ttl), scope },
-            anonymous: self.anonymous,
-            limits: self.limits.clone(),
-            timeouts: self.timeouts.clone(),
-            policy: self.policy.clone(),
-        })
+        let mut options = ServerOptions::new(decoded(&self.identity)?)
+            .revisions(self.revisions.0)
+            .capabilities(decoded(&self.capabilities)?)
+            .catalog(self.catalog.to_catalog()?)
+            .cache(CacheHints { ttl: Ttl(*ttl), scope })
+            .limits(self.limits.clone())
+            .timeouts(self.timeouts.clone())
+            .policy(self.policy.clone());
+        if let Some(instructions) = &self.instructions {
+            options = options.instructions(&**instructions);
+        }
+        Ok(if self.anonymous { options.anonymous() } else { options })
     }
 }
 
