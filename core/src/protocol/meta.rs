@@ -1,30 +1,43 @@
 //! `_meta`: metadata beside the fields of a message, and the rules for its keys.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::capabilities::ClientCapabilities;
 use super::implementation::Implementation;
 use super::logging::LoggingLevel;
-use super::map::Map;
+use super::map::superseded;
 use super::progress::ProgressToken;
 use super::revision::Revision;
 use super::task::RelatedTask;
-use super::wire::Wire;
-use crate::jsonrpc::{Json, RequestId};
+use super::wire::{Text, Wire};
+use crate::jsonrpc::{Json, Member, Members, RawJson, RequestId, write_string};
 
 pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
 
 /// The metadata of a message: an object with free keys, in the order it came.
 ///
-/// Values are kept as text; the accessors give `None` for a key that is absent or holds something
-/// of another shape, as metadata is never a reason to fail by itself.
+/// It is kept as text and read where somebody looks: what has no entries holds no memory, all else
+/// one text. To look for a key, to count and to change an entry each take time in proportion to
+/// that text; to go through all of them once is cheaper than to ask for many one by one.
+///
+/// Each key is there once, however it is spelled: of two entries with one key the later one counts.
+/// Two are equal where their entries are, in their order, and the texts of the values: values that
+/// differ in white space differ.
+///
+/// The accessors give `None` for a key that is absent or holds something of another shape, as
+/// metadata is never a reason to fail by itself.
 // MCP 2026-07-28 schema.json#MetaObject [META-001]: unknown keys are kept and ignored.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(transparent)]
-pub struct Meta(Map<Json>);
+//
+// No text, if there are no entries; else an object without white space around its entries and with
+// the shortest spelling of each key, so that equal texts are equal metadata.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Meta(String);
 
 impl Meta {
     /// The revision that a request is made at (2026-07-28).
@@ -55,7 +68,7 @@ impl Meta {
     /// No metadata.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Map::new())
+        Self(String::new())
     }
 
     /// Sets `key` to `value` and gives back the text that was there.
@@ -65,37 +78,68 @@ impl Meta {
     /// The caller's fault: the value cannot be JSON.
     pub fn set<T: Serialize + ?Sized>(
         &mut self,
-        key: impl Into<String>,
+        key: impl AsRef<str>,
         value: &T,
     ) -> Result<Option<Json>, serde_json::Error> {
-        Ok(self.0.insert(key, Json::from_serialize(value)?))
+        Ok(self.put(key.as_ref(), &Json::from_serialize(value)?))
     }
 
     /// Sets `key` to a value that is JSON already and gives back the one that was there.
-    pub fn insert(&mut self, key: impl Into<String>, value: Json) -> Option<Json> {
-        self.0.insert(key, value)
+    pub fn insert(&mut self, key: impl AsRef<str>, value: Json) -> Option<Json> {
+        self.put(key.as_ref(), &value)
+    }
+
+    fn put(&mut self, key: &str, value: &Json) -> Option<Json> {
+        match self.find(key) {
+            Some(Member { value: known, range, .. }) => {
+                let known = Json::from(known);
+                self.0.replace_range(range, value.as_str());
+                Some(known)
+            }
+            None => {
+                let mut text = core::mem::take(&mut self.0).into_bytes();
+                append(&mut text, key, value.as_str());
+                *self = Self::of(text);
+                None
+            }
+        }
     }
 
     /// Removes `key` and gives back its value.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
-        self.0.remove(key)
+        /// Around a key: its quotes, and the colon.
+        const PUNCTUATION: usize = 3;
+        let Member { key, value, range, .. } = self.find(key)?;
+        let value = Json::from(value);
+        let (mut start, mut end) = (range.start - key.len() - PUNCTUATION, range.end);
+        // With the comma that parts it from another entry.
+        if start > 1 {
+            start -= 1;
+        } else if self.0[end..].starts_with(',') {
+            end += 1;
+        }
+        self.0.replace_range(start..end, "");
+        if self.0.len() == RawJson::EMPTY_OBJECT.as_str().len() {
+            self.0 = String::new();
+        }
+        Some(value)
     }
 
     /// The value at `key`.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Json> {
-        self.0.get(key)
+    pub fn get(&self, key: &str) -> Option<RawJson<'_>> {
+        self.find(key).map(|member| member.value)
     }
 
-    /// The entries in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Json)> {
-        self.0.iter()
+    /// The entries in order, each with its key and its value.
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, RawJson<'_>)> {
+        self.members().map(|member| (member.name(), member.value))
     }
 
     /// The number of entries.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.0.len()
+    pub fn len(&self) -> usize {
+        self.members().count()
     }
 
     /// Whether there is no entry.
@@ -159,27 +203,106 @@ impl Meta {
     ///
     /// The writer's fault: the first key that breaks it.
     pub fn check(&self) -> Result<(), InvalidMetaKey> {
-        self.iter().try_for_each(|(key, _)| check_key(key))
+        self.iter().try_for_each(|(key, _)| check_key(&key))
     }
 
-    fn decode<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
+    fn decode<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get(key)?.decode().ok()
     }
+
+    fn members(&self) -> Members<'_> {
+        Members::of(&self.0)
+    }
+
+    fn find(&self, key: &str) -> Option<Member<'_>> {
+        self.members().find(|member| member.is_named(key))
+    }
+
+    /// The whole of it.
+    fn as_raw(&self) -> RawJson<'_> {
+        if self.0.is_empty() { RawJson::EMPTY_OBJECT } else { RawJson::trusted(&self.0) }
+    }
+
+    /// What [`append`] has made.
+    fn of(text: Vec<u8>) -> Self {
+        Self(String::from_utf8(text).expect("joined from strings"))
+    }
+
+    /// The same with each key once.
+    fn distinct(self) -> Self {
+        let superseded = superseded(self.members().map(|member| member.key).zip(0..).collect());
+        if superseded.is_empty() {
+            return self;
+        }
+        let mut text = Vec::new();
+        for ((key, value), place) in self.iter().zip(0_usize..) {
+            if superseded.binary_search(&place).is_err() {
+                append(&mut text, &key, value.as_str());
+            }
+        }
+        Self::of(text)
+    }
+}
+
+/// Adds an entry at the end of an object, or to no text.
+fn append(object: &mut Vec<u8>, key: &str, value: &str) {
+    /// The quotes of the key, the colon, a comma or the brace that begins the object, and the one
+    /// that ends it.
+    const PUNCTUATION: usize = 5;
+    object.reserve(key.len() + value.len() + PUNCTUATION);
+    let joint = if object.pop().is_some() { b',' } else { b'{' };
+    object.push(joint);
+    write_string(object, key);
+    object.push(b':');
+    object.extend_from_slice(value.as_bytes());
+    object.push(b'}');
 }
 
 impl FromIterator<(String, Json)> for Meta {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(entries: I) -> Self {
-        Self(entries.into_iter().collect())
+        let mut text = Vec::new();
+        for (key, value) in entries {
+            append(&mut text, &key, value.as_str());
+        }
+        Self::of(text).distinct()
+    }
+}
+
+impl fmt::Debug for Meta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Meta").field(&self.as_raw()).finish()
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = Meta;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Meta, A::Error> {
+                let (mut text, mut count) = (Vec::new(), 0_usize);
+                while let Some((key, value)) = access.next_entry::<Text<'de>, RawJson<'de>>()? {
+                    append(&mut text, &key.0, value.as_str());
+                    count += 1;
+                }
+                let meta = Meta::of(text);
+                Ok(if count > 1 { meta.distinct() } else { meta })
+            }
+        }
+
+        deserializer.deserialize_map(MetaVisitor)
     }
 }
 
 impl Wire for Meta {
-    fn serialize_at<S: Serializer>(
-        &self,
-        revision: Revision,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_at(revision, serializer)
+    fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_raw().serialize(serializer)
     }
 }
 
@@ -187,44 +310,5 @@ impl Wire for Meta {
 mod key;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reserved_keys_have_typed_accessors() {
-        // Rule: [META-010] [META-015].
-        let meta: Meta = serde_json::from_str(
-            r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
-                "io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},
-                "io.modelcontextprotocol/clientCapabilities":{"sampling":{}},
-                "io.modelcontextprotocol/logLevel":"error",
-                "io.modelcontextprotocol/subscriptionId":"s",
-                "io.modelcontextprotocol/serverInfo":{"name":"s","version":"2"},
-                "io.modelcontextprotocol/related-task":{"taskId":"t"}}"#,
-        )
-        .unwrap();
-        assert_eq!(meta.protocol_version().as_deref(), Some("2026-07-28"));
-        assert_eq!(meta.client_info(), Some(Implementation::new("c", "1")));
-        assert!(meta.client_capabilities().unwrap().sampling.is_some());
-        assert_eq!(meta.log_level(), Some(LoggingLevel::Error));
-        assert_eq!(meta.subscription_id(), RequestId::try_from("s").ok());
-        assert_eq!(meta.server_info(), Some(Implementation::new("s", "2")));
-        assert_eq!(meta.related_task(), Some(RelatedTask::new("t")));
-        assert_eq!(Meta::new().client_info(), None);
-    }
-
-    #[test]
-    fn a_value_of_another_shape_reads_as_absent() {
-        let meta: Meta = serde_json::from_str(
-            r#"{"io.modelcontextprotocol/logLevel":"loud","progressToken":7,"x":null}"#,
-        )
-        .unwrap();
-        assert_eq!(meta.log_level(), None);
-        assert_eq!(meta.progress_token(), Some(ProgressToken::Number(7)));
-        // Rule: [META-001].
-        assert_eq!(
-            meta.to_json_at(Revision::LATEST).unwrap().as_str(),
-            r#"{"io.modelcontextprotocol/logLevel":"loud","progressToken":7,"x":null}"#
-        );
-    }
-}
+#[path = "meta_tests.rs"]
+mod tests;
