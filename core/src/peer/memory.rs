@@ -5,7 +5,7 @@ use alloc::string::String;
 use crate::Instant;
 use crate::jsonrpc::RequestId;
 
-use super::calls::{Call, Tombstone};
+use super::calls::{self, Call, Tombstone};
 use super::event::Event;
 use super::limits::Limits;
 use super::outbox::Outbox;
@@ -137,6 +137,8 @@ impl Limits {
             Self::requests_max(requests),
             rounds,
             self.calls_max(),
+            calls::SPARE_MAX,
+            ALLOCATION,
             self.events_max(events, received_max),
             session,
             self.outbox_max(answers, received_max),
