@@ -109,7 +109,8 @@ impl Limits {
     /// The same of a [`Client`](super::Client), whatever its server does.
     ///
     /// Not part of it, beside what is not part of it there: the parameters of calls under way, which
-    /// are kept for further rounds, the answers of the host, and subscriptions to legacy servers.
+    /// are kept for further rounds (the room that one leaves to the next one is), the answers of the
+    /// host, and subscriptions to legacy servers.
     #[must_use]
     pub const fn client_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
