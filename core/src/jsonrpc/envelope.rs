@@ -51,9 +51,20 @@ pub enum Frame<'a> {
 ///
 /// The peer's fault: the frame is no message. [`Malformed::answer`] says what to answer.
 pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
+    parse_after(bytes, limits, "")
+}
+
+/// As [`parse`], without a look at what is `known` of a member of the parameters: the start of an
+/// object that was in an earlier frame, parsed with the same limits. It ends with a member, which is
+/// no number.
+pub(crate) fn parse_after<'a>(
+    bytes: &'a [u8],
+    limits: ParseLimits,
+    known: &str,
+) -> Result<Frame<'a>, Malformed> {
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
     match core::str::from_utf8(bytes) {
-        Ok(text) => parse_text(text, limits),
+        Ok(text) => parse_text_after(text, limits, known),
         Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
     }
 }
@@ -64,13 +75,21 @@ pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Frame<'_>, Malformed> 
 ///
 /// See [`parse`].
 pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
+    parse_text_after(text, limits, "")
+}
+
+fn parse_text_after<'a>(
+    text: &'a str,
+    limits: ParseLimits,
+    known: &str,
+) -> Result<Frame<'a>, Malformed> {
     let mut scanner = Scanner::new(text);
     let depth = limits.depth.min(ParseLimits::DEPTH_MAX);
     match scanner.peek() {
         Some(b'{') => {
             let mut envelope = Envelope::default();
             envelope
-                .fill(&mut scanner, depth)
+                .fill(&mut scanner, depth, known)
                 .and_then(|()| scanner.end())
                 .map_err(|error| envelope.unscannable(error, scanner.at(), depth))?;
             envelope.message().map(Frame::Single)
@@ -135,7 +154,7 @@ impl<'a> Iterator for Batch<'a> {
         self.remaining = self.remaining.checked_sub(1)?;
         let mut envelope = Envelope::default();
         let message = match self.scanner.peek() {
-            Some(b'{') => match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX) {
+            Some(b'{') => match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX, "") {
                 Ok(()) => envelope.message(),
                 Err(error) => {
                     let at = self.scanner.at();
@@ -173,7 +192,12 @@ struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     /// Goes past an object, whose brace is the next byte, and keeps what it knows.
-    fn fill(&mut self, scanner: &mut Scanner<'a>, depth: usize) -> Result<(), ScanError> {
+    fn fill(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        depth: usize,
+        known: &str,
+    ) -> Result<(), ScanError> {
         let Some(depth) = depth.checked_sub(1) else {
             return Err(ScanError::TooDeep);
         };
@@ -191,7 +215,7 @@ impl<'a> Envelope<'a> {
                 None => scanner.value(depth)?,
                 Some((name, slot)) => {
                     let again = slot.replace("").is_some();
-                    scanner.value(depth)?;
+                    scanner.value_after(depth, known)?;
                     *slot = Some(scanner.since(start));
                     if again {
                         self.duplicate = Some(name);

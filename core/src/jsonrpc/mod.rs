@@ -15,6 +15,7 @@ mod text;
 mod writer;
 
 pub use code::ErrorCode;
+pub(crate) use envelope::parse_after;
 pub use envelope::{Batch, Frame, ParseLimits, parse, parse_text};
 pub use error::ErrorObject;
 pub use id::{ID_LENGTH_MAX, IdTooLong, RequestId};
@@ -22,6 +23,7 @@ pub use malformed::{Malformed, Reason, Shape};
 pub use members::{Member, Members};
 pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
+pub(crate) use scan::STANDING_IS_KEPT;
 pub use text::{write_integer, write_string};
 pub(crate) use writer::write_empty_result;
 pub use writer::{

@@ -119,6 +119,14 @@ impl<'a> RawJson<'a> {
         }
     }
 
+    /// The text where it is shared.
+    pub(super) const fn shared(&self) -> Option<&ByteString> {
+        match &self.0 {
+            Text::Borrowed(_) => None,
+            Text::Shared(text) => Some(text),
+        }
+    }
+
     /// The string that this value is, its escapes resolved; `None` if it is none.
     #[must_use]
     pub fn to_text(&self) -> Option<Cow<'a, str>> {

@@ -30,6 +30,11 @@ type Nesting = u128;
 /// The greatest depth that a scan can follow.
 pub(super) const DEPTH_MAX: usize = Nesting::BITS as usize - 1;
 
+/// Whether text that was read before is known again: a device has more time for a request than it
+/// has flash for the code that saves some of it.
+pub(crate) const STANDING_IS_KEPT: bool =
+    cfg!(not(any(target_pointer_width = "16", target_pointer_width = "32")));
+
 impl<'a> Scanner<'a> {
     pub(super) const fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
@@ -106,12 +111,20 @@ impl<'a> Scanner<'a> {
     /// Goes past one value with at most `depth` levels of nesting in it.
     #[inline]
     pub(super) fn value(&mut self, depth: usize) -> Result<(), ScanError> {
+        self.value_after(depth, "")
+    }
+
+    /// The same, without a look at `known` in each member of the value that starts with it: whole
+    /// members of an object, its brace before them, the last of which is no number, as they were
+    /// gone past in such a place before.
+    #[inline]
+    pub(super) fn value_after(&mut self, depth: usize, known: &str) -> Result<(), ScanError> {
         let bytes = self.text.as_bytes();
         let step = match bytes.get(self.at) {
             // Most values of an envelope are no containers.
             Some(b'"') => string(bytes, self.at + 1),
             Some(b'1'..=b'9') => number(bytes, self.at),
-            _ => return self.any_value(depth),
+            _ => return self.any_value(depth, known),
         };
         self.finish(step)
     }
@@ -132,9 +145,15 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(never)]
-    fn any_value(&mut self, depth: usize) -> Result<(), ScanError> {
+    fn any_value(&mut self, depth: usize, known: &str) -> Result<(), ScanError> {
         let (bytes, depth) = (self.text.as_bytes(), depth.min(DEPTH_MAX));
-        match nested_value::<false>(bytes, self.at, depth, &mut Vec::new()) {
+        let (known, outer) = (known.as_bytes(), &mut Vec::new());
+        let step = if STANDING_IS_KEPT && !known.is_empty() {
+            nested_value::<false, true>(bytes, self.at, depth, known, outer)
+        } else {
+            nested_value::<false, false>(bytes, self.at, depth, known, outer)
+        };
+        match step {
             Some(step) => self.finish(step),
             None => Err(ScanError::TooDeep),
         }
@@ -143,7 +162,8 @@ impl<'a> Scanner<'a> {
     /// Goes past one value of any depth, each level of which costs a bit of the heap: for text of
     /// the application's own.
     pub(super) fn deep_value(&mut self) -> Result<(), ScanError> {
-        match nested_value::<true>(self.text.as_bytes(), self.at, DEPTH_MAX, &mut Vec::new()) {
+        let (bytes, outer) = (self.text.as_bytes(), &mut Vec::new());
+        match nested_value::<true, false>(bytes, self.at, DEPTH_MAX, b"", outer) {
             Some(step) => self.finish(step),
             None => Err(ScanError::TooDeep),
         }
@@ -212,11 +232,14 @@ impl<'a> Scanner<'a> {
 }
 
 /// Goes past one value; `None` if it is too deep. Where it is `DEEP` nothing is: each time that
-/// `depth` is reached, the set of open containers goes to `outer`, and another one begins.
-fn nested_value<const DEEP: bool>(
+/// `depth` is reached, the set of open containers goes to `outer`, and another one begins. Where it
+/// is `AFTER`, members that start with `known` are looked at from there on: see
+/// [`Scanner::value_after`].
+fn nested_value<const DEEP: bool, const AFTER: bool>(
     bytes: &[u8],
     mut at: usize,
     depth: usize,
+    known: &[u8],
     outer: &mut Vec<Nesting>,
 ) -> Option<Step> {
     macro_rules! advance {
@@ -234,6 +257,12 @@ fn nested_value<const DEEP: bool>(
         at = skip_space(bytes, at);
         at = advance!(match bytes.get(at) {
             Some(b'"') => string(bytes, at + 1),
+            // At any other depth it might go deeper than it may.
+            Some(b'{') if AFTER && open == 1 && open < depth && starts_with(bytes, at, known) => {
+                open += 1;
+                objects = objects << 1 | 1;
+                Ok(at + known.len())
+            }
             Some(opening @ (b'{' | b'[')) => {
                 if open == depth {
                     if !DEEP {
@@ -288,6 +317,10 @@ fn nested_value<const DEEP: bool>(
             objects >>= 1;
         }
     }
+}
+
+fn starts_with(bytes: &[u8], at: usize, known: &[u8]) -> bool {
+    bytes.get(at..).is_some_and(|rest| rest.starts_with(known))
 }
 
 /// Where a token ends, or which byte cannot stand where it stands.

@@ -35,6 +35,40 @@ fn accepts_the_grammar() {
     }
 }
 
+#[cfg(not(any(target_pointer_width = "16", target_pointer_width = "32")))]
+#[test]
+fn what_is_known_is_passed_over_where_it_stood_before_and_nowhere_else() {
+    let scan_after = |text: &str, depth, known: &str| {
+        let mut scanner = Scanner::new(text);
+        let scanned = scanner.value_after(depth, known).and_then(|()| scanner.end());
+        scanned.map_err(|error| (error, scanner.at()))
+    };
+    // No JSON, so that it shows whether it was looked at.
+    let known = r#"{"a":!{}"#;
+    for after in ["}", " }", r#","b":[1]}"#] {
+        for (before, end) in [("{\"m\": ", "}"), ("[", ",2]"), ("{\"l\":1,\"m\":", ",\"n\":{}}")] {
+            let text = [before, known, after, end].concat();
+            assert_eq!(scan_after(&text, 3, known), Ok(()), "{text}");
+            assert_eq!(scan_after(&text, 1, known), Err((ScanError::TooDeep, 0)));
+            assert_eq!(scan(&text, 3), Err((ScanError::Syntax, before.len() + 5)), "{text}");
+            let deeper = ["[", &text, "]"].concat();
+            assert_eq!(
+                scan_after(&deeper, 3, known),
+                Err((ScanError::Syntax, before.len() + 6)),
+                "{text}"
+            );
+        }
+    }
+    // What comes after it is looked at.
+    let known = r#"{"a":{}"#;
+    for after in ["", "x", "]", ",}", ":1}", "}", r#","b":[}"#, r#","b":[[]]}}"#, "}}", "}}}"] {
+        let text = ["{\"m\":", known, after].concat();
+        for depth in 3..6 {
+            assert_eq!(scan_after(&text, depth, known), scan(&text, depth), "{text}");
+        }
+    }
+}
+
 #[test]
 fn refuses_what_is_not_in_the_grammar_and_says_where() {
     for (text, at) in [

@@ -1,6 +1,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bytestring::ByteString;
 use memchr::memchr2;
 use serde::Serialize;
 use serde::ser::Error as _;
@@ -43,6 +44,12 @@ pub trait WriteJson {
         let text = String::from_utf8(out).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
         Ok(RawJson::trusted_shared(text.into()))
     }
+
+    /// The text, if it is shared already.
+    #[doc(hidden)]
+    fn shared_text(&self) -> Option<ByteString> {
+        None
+    }
 }
 
 /// A value that is serialised straight into the buffer.
@@ -66,6 +73,10 @@ impl WriteJson for RawJson<'_> {
 
     fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError> {
         Ok(self.clone().into_owned())
+    }
+
+    fn shared_text(&self) -> Option<ByteString> {
+        self.shared().cloned()
     }
 }
 

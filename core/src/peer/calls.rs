@@ -1,12 +1,14 @@
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use core::time::Duration;
 
+use bytestring::ByteString;
 use foldhash::fast::FixedState;
 
 use crate::Instant;
 use crate::index::Index;
-use crate::jsonrpc::RawJson;
+use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::protocol::{LoggingLevel, Method};
 
 use super::augmentation::Lasts;
@@ -25,7 +27,13 @@ pub(super) struct Calls {
     next_id: i64,
     /// Calls given up: their late answers are expected.
     tombstones: VecDeque<Tombstone>,
+    /// Room for the parameters of the next call that keeps them: that of one that has ended.
+    spare: Vec<u8>,
 }
+
+/// How much room of a call that has ended is kept, in bytes: what the parameters of most calls
+/// take. An idle connection should hold no more for calls that it may never make.
+pub(super) const SPARE_MAX: usize = 2048;
 
 /// Until when an answer is expected, and to which id.
 pub(super) type Tombstone = (Instant, i64);
@@ -108,13 +116,31 @@ pub(super) struct Held {
 /// What is sent again after a round of input.
 #[derive(Debug)]
 pub(super) struct Repeat {
-    pub(super) params: RawJson<'static>,
+    pub(super) params: Parameters,
     /// `_meta` of the caller's own.
     pub(super) meta: Option<RawJson<'static>>,
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) rounds: u32,
     /// The round that the call waits for.
     pub(super) round: Option<Key>,
+}
+
+/// Parameters that outlive the call's request.
+#[derive(Debug)]
+pub(super) enum Parameters {
+    /// The caller's text.
+    Shared(ByteString),
+    Written(Vec<u8>),
+}
+
+impl WriteJson for Parameters {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        out.extend_from_slice(match self {
+            Self::Shared(text) => text.as_bytes(),
+            Self::Written(text) => text,
+        });
+        Ok(())
+    }
 }
 
 /// What an id in a response stands for.
@@ -134,6 +160,7 @@ impl Calls {
             deadlines: Deadlines::default(),
             next_id: 1,
             tombstones: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -203,10 +230,29 @@ impl Calls {
     }
 
     pub(super) fn remove(&mut self, key: Key) -> Option<Call> {
-        let call = self.entries.remove(key)?;
+        let mut call = self.entries.remove(key)?;
         self.forget(call.id, key);
         self.deadlines.clear(key.slot);
+        if let Some(Repeat { params: Parameters::Written(text), .. }) = &mut call.repeat
+            && (self.spare.capacity()..=SPARE_MAX).contains(&text.capacity())
+        {
+            self.spare = core::mem::take(text);
+            self.spare.clear();
+        }
         Some(call)
+    }
+
+    /// Keeps the parameters of a call for a further round.
+    pub(super) fn keep_parameters(
+        &mut self,
+        params: &impl WriteJson,
+    ) -> Result<Parameters, WriteError> {
+        if let Some(text) = params.shared_text() {
+            return Ok(Parameters::Shared(text));
+        }
+        let mut text = core::mem::take(&mut self.spare);
+        params.write_json(&mut text)?;
+        Ok(Parameters::Written(text))
     }
 
     /// Takes the call off the wire but keeps its entry: it waits for something local. Its hard
@@ -398,6 +444,32 @@ mod tests {
         assert_eq!(calls.answered(Some(7), now), Answered::Late);
         assert_eq!(calls.answered(Some(7), now), Answered::Unknown);
         assert_eq!(calls.answered(Some(8), now + limits.tombstone_duration), Answered::Unknown);
+    }
+
+    #[test]
+    fn a_call_leaves_the_room_of_its_parameters_to_the_next_one_unless_it_is_large() {
+        let mut calls = Calls::new();
+        let mut end = |params: &str| {
+            let params = calls.keep_parameters(&RawJson::trusted(params)).unwrap();
+            let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
+            let repeat = Repeat { params, meta: None, log_level: None, rounds: 0, round: None };
+            calls.get_mut(key).unwrap().repeat = Some(repeat);
+            calls.remove(key);
+            (calls.spare.len(), calls.spare.capacity())
+        };
+        assert_eq!(end("[0,1,2,3]"), (0, 9));
+        assert_eq!(end("{}"), (0, 9));
+        let (length, room) = end(&alloc::format!("[{}]", " ".repeat(SPARE_MAX)));
+        assert!(length == 0 && room <= SPARE_MAX);
+    }
+
+    #[test]
+    fn shared_parameters_are_not_copied() {
+        let mut calls = Calls::new();
+        let shared = RawJson::trusted(r#"{"a":1}"#).into_owned();
+        let kept = calls.keep_parameters(&shared).unwrap();
+        let Parameters::Shared(text) = kept else { panic!("{kept:?}") };
+        assert_eq!(text.as_ptr(), shared.as_str().as_ptr());
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Connection {
         let progress_token = options.progress.map(|_| id);
         let parts = MetaParts { progress_token, own: options.meta.as_ref(), ..parts };
         let repeat = if repeatable {
-            let params = params.to_shared_json()?;
+            let params = self.calls.keep_parameters(params)?;
             write_call(&mut self.outbox, channel, id, method, &params, parts)?;
             let meta = options.meta.clone().map(RawJson::into_owned);
             Some(Repeat { params, meta, log_level: parts.log_level, rounds: 0, round: None })

@@ -6,7 +6,7 @@ use crate::Instant;
 use crate::index::Known;
 use crate::jsonrpc::ErrorObject;
 
-use super::calls::{Call, Tombstone};
+use super::calls::{self, Call, Tombstone};
 use super::event::{CloseReason, Event};
 use super::limits::Limits;
 use super::outbox::Outbox;
@@ -111,7 +111,8 @@ impl Limits {
     /// The same of a [`Client`](super::Client), whatever its server does.
     ///
     /// Not part of it, beside what is not part of it there: the parameters of calls under way, which
-    /// are kept for further rounds, the answers of the host, and subscriptions to legacy servers.
+    /// are kept for further rounds (the room that one leaves to the next one is), the answers of the
+    /// host, and subscriptions to legacy servers.
     #[must_use]
     pub const fn client_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
@@ -140,7 +141,9 @@ impl Limits {
         let events = add(self.batch_length_max, add(calls, add(questions, requests)));
         let answers = mul(add(requests, 2), sent_max);
         sum(&[
-            Self::requests_max(requests),
+            // Servers before 2026-07-28 make requests of their own, and calls to later ones alone keep
+            // their parameters.
+            at_least(Self::requests_max(requests), add(calls::SPARE_MAX, ALLOCATION)),
             rounds,
             self.calls_max(),
             self.events_max(events, received_max),

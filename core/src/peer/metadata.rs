@@ -1,7 +1,7 @@
 use alloc::borrow::Cow;
 use core::ops::Range;
 
-use crate::jsonrpc::{Member, Members, RawJson, RequestId};
+use crate::jsonrpc::{Member, Members, RawJson, RequestId, STANDING_IS_KEPT};
 use crate::protocol::{LoggingLevel, Method};
 
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
@@ -12,11 +12,6 @@ pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
-
-/// Whether [`Metadata::standing`] is looked for: a device has more time for a request than it has
-/// flash for the code that saves some of it.
-pub(crate) const STANDING_IS_KEPT: bool =
-    cfg!(not(any(target_pointer_width = "16", target_pointer_width = "32")));
 
 /// What the machine itself needs of a message's parameters, found in one walk over their members.
 #[derive(Debug, Default)]

@@ -80,6 +80,18 @@ impl<V> Map<V> {
     }
 }
 
+/// Of entries with these keys, each with its place, the places of those whose key comes again: a
+/// later one counts.
+// Once for all types of values. Finding each key among all others would be quadratic work for a
+// peer to order.
+pub(super) fn superseded(mut keys: Vec<(&str, usize)>) -> Vec<usize> {
+    keys.sort_unstable();
+    let again = keys.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let mut places: Vec<usize> = again.map(|pair| pair[0].1).collect();
+    places.sort_unstable();
+    places
+}
+
 impl<V> Default for Map<V> {
     fn default() -> Self {
         Self::new()
@@ -99,16 +111,8 @@ impl<K: Into<String>, V> FromIterator<(K, V)> for Map<V> {
         if entries.len() < 2 {
             return Self(entries);
         }
-        // Finding each key among all others would be quadratic work for a peer to order.
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by(|left, right| entries[*left].0.cmp(&entries[*right].0));
-        let mut superseded: Vec<usize> = order
-            .windows(2)
-            .filter(|pair| entries[pair[0]].0 == entries[pair[1]].0)
-            .map(|pair| pair[0])
-            .collect();
+        let superseded = superseded(entries.iter().map(|(key, _)| key.as_str()).zip(0..).collect());
         if !superseded.is_empty() {
-            superseded.sort_unstable();
             let mut index = 0;
             entries.retain(|_| {
                 index += 1;

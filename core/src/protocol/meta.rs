@@ -1,28 +1,43 @@
 //! `_meta`: metadata beside the fields of a message, and the rules for its keys.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
-use serde::Deserialize;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::capabilities::ClientCapabilities;
 use super::implementation::Implementation;
 use super::logging::LoggingLevel;
-use super::map::Map;
+use super::map::superseded;
 use super::progress::ProgressToken;
 use super::revision::Revision;
 use super::task::RelatedTask;
-use super::wire::Wire;
-use crate::jsonrpc::{Json, RequestId};
+use super::wire::{Text, Wire};
+use crate::jsonrpc::{Json, Member, Members, RawJson, RequestId, write_string};
+
+pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
 
 /// The metadata of a message: an object with free keys, in the order it came.
 ///
-/// Values are kept as text; the accessors give `None` for a key that is absent or holds something
-/// of another shape, as metadata is never a reason to fail by itself.
+/// It is kept as text and read where somebody looks: what has no entries holds no memory, all else
+/// one text. To look for a key, to count and to change an entry each take time in proportion to
+/// that text; to go through all of them once is cheaper than to ask for many one by one.
+///
+/// Each key is there once, however it is spelled: of two entries with one key the later one counts.
+/// Two are equal where their entries are, in their order, and the texts of the values: values that
+/// differ in white space differ.
+///
+/// The accessors give `None` for a key that is absent or holds something of another shape, as
+/// metadata is never a reason to fail by itself.
 // MCP 2026-07-28 schema.json#MetaObject [META-001]: unknown keys are kept and ignored.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(transparent)]
-pub struct Meta(Map<Json>);
+//
+// No text, if there are no entries; else an object without white space around its entries and with
+// the shortest spelling of each key, so that equal texts are equal metadata.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Meta(String);
 
 impl Meta {
     /// The revision that a request is made at (2026-07-28).
@@ -53,7 +68,7 @@ impl Meta {
     /// No metadata.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Map::new())
+        Self(String::new())
     }
 
     /// Sets `key` to `value` and gives back the text that was there.
@@ -63,37 +78,68 @@ impl Meta {
     /// The caller's fault: the value cannot be JSON.
     pub fn set<T: Serialize + ?Sized>(
         &mut self,
-        key: impl Into<String>,
+        key: impl AsRef<str>,
         value: &T,
     ) -> Result<Option<Json>, serde_json::Error> {
-        Ok(self.0.insert(key, Json::from_serialize(value)?))
+        Ok(self.put(key.as_ref(), &Json::from_serialize(value)?))
     }
 
     /// Sets `key` to a value that is JSON already and gives back the one that was there.
-    pub fn insert(&mut self, key: impl Into<String>, value: Json) -> Option<Json> {
-        self.0.insert(key, value)
+    pub fn insert(&mut self, key: impl AsRef<str>, value: Json) -> Option<Json> {
+        self.put(key.as_ref(), &value)
+    }
+
+    fn put(&mut self, key: &str, value: &Json) -> Option<Json> {
+        match self.find(key) {
+            Some(Member { value: known, range, .. }) => {
+                let known = Json::from(known);
+                self.0.replace_range(range, value.as_str());
+                Some(known)
+            }
+            None => {
+                let mut text = core::mem::take(&mut self.0).into_bytes();
+                append(&mut text, key, value.as_str());
+                *self = Self::of(text);
+                None
+            }
+        }
     }
 
     /// Removes `key` and gives back its value.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
-        self.0.remove(key)
+        /// Around a key: its quotes, and the colon.
+        const PUNCTUATION: usize = 3;
+        let Member { key, value, range, .. } = self.find(key)?;
+        let value = Json::from(value);
+        let (mut start, mut end) = (range.start - key.len() - PUNCTUATION, range.end);
+        // With the comma that parts it from another entry.
+        if start > 1 {
+            start -= 1;
+        } else if self.0[end..].starts_with(',') {
+            end += 1;
+        }
+        self.0.replace_range(start..end, "");
+        if self.0.len() == RawJson::EMPTY_OBJECT.as_str().len() {
+            self.0 = String::new();
+        }
+        Some(value)
     }
 
     /// The value at `key`.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Json> {
-        self.0.get(key)
+    pub fn get(&self, key: &str) -> Option<RawJson<'_>> {
+        self.find(key).map(|member| member.value)
     }
 
-    /// The entries in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Json)> {
-        self.0.iter()
+    /// The entries in order, each with its key and its value.
+    pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, RawJson<'_>)> {
+        self.members().map(|member| (member.name(), member.value))
     }
 
     /// The number of entries.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.0.len()
+    pub fn len(&self) -> usize {
+        self.members().count()
     }
 
     /// Whether there is no entry.
@@ -157,203 +203,112 @@ impl Meta {
     ///
     /// The writer's fault: the first key that breaks it.
     pub fn check(&self) -> Result<(), InvalidMetaKey> {
-        self.iter().try_for_each(|(key, _)| check_key(key))
+        self.iter().try_for_each(|(key, _)| check_key(&key))
     }
 
-    fn decode<'a, T: Deserialize<'a>>(&'a self, key: &str) -> Option<T> {
+    fn decode<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get(key)?.decode().ok()
     }
+
+    fn members(&self) -> Members<'_> {
+        Members::of(&self.0)
+    }
+
+    fn find(&self, key: &str) -> Option<Member<'_>> {
+        self.members().find(|member| member.is_named(key))
+    }
+
+    /// The whole of it.
+    fn as_raw(&self) -> RawJson<'_> {
+        if self.0.is_empty() { RawJson::EMPTY_OBJECT } else { RawJson::trusted(&self.0) }
+    }
+
+    /// What [`append`] has made.
+    fn of(text: Vec<u8>) -> Self {
+        Self(String::from_utf8(text).expect("joined from strings"))
+    }
+
+    /// The same with each key once.
+    fn distinct(self) -> Self {
+        let superseded = superseded(self.members().map(|member| member.key).zip(0..).collect());
+        if superseded.is_empty() {
+            return self;
+        }
+        let mut text = Vec::new();
+        for ((key, value), place) in self.iter().zip(0_usize..) {
+            if superseded.binary_search(&place).is_err() {
+                append(&mut text, &key, value.as_str());
+            }
+        }
+        Self::of(text)
+    }
+}
+
+/// Adds an entry at the end of an object, or to no text.
+fn append(object: &mut Vec<u8>, key: &str, value: &str) {
+    /// The quotes of the key, the colon, a comma or the brace that begins the object, and the one
+    /// that ends it.
+    const PUNCTUATION: usize = 5;
+    object.reserve(key.len() + value.len() + PUNCTUATION);
+    let joint = if object.pop().is_some() { b',' } else { b'{' };
+    object.push(joint);
+    write_string(object, key);
+    object.push(b':');
+    object.extend_from_slice(value.as_bytes());
+    object.push(b'}');
 }
 
 impl FromIterator<(String, Json)> for Meta {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(entries: I) -> Self {
-        Self(entries.into_iter().collect())
+        let mut text = Vec::new();
+        for (key, value) in entries {
+            append(&mut text, &key, value.as_str());
+        }
+        Self::of(text).distinct()
+    }
+}
+
+impl fmt::Debug for Meta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Meta").field(&self.as_raw()).finish()
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = Meta;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Meta, A::Error> {
+                let (mut text, mut count) = (Vec::new(), 0_usize);
+                while let Some((key, value)) = access.next_entry::<Text<'de>, RawJson<'de>>()? {
+                    append(&mut text, &key.0, value.as_str());
+                    count += 1;
+                }
+                let meta = Meta::of(text);
+                Ok(if count > 1 { meta.distinct() } else { meta })
+            }
+        }
+
+        deserializer.deserialize_map(MetaVisitor)
     }
 }
 
 impl Wire for Meta {
-    fn serialize_at<S: Serializer>(
-        &self,
-        revision: Revision,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        self.0.serialize_at(revision, serializer)
+    fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_raw().serialize(serializer)
     }
 }
 
-/// A key that breaks the grammar for keys of `_meta`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidMetaKey {
-    /// The part before the `/` is not a list of labels.
-    #[error(
-        "a key prefix is labels joined by dots, each starting with a letter and ending with a \
-         letter or digit, with hyphens only inside"
-    )]
-    Prefix,
-    /// The part after the `/`, or the whole, is no name.
-    #[error(
-        "a key name starts and ends with a letter or digit, with hyphens, underscores and dots \
-         only inside"
-    )]
-    Name,
-    /// There is no prefix where one is needed.
-    #[error("an extension identifier has a prefix")]
-    NoPrefix,
-}
-
-/// Checks the form of a key of `_meta`: an optional prefix that ends in `/`, and a name, which may
-/// be empty after a prefix.
-///
-/// # Errors
-///
-/// The writer's fault: see [`InvalidMetaKey`].
-pub fn check_key(key: &str) -> Result<(), InvalidMetaKey> {
-    let (prefix, name) = match key.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, key),
-    };
-    // MCP 2026-07-28 basic/index#_meta [META-003]: labels joined by dots.
-    if prefix.is_some_and(|prefix| !prefix.split('.').all(is_label)) {
-        return Err(InvalidMetaKey::Prefix);
-    }
-    // MCP 2026-07-28 basic/index#_meta [META-004]: unless empty, alphanumeric at both ends.
-    let bytes = name.as_bytes();
-    let ends = [bytes.first(), bytes.last()];
-    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    if ends.into_iter().flatten().all(u8::is_ascii_alphanumeric) && bytes.iter().all(inside) {
-        Ok(())
-    } else {
-        Err(InvalidMetaKey::Name)
-    }
-}
-
-/// Checks the form of an extension identifier: a key with a prefix.
-///
-/// # Errors
-///
-/// The writer's fault: see [`InvalidMetaKey`].
-// MCP 2026-07-28 basic/versioning#extension-negotiation [CAP-024]: the prefix is mandatory.
-pub fn check_extension_id(id: &str) -> Result<(), InvalidMetaKey> {
-    if id.contains('/') { check_key(id) } else { Err(InvalidMetaKey::NoPrefix) }
-}
-
-/// Whether `key` belongs to the protocol itself at `revision`, so that nobody else may define it.
-#[must_use]
-pub fn is_reserved_key(key: &str, revision: Revision) -> bool {
-    let Some((prefix, _)) = key.split_once('/') else {
-        // MCP 2026-07-28 basic/index#_meta [META-013]: the bare keys of the protocol.
-        return key == Meta::PROGRESS_TOKEN
-            || revision >= Revision::V2026_07_28
-                && [Meta::TRACEPARENT, Meta::TRACESTATE, Meta::BAGGAGE].contains(&key);
-    };
-    let label = match revision {
-        // The first revisions have no rules for keys.
-        Revision::V2024_11_05 | Revision::V2025_03_26 => None,
-        // MCP 2025-06-18 basic/index#_meta [META-005]: the second label from the right.
-        Revision::V2025_06_18 => prefix.rsplit('.').nth(1),
-        // MCP 2025-11-25 basic/index#_meta [META-006]: the second label from the left.
-        Revision::V2025_11_25 | Revision::V2026_07_28 => prefix.split('.').nth(1),
-    };
-    matches!(label, Some("modelcontextprotocol" | "mcp"))
-}
-
-fn is_label(label: &str) -> bool {
-    let bytes = label.as_bytes();
-    bytes.first().is_some_and(u8::is_ascii_alphabetic)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
-}
+#[path = "meta_key.rs"]
+mod key;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_follow_the_grammar_of_prefix_and_name() {
-        // Rule: [META-003] [META-004].
-        for key in ["a", "progressToken", "com.example/", "com.ex-ample.v2/my_key.x-1", "x/9", ""] {
-            assert_eq!(check_key(key), Ok(()), "{key}");
-        }
-        for key in ["/a", "1com/a", "com./a", "com..x/a", "com-/a", "-com/a", "c_m/a"] {
-            assert_eq!(check_key(key), Err(InvalidMetaKey::Prefix), "{key}");
-        }
-        for key in ["_a", "a-", "a/b/c", "com.example/.a", "ä", "a b"] {
-            assert_eq!(check_key(key), Err(InvalidMetaKey::Name), "{key}");
-        }
-    }
-
-    #[test]
-    fn an_extension_identifier_needs_a_prefix() {
-        // Rule: [CAP-024].
-        assert_eq!(check_extension_id("io.modelcontextprotocol/tasks"), Ok(()));
-        assert_eq!(check_extension_id("tasks"), Err(InvalidMetaKey::NoPrefix));
-        assert_eq!(check_extension_id("1/tasks"), Err(InvalidMetaKey::Prefix));
-    }
-
-    #[test]
-    fn the_reserved_label_is_counted_from_the_right_and_later_from_the_left() {
-        // Rule: [META-005].
-        let june = Revision::V2025_06_18;
-        for key in ["modelcontextprotocol.io/x", "mcp.dev/x", "tools.mcp.com/x"] {
-            assert!(is_reserved_key(key, june), "{key}");
-        }
-        assert!(!is_reserved_key("io.modelcontextprotocol/x", june));
-        // Rule: [META-006].
-        for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
-            for key in ["io.modelcontextprotocol/x", "dev.mcp/x", "com.mcp.tools/x"] {
-                assert!(is_reserved_key(key, revision), "{key}");
-            }
-            for key in ["com.example.mcp/x", "mcp.dev/x", "mcp/x"] {
-                assert!(!is_reserved_key(key, revision), "{key}");
-            }
-        }
-    }
-
-    #[test]
-    fn bare_trace_keys_are_reserved_in_the_newest_revision_only() {
-        // Rule: [META-013].
-        for key in ["traceparent", "tracestate", "baggage"] {
-            assert!(is_reserved_key(key, Revision::V2026_07_28), "{key}");
-            assert!(!is_reserved_key(key, Revision::V2025_11_25), "{key}");
-        }
-        assert!(!is_reserved_key("mine", Revision::V2026_07_28));
-    }
-
-    #[test]
-    fn reserved_keys_have_typed_accessors() {
-        // Rule: [META-010] [META-015].
-        let meta: Meta = serde_json::from_str(
-            r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
-                "io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},
-                "io.modelcontextprotocol/clientCapabilities":{"sampling":{}},
-                "io.modelcontextprotocol/logLevel":"error",
-                "io.modelcontextprotocol/subscriptionId":"s",
-                "io.modelcontextprotocol/serverInfo":{"name":"s","version":"2"},
-                "io.modelcontextprotocol/related-task":{"taskId":"t"}}"#,
-        )
-        .unwrap();
-        assert_eq!(meta.protocol_version().as_deref(), Some("2026-07-28"));
-        assert_eq!(meta.client_info(), Some(Implementation::new("c", "1")));
-        assert!(meta.client_capabilities().unwrap().sampling.is_some());
-        assert_eq!(meta.log_level(), Some(LoggingLevel::Error));
-        assert_eq!(meta.subscription_id(), RequestId::try_from("s").ok());
-        assert_eq!(meta.server_info(), Some(Implementation::new("s", "2")));
-        assert_eq!(meta.related_task(), Some(RelatedTask::new("t")));
-        assert_eq!(Meta::new().client_info(), None);
-    }
-
-    #[test]
-    fn a_value_of_another_shape_reads_as_absent() {
-        let meta: Meta = serde_json::from_str(
-            r#"{"io.modelcontextprotocol/logLevel":"loud","progressToken":7,"x":null}"#,
-        )
-        .unwrap();
-        assert_eq!(meta.log_level(), None);
-        assert_eq!(meta.progress_token(), Some(ProgressToken::Number(7)));
-        // Rule: [META-001].
-        assert_eq!(
-            meta.to_json_at(Revision::LATEST).unwrap().as_str(),
-            r#"{"io.modelcontextprotocol/logLevel":"loud","progressToken":7,"x":null}"#
-        );
-    }
-}
+#[path = "meta_tests.rs"]
+mod tests;

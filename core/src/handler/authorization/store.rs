@@ -125,8 +125,8 @@ impl<S: CredentialStore> Keeps for Kept<S> {
 
 #[cfg(test)]
 mod tests {
-    use core::task::{Context, Poll, Waker};
     use alloc::format;
+    use core::task::{Context, Poll, Waker};
 
     use super::*;
 

@@ -22,7 +22,7 @@ use hashbrown::HashSet;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse};
+use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after};
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
@@ -186,7 +186,8 @@ impl Server {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
         let channel = Channel::UNSOLICITED;
-        let flow = match parse(frame, self.connection.parse_limits()) {
+        let known = self.last_declared.as_ref().map_or("", receive::Declared::standing);
+        let flow = match parse_after(frame, self.connection.parse_limits(), known) {
             Ok(Frame::Single(message)) => self.receive(message, ReplyTo::on(channel), now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
             Err(malformed) => self.receive_malformed(&malformed, channel, now),

@@ -4,7 +4,7 @@ use alloc::string::String;
 use crate::catalog::subject::Given;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
-    RequestMessage, ResponseMessage,
+    RequestMessage, ResponseMessage, STANDING_IS_KEPT,
 };
 use crate::peer::attachment::Attachment;
 use crate::peer::calls::Purpose;
@@ -13,7 +13,7 @@ use crate::peer::event::{
     CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened,
     Request, RequestHandle, Subject, Violation,
 };
-use crate::peer::metadata::{Metadata, STANDING_IS_KEPT, text};
+use crate::peer::metadata::{Metadata, text};
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
@@ -50,7 +50,7 @@ pub(super) struct Declared {
 
 impl Declared {
     /// See [`Metadata::standing`].
-    fn standing(&self) -> &str {
+    pub(super) fn standing(&self) -> &str {
         // A `_meta` begins with a brace.
         if STANDING_IS_KEPT && self.start > 0 { &self.text } else { "" }
     }

@@ -1,0 +1,143 @@
+//! The rules for the keys of `_meta`.
+
+use super::Meta;
+use crate::Revision;
+
+/// A key that breaks the grammar for keys of `_meta`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMetaKey {
+    /// The part before the `/` is not a list of labels.
+    #[error(
+        "a key prefix is labels joined by dots, each starting with a letter and ending with a \
+         letter or digit, with hyphens only inside"
+    )]
+    Prefix,
+    /// The part after the `/`, or the whole, is no name.
+    #[error(
+        "a key name starts and ends with a letter or digit, with hyphens, underscores and dots \
+         only inside"
+    )]
+    Name,
+    /// There is no prefix where one is needed.
+    #[error("an extension identifier has a prefix")]
+    NoPrefix,
+}
+
+/// Checks the form of a key of `_meta`: an optional prefix that ends in `/`, and a name, which may
+/// be empty after a prefix.
+///
+/// # Errors
+///
+/// The writer's fault: see [`InvalidMetaKey`].
+pub fn check_key(key: &str) -> Result<(), InvalidMetaKey> {
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    // MCP 2026-07-28 basic/index#_meta [META-003]: labels joined by dots.
+    if prefix.is_some_and(|prefix| !prefix.split('.').all(is_label)) {
+        return Err(InvalidMetaKey::Prefix);
+    }
+    // MCP 2026-07-28 basic/index#_meta [META-004]: unless empty, alphanumeric at both ends.
+    let bytes = name.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    let inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    if ends.into_iter().flatten().all(u8::is_ascii_alphanumeric) && bytes.iter().all(inside) {
+        Ok(())
+    } else {
+        Err(InvalidMetaKey::Name)
+    }
+}
+
+/// Checks the form of an extension identifier: a key with a prefix.
+///
+/// # Errors
+///
+/// The writer's fault: see [`InvalidMetaKey`].
+// MCP 2026-07-28 basic/versioning#extension-negotiation [CAP-024]: the prefix is mandatory.
+pub fn check_extension_id(id: &str) -> Result<(), InvalidMetaKey> {
+    if id.contains('/') { check_key(id) } else { Err(InvalidMetaKey::NoPrefix) }
+}
+
+/// Whether `key` belongs to the protocol itself at `revision`, so that nobody else may define it.
+#[must_use]
+pub fn is_reserved_key(key: &str, revision: Revision) -> bool {
+    let Some((prefix, _)) = key.split_once('/') else {
+        // MCP 2026-07-28 basic/index#_meta [META-013]: the bare keys of the protocol.
+        return key == Meta::PROGRESS_TOKEN
+            || revision >= Revision::V2026_07_28
+                && [Meta::TRACEPARENT, Meta::TRACESTATE, Meta::BAGGAGE].contains(&key);
+    };
+    let label = match revision {
+        // The first revisions have no rules for keys.
+        Revision::V2024_11_05 | Revision::V2025_03_26 => None,
+        // MCP 2025-06-18 basic/index#_meta [META-005]: the second label from the right.
+        Revision::V2025_06_18 => prefix.rsplit('.').nth(1),
+        // MCP 2025-11-25 basic/index#_meta [META-006]: the second label from the left.
+        Revision::V2025_11_25 | Revision::V2026_07_28 => prefix.split('.').nth(1),
+    };
+    matches!(label, Some("modelcontextprotocol" | "mcp"))
+}
+
+fn is_label(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_follow_the_grammar_of_prefix_and_name() {
+        // Rule: [META-003] [META-004].
+        for key in ["a", "progressToken", "com.example/", "com.ex-ample.v2/my_key.x-1", "x/9", ""] {
+            assert_eq!(check_key(key), Ok(()), "{key}");
+        }
+        for key in ["/a", "1com/a", "com./a", "com..x/a", "com-/a", "-com/a", "c_m/a"] {
+            assert_eq!(check_key(key), Err(InvalidMetaKey::Prefix), "{key}");
+        }
+        for key in ["_a", "a-", "a/b/c", "com.example/.a", "ä", "a b"] {
+            assert_eq!(check_key(key), Err(InvalidMetaKey::Name), "{key}");
+        }
+    }
+
+    #[test]
+    fn an_extension_identifier_needs_a_prefix() {
+        // Rule: [CAP-024].
+        assert_eq!(check_extension_id("io.modelcontextprotocol/tasks"), Ok(()));
+        assert_eq!(check_extension_id("tasks"), Err(InvalidMetaKey::NoPrefix));
+        assert_eq!(check_extension_id("1/tasks"), Err(InvalidMetaKey::Prefix));
+    }
+
+    #[test]
+    fn the_reserved_label_is_counted_from_the_right_and_later_from_the_left() {
+        // Rule: [META-005].
+        let june = Revision::V2025_06_18;
+        for key in ["modelcontextprotocol.io/x", "mcp.dev/x", "tools.mcp.com/x"] {
+            assert!(is_reserved_key(key, june), "{key}");
+        }
+        assert!(!is_reserved_key("io.modelcontextprotocol/x", june));
+        // Rule: [META-006].
+        for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+            for key in ["io.modelcontextprotocol/x", "dev.mcp/x", "com.mcp.tools/x"] {
+                assert!(is_reserved_key(key, revision), "{key}");
+            }
+            for key in ["com.example.mcp/x", "mcp.dev/x", "mcp/x"] {
+                assert!(!is_reserved_key(key, revision), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn bare_trace_keys_are_reserved_in_the_newest_revision_only() {
+        // Rule: [META-013].
+        for key in ["traceparent", "tracestate", "baggage"] {
+            assert!(is_reserved_key(key, Revision::V2026_07_28), "{key}");
+            assert!(!is_reserved_key(key, Revision::V2025_11_25), "{key}");
+        }
+        assert!(!is_reserved_key("mine", Revision::V2026_07_28));
+    }
+}
