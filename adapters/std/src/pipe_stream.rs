@@ -35,15 +35,16 @@ impl PipeStream {
     pub fn stdio() -> io::Result<Self> {
         #[cfg(unix)]
         {
-            use std::os::fd::AsFd;
+            // The standard library's would come with their buffers.
+            use rustix::stdio::{stderr, stdin, stdout};
             let open = || -> io::Result<_> {
-                let reader = io::stdin().as_fd().try_clone_to_owned()?;
-                Ok((reader, io::stdout().as_fd().try_clone_to_owned()?))
+                let reader = stdin().try_clone_to_owned()?;
+                Ok((reader, stdout().try_clone_to_owned()?))
             };
-            let could_block = blocks(io::stderr())?;
+            let could_block = blocks(stderr())?;
             let (reader, writer) = open()?;
             let stream = Self::from_descriptors(reader, writer)?;
-            if could_block && !blocks(io::stderr())? {
+            if could_block && !blocks(stderr())? {
                 // The standard error is the same pipe, and whoever writes there expects to wait.
                 drop(stream);
                 let (reader, writer) = open()?;
