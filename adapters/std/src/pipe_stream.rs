@@ -12,7 +12,8 @@ use crate::ThreadedStream;
 use crate::descriptor::{blocks, is_pollable};
 
 /// The standard streams of this process or of a child, or a socket: whatever the operating system
-/// can wait for is waited for on one thread, the rest has a thread for each way.
+/// can wait for is waited for on one thread, the rest has a thread for each way. Linux can wait for
+/// all of them, terminals and files too.
 #[derive(Debug)]
 pub struct PipeStream(Inner);
 
@@ -48,7 +49,7 @@ impl PipeStream {
                 // The standard error is the same pipe, and whoever writes there expects to wait.
                 drop(stream);
                 let (reader, writer) = open()?;
-                return Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer));
+                return Self::shared(reader, writer);
             }
             Ok(stream)
         }
@@ -77,9 +78,20 @@ impl PipeStream {
         if is_pollable(&reader)? && is_pollable(&writer)? {
             return FdStream::new(reader, writer).map(Self::from);
         }
-        Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer))
+        Self::shared(reader, writer)
     }
 
+    /// Reads and writes what has to go on blocking.
+    #[cfg(unix)]
+    fn shared(reader: std::os::fd::OwnedFd, writer: std::os::fd::OwnedFd) -> io::Result<Self> {
+        #[cfg(any(target_os = "android", target_os = "linux"))]
+        return Ok(FdStream::shared(reader, writer).into());
+        // Some systems cannot wait for a terminal.
+        #[cfg(not(any(target_os = "android", target_os = "linux")))]
+        return Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer));
+    }
+
+    #[cfg(not(any(target_os = "android", target_os = "linux")))]
     fn threaded(
         reader: impl io::Read + Send + 'static,
         writer: impl io::Write + Send + 'static,
