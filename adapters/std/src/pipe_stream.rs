@@ -21,8 +21,14 @@ pub struct PipeStream(Inner);
 enum Inner {
     #[cfg(unix)]
     Polled(FdStream),
-    Threaded(ThreadedStream),
+    // In a box, so that a program without one has no code for it.
+    Threaded(Box<dyn Threaded>),
 }
+
+/// A [`ThreadedStream`].
+trait Threaded: ByteStream + std::fmt::Debug + Send + Sync {}
+
+impl Threaded for ThreadedStream {}
 
 impl PipeStream {
     /// Reads from the standard input and writes to the standard output of this process.
@@ -96,14 +102,14 @@ impl PipeStream {
         reader: impl io::Read + Send + 'static,
         writer: impl io::Write + Send + 'static,
     ) -> io::Result<Self> {
-        ThreadedStream::new(reader, writer).map(|stream| Self(Inner::Threaded(stream)))
+        ThreadedStream::new(reader, writer).map(Self::from)
     }
 
     fn inner(&mut self) -> &mut dyn ByteStream {
         match &mut self.0 {
             #[cfg(unix)]
             Inner::Polled(stream) => stream,
-            Inner::Threaded(stream) => stream,
+            Inner::Threaded(stream) => &mut **stream,
         }
     }
 }
@@ -117,7 +123,7 @@ impl From<FdStream> for PipeStream {
 
 impl From<ThreadedStream> for PipeStream {
     fn from(stream: ThreadedStream) -> Self {
-        Self(Inner::Threaded(stream))
+        Self(Inner::Threaded(Box::new(stream)))
     }
 }
 
