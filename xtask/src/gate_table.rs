@@ -82,7 +82,7 @@ fn line(text: &mut String, row: &Row, side: Side) {
         row.method,
         spelled(revisions),
         gates.iter().map(|gate| gate_text(gate, revisions)).collect::<Vec<_>>().join("; "),
-        row.note,
+        row.note(),
     );
 }
 

@@ -12,7 +12,13 @@ pub(crate) struct Descriptor {
     descriptor: OwnedFd,
     /// The flags to put back, if they were changed.
     before: Option<OFlags>,
+    /// It is left as it is: others count on its blocking.
+    shared: bool,
 }
+
+/// What is written at once where that could block, in bytes: `PIPE_BUF`, for which there is room
+/// in a pipe that is ready.
+const SHARED_WRITE_MAX: usize = 4096;
 
 impl Descriptor {
     pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
@@ -21,7 +27,23 @@ impl Descriptor {
         if blocks {
             fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK)?;
         }
-        Ok(Self { descriptor, before: blocks.then_some(flags) })
+        Ok(Self { descriptor, before: blocks.then_some(flags), shared: false })
+    }
+
+    /// One that goes on blocking, if it does, for those who share it. It is to be used when the
+    /// system says that it is ready, and not before.
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    pub(crate) const fn shared(descriptor: OwnedFd) -> Self {
+        Self { descriptor, before: None, shared: true }
+    }
+
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// How many bytes may be written at once.
+    pub(crate) const fn write_max(&self) -> usize {
+        if self.shared { SHARED_WRITE_MAX } else { usize::MAX }
     }
 }
 

@@ -68,6 +68,17 @@ impl FdStream {
         Ok(Self { reader: Half::new(descriptor, Way::Read), writer: Some(writer) })
     }
 
+    /// Reads from `reader` and writes to `writer`, which go on blocking, as others share them: a
+    /// terminal, or what is the standard error as well. Nothing is tried before the system says
+    /// that it would not block. For regular files it always says so. A terminal that is stopped
+    /// in the middle of a write holds up everything until it goes on.
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    pub(crate) fn shared(reader: OwnedFd, writer: OwnedFd) -> Self {
+        let reader = Half::new(Arc::new(Descriptor::shared(reader)), Way::Read);
+        let writer = Half::new(Arc::new(Descriptor::shared(writer)), Way::Write);
+        Self { reader, writer: Some(writer) }
+    }
+
     /// Only reads from `descriptor`.
     pub(crate) fn reading(descriptor: impl Into<OwnedFd>) -> io::Result<Self> {
         let descriptor = Arc::new(Descriptor::new(descriptor.into())?);
@@ -103,6 +114,7 @@ impl ByteStream for FdStream {
         let Some(writer) = &mut self.writer else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         };
+        let bytes = &bytes[..bytes.len().min(writer.descriptor.write_max())];
         writer.poll(cx, bytes.len(), |descriptor| rustix::io::write(descriptor, bytes))
     }
 
@@ -113,6 +125,9 @@ impl ByteStream for FdStream {
 
     fn poll_close(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(writer) = self.writer.take() else { return Poll::Ready(Ok(())) };
+        if writer.descriptor.is_shared() {
+            return Poll::Ready(Ok(()));
+        }
         // A socket may be open elsewhere, at least for reading. What is no socket is closed by
         // closing it, and who has gone already need not be told.
         Poll::Ready(match shutdown(&*writer.descriptor, Shutdown::Write) {
@@ -123,8 +138,10 @@ impl ByteStream for FdStream {
 }
 
 impl Half {
-    const fn new(descriptor: Arc<Descriptor>, way: Way) -> Self {
-        Self { descriptor, way, readiness: Readiness::Likely }
+    fn new(descriptor: Arc<Descriptor>, way: Way) -> Self {
+        let readiness =
+            if descriptor.is_shared() { Readiness::Unlikely } else { Readiness::Likely };
+        Self { descriptor, way, readiness }
     }
 
     /// Tries `action`, which moves up to `wanted` bytes, when it is likely to succeed.
@@ -139,7 +156,7 @@ impl Half {
             match action(&self.descriptor) {
                 // The end of the input is not waited for, it stays.
                 Ok(count) => {
-                    if count > 0 && count < wanted {
+                    if self.descriptor.is_shared() || (count > 0 && count < wanted) {
                         self.readiness = Readiness::Unlikely;
                     }
                     return Poll::Ready(Ok(count));
@@ -258,6 +275,41 @@ mod tests {
         let more = block_on(poll_fn(|cx| stream.poll_write(cx, &[7; 10]))).unwrap().unwrap();
         block_on(poll_fn(|cx| stream.poll_close(cx))).unwrap().unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), written + more);
+    }
+
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    #[test]
+    fn what_others_share_blocks_and_is_left_alone_until_it_is_ready() {
+        let (to, mut from) = (pipe().unwrap(), pipe().unwrap());
+        let (reader, writer) = (from.0.try_clone().unwrap(), to.1.try_clone().unwrap());
+        let mut stream = FdStream::shared(reader.into(), writer.into());
+        assert!(blocks(&from.0) && blocks(&to.1));
+        let mut buffer = [0; 9];
+        let is_read = block_on(poll_fn(|cx| {
+            let read = stream.poll_read(cx, &mut buffer);
+            Poll::Ready(read.is_ready())
+        }));
+        assert!(!is_read.unwrap(), "a read would block");
+        from.1.write_all(b"in").unwrap();
+        let read = block_on(poll_fn(|cx| stream.poll_read(cx, &mut buffer))).unwrap().unwrap();
+        assert_eq!(&buffer[..read], b"in");
+
+        let bytes = [7; 100_000];
+        let filled = {
+            let full = FdStream::new(from.0, to.1.try_clone().unwrap());
+            let mut context = Context::from_waker(Waker::noop());
+            full.unwrap().poll_write(&mut context, &bytes)
+        };
+        let Poll::Ready(Ok(filled)) = filled else { panic!("an empty pipe takes some") };
+        let is_written =
+            block_on(poll_fn(|cx| Poll::Ready(stream.poll_write(cx, b"out").is_ready())));
+        assert!(!is_written.unwrap(), "a write would block");
+        let mut far = to.0;
+        far.read_exact(&mut vec![0; filled]).unwrap();
+        let written = block_on(poll_fn(|cx| stream.poll_write(cx, &bytes))).unwrap().unwrap();
+        assert_eq!(written, 4096, "for that there is room in a pipe that is ready");
+        assert!(stream.poll_close(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert!(blocks(&to.1));
     }
 
     #[test]

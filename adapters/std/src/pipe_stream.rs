@@ -12,7 +12,8 @@ use crate::ThreadedStream;
 use crate::descriptor::{blocks, is_pollable};
 
 /// The standard streams of this process or of a child, or a socket: whatever the operating system
-/// can wait for is waited for on one thread, the rest has a thread for each way.
+/// can wait for is waited for on one thread, the rest has a thread for each way. Linux can wait for
+/// all of them, terminals and files too.
 #[derive(Debug)]
 pub struct PipeStream(Inner);
 
@@ -20,8 +21,14 @@ pub struct PipeStream(Inner);
 enum Inner {
     #[cfg(unix)]
     Polled(FdStream),
-    Threaded(ThreadedStream),
+    // In a box, so that a program without one has no code for it.
+    Threaded(Box<dyn Threaded>),
 }
+
+/// A [`ThreadedStream`].
+trait Threaded: ByteStream + std::fmt::Debug + Send + Sync {}
+
+impl Threaded for ThreadedStream {}
 
 impl PipeStream {
     /// Reads from the standard input and writes to the standard output of this process.
@@ -35,19 +42,20 @@ impl PipeStream {
     pub fn stdio() -> io::Result<Self> {
         #[cfg(unix)]
         {
-            use std::os::fd::AsFd;
+            // The standard library's would come with their buffers.
+            use rustix::stdio::{stderr, stdin, stdout};
             let open = || -> io::Result<_> {
-                let reader = io::stdin().as_fd().try_clone_to_owned()?;
-                Ok((reader, io::stdout().as_fd().try_clone_to_owned()?))
+                let reader = stdin().try_clone_to_owned()?;
+                Ok((reader, stdout().try_clone_to_owned()?))
             };
-            let could_block = blocks(io::stderr())?;
+            let could_block = blocks(stderr())?;
             let (reader, writer) = open()?;
             let stream = Self::from_descriptors(reader, writer)?;
-            if could_block && !blocks(io::stderr())? {
+            if could_block && !blocks(stderr())? {
                 // The standard error is the same pipe, and whoever writes there expects to wait.
                 drop(stream);
                 let (reader, writer) = open()?;
-                return Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer));
+                return Self::shared(reader, writer);
             }
             Ok(stream)
         }
@@ -76,21 +84,32 @@ impl PipeStream {
         if is_pollable(&reader)? && is_pollable(&writer)? {
             return FdStream::new(reader, writer).map(Self::from);
         }
-        Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer))
+        Self::shared(reader, writer)
     }
 
+    /// Reads and writes what has to go on blocking.
+    #[cfg(unix)]
+    fn shared(reader: std::os::fd::OwnedFd, writer: std::os::fd::OwnedFd) -> io::Result<Self> {
+        #[cfg(any(target_os = "android", target_os = "linux"))]
+        return Ok(FdStream::shared(reader, writer).into());
+        // Some systems cannot wait for a terminal.
+        #[cfg(not(any(target_os = "android", target_os = "linux")))]
+        return Self::threaded(std::fs::File::from(reader), std::fs::File::from(writer));
+    }
+
+    #[cfg(not(any(target_os = "android", target_os = "linux")))]
     fn threaded(
         reader: impl io::Read + Send + 'static,
         writer: impl io::Write + Send + 'static,
     ) -> io::Result<Self> {
-        ThreadedStream::new(reader, writer).map(|stream| Self(Inner::Threaded(stream)))
+        ThreadedStream::new(reader, writer).map(Self::from)
     }
 
     fn inner(&mut self) -> &mut dyn ByteStream {
         match &mut self.0 {
             #[cfg(unix)]
             Inner::Polled(stream) => stream,
-            Inner::Threaded(stream) => stream,
+            Inner::Threaded(stream) => &mut **stream,
         }
     }
 }
@@ -104,7 +123,7 @@ impl From<FdStream> for PipeStream {
 
 impl From<ThreadedStream> for PipeStream {
     fn from(stream: ThreadedStream) -> Self {
-        Self(Inner::Threaded(stream))
+        Self(Inner::Threaded(Box::new(stream)))
     }
 }
 

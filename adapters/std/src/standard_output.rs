@@ -1,8 +1,8 @@
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use rustix::stdio::{dup2_stdin, dup2_stdout};
+use rustix::stdio::{dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 
 /// Keeps everybody else off the standard streams: descriptor 0 reads nothing, and what is written
 /// to descriptor 1 goes to the standard error. Dropped, it puts both back.
@@ -17,13 +17,11 @@ impl StandardOutput {
     // output. Also the programs that a handler starts inherit these descriptors.
     pub(crate) fn redirect() -> io::Result<Self> {
         let nothing = File::open("/dev/null")?;
-        let kept = Self {
-            input: io::stdin().as_fd().try_clone_to_owned()?,
-            output: io::stdout().as_fd().try_clone_to_owned()?,
-        };
+        let kept =
+            Self { input: stdin().try_clone_to_owned()?, output: stdout().try_clone_to_owned()? };
         // From here on dropping it puts back what was.
         dup2_stdin(&nothing)?;
-        dup2_stdout(io::stderr())?;
+        dup2_stdout(stderr())?;
         // Half a line that was printed before would end up between the messages later.
         let _ = io::stdout().flush();
         Ok(kept)

@@ -7,10 +7,17 @@ use core::fmt;
 use crate::index::Index;
 
 /// Functions by name, in order of insertion.
-#[derive(Clone)]
 pub(super) struct Functions<F> {
     entries: Vec<(String, F)>,
     index: Index,
+}
+
+// By hand, as what is derived is inlined, into each place that there is for functions.
+impl<F: Clone> Clone for Functions<F> {
+    #[inline(never)]
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), index: self.index.clone() }
+    }
 }
 
 impl<F> Default for Functions<F> {

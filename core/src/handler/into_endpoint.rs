@@ -30,8 +30,12 @@ impl<E: Endpoint> IntoEndpoint for E {
 impl<K: Kind> IntoEndpoint for Server<K> {
     type Endpoint = ServerEndpoint<K>;
 
+    // Nothing is copied, so that a program with one connection has no code for it.
     fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
-        self.endpoint(seed)
+        match self.problem {
+            Some(problem) => Err(problem),
+            None => Ok(ServerEndpoint::new(self, seed)),
+        }
     }
 }
 

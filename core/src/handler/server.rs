@@ -16,6 +16,7 @@ use crate::protocol::{
 use super::blocking::Spawner;
 use super::function::Handler;
 use super::functions::Functions;
+use super::into_endpoint::IntoEndpoint;
 use super::kind::{Kind, Local, Shared};
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::sealing::Sealing;
@@ -380,10 +381,7 @@ impl<K: Kind> Server<K> {
     ///
     /// The caller's: something offered has a bad name, or the name of another.
     pub fn endpoint(&self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
-        match &self.problem {
-            Some(problem) => Err(problem.clone()),
-            None => Ok(ServerEndpoint::new(self, seed)),
-        }
+        self.clone().into_endpoint(seed)
     }
 
     /// The server on HTTP, for all its clients, for an adapter to drive.
@@ -408,13 +406,12 @@ impl<K: Kind> Server<K> {
     }
 
     /// The machine of one connection.
-    pub(super) fn machine(&self, seed: u64) -> peer::Server {
-        let options = self.peer_options();
+    pub(super) fn machine(self, seed: u64) -> peer::Server {
         #[cfg(feature = "recording")]
         if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
-            return peer::Server::recorded(options, seed, tape);
+            return peer::Server::recorded(self.peer_options(), seed, tape);
         }
-        peer::Server::new(options, seed)
+        peer::Server::new(self.peer_options(), seed)
     }
 
     /// The machine for all clients on HTTP.
@@ -425,7 +422,7 @@ impl<K: Kind> Server<K> {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<http::Server, http::server::UnservableTool> {
-        let peer = self.peer_options();
+        let peer = self.clone().peer_options();
         #[cfg(feature = "recording")]
         if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
             return http::Server::recorded(peer, options, secret, seed, tape);
@@ -434,8 +431,8 @@ impl<K: Kind> Server<K> {
     }
 
     /// The options of the machines that serve it.
-    fn peer_options(&self) -> ServerOptions {
-        let options = self.options.clone().catalog(self.catalog.clone());
+    fn peer_options(self) -> ServerOptions {
+        let options = self.options.catalog(self.catalog);
         if self.handlers.others.is_empty() { options } else { options.with_unknown_methods() }
     }
 

@@ -63,6 +63,13 @@ impl<'a> RawJson<'a> {
         // Not with `serde_json`'s own: every message would be compiled for two serializers.
         let mut text = Vec::new();
         serialize(&mut text, value)?;
+        Self::written(text)
+    }
+
+    /// What has been written as JSON just now.
+    // Once, and not for each type of value.
+    #[inline(never)]
+    pub(super) fn written(text: Vec<u8>) -> Result<RawJson<'static>, serde_json::Error> {
         let text = String::from_utf8(text).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
         Ok(RawJson(Text::Shared(text.into())))
     }

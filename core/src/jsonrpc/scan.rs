@@ -328,12 +328,18 @@ type Step = Result<usize, usize>;
 
 /// The offset of the first byte from `at` on that is not white space.
 #[inline]
-fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+fn skip_space(bytes: &[u8], at: usize) -> usize {
     // Peers write compact text: one comparison tells that there is nothing to skip.
-    while let Some(byte) = bytes.get(at)
-        && *byte <= b' '
-        && matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
-    {
+    match bytes.get(at) {
+        Some(byte) if *byte <= b' ' => some_space_end(bytes, at),
+        _ => at,
+    }
+}
+
+/// As [`skip_space`], which is in many places, where there is something to skip.
+#[inline(never)]
+fn some_space_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
         at += 1;
     }
     at

@@ -1,10 +1,8 @@
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use bytestring::ByteString;
 use memchr::memchr2;
 use serde::Serialize;
-use serde::ser::Error as _;
 
 use super::error::ErrorObject;
 use super::id::RequestId;
@@ -38,11 +36,14 @@ pub trait WriteJson {
     /// # Errors
     ///
     /// Those of [`WriteJson::write_json`].
-    fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError> {
+    // Not of a trait object, or each would bring a copy of this along that nobody calls.
+    fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError>
+    where
+        Self: Sized,
+    {
         let mut out = Vec::new();
         self.write_json(&mut out)?;
-        let text = String::from_utf8(out).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
-        Ok(RawJson::trusted_shared(text.into()))
+        Ok(RawJson::written(out)?)
     }
 
     /// The text, if it is shared already.

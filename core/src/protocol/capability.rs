@@ -229,7 +229,19 @@ impl Capabilities {
     // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-017] [CAP-018]: unknown members
     // are tolerated, absent and false ones are not negotiated.
     pub fn of_client(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
-        let declared = Declared::parse(text)?;
+        Self::read_client(&Declared::parse(text)?, revision)
+    }
+
+    /// As [`Capabilities::of_client`], of text that is known to be JSON. A message has been checked
+    /// when it arrived.
+    pub(crate) fn of_checked_client(
+        text: &str,
+        revision: Revision,
+    ) -> Result<Self, serde_json::Error> {
+        Self::read_client(&Declared::checked(text)?, revision)
+    }
+
+    fn read_client(declared: &Declared<'_>, revision: Revision) -> Result<Self, serde_json::Error> {
         let modes = revision >= Revision::V2025_11_25;
         let tasks = revision == Revision::V2025_11_25;
         let modern = revision >= Revision::V2026_07_28;
@@ -275,7 +287,18 @@ impl Capabilities {
     ///
     /// The peer's fault: not an object, or a member of the wrong type.
     pub fn of_server(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
-        let declared = Declared::parse(text)?;
+        Self::read_server(&Declared::parse(text)?, revision)
+    }
+
+    /// As [`Capabilities::of_server`], of text that is known to be JSON.
+    pub(crate) fn of_checked_server(
+        text: &str,
+        revision: Revision,
+    ) -> Result<Self, serde_json::Error> {
+        Self::read_server(&Declared::checked(text)?, revision)
+    }
+
+    fn read_server(declared: &Declared<'_>, revision: Revision) -> Result<Self, serde_json::Error> {
         let modern = revision >= Revision::V2026_07_28;
         let mut set = Self::NONE
             .with(Capability::Logging, declared.has("logging"))

@@ -17,6 +17,11 @@ impl<'a> Declared<'a> {
         Self::of(RawJson::parse(text)?)
     }
 
+    /// The same of text that is known to be JSON.
+    pub(super) fn checked(text: &'a str) -> Result<Self, Error> {
+        Self::of(RawJson::trusted(text))
+    }
+
     fn of(value: RawJson<'a>) -> Result<Self, Error> {
         if value.is_object() { Ok(Self(value)) } else { Err(wrong("an object")) }
     }

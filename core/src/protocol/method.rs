@@ -210,8 +210,6 @@ pub struct Row {
     pub client: Allowance,
     /// What a server may do.
     pub server: Allowance,
-    /// A remark for the printed table.
-    pub note: &'static str,
 }
 
 impl Row {
@@ -221,6 +219,50 @@ impl Row {
         match sender {
             Side::Client => &self.client,
             Side::Server => &self.server,
+        }
+    }
+
+    /// A remark for the printed table. No column, so that it is in no program that prints none.
+    #[must_use]
+    pub const fn note(&self) -> &'static str {
+        match self.method {
+            Method::Initialize => "first message; never in a batch; never cancelled",
+            Method::Discover => "optional for a client; also the probe on a byte stream",
+            Method::ToolsList
+            | Method::ResourcesList
+            | Method::ResourcesTemplatesList
+            | Method::PromptsList
+            | Method::TasksList => "paginated",
+            Method::ToolsCall | Method::ResourcesRead | Method::PromptsGet => {
+                "2026-07-28: may be input_required"
+            }
+            Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
+                "2026-07-28: subscriptions/listen"
+            }
+            Method::CompletionComplete => "2024-11-05 has no capability for it",
+            Method::LoggingSetLevel => "2026-07-28: `_meta` of each request",
+            Method::SubscriptionsListen => {
+                "unsupported filters are left out of the acknowledgement"
+            }
+            Method::SamplingCreateMessage => {
+                "2026-07-28: an input request; tools need `sampling.tools`"
+            }
+            Method::RootsList => "2026-07-28: an input request",
+            Method::ElicitationCreate => "2026-07-28: an input request; each mode has its flag",
+            Method::TasksGet | Method::TasksCancel => "2026-07-28: extension",
+            Method::TasksUpdate => "extension",
+            Method::Cancelled => {
+                "2026-07-28: byte streams only; from a server only to end a listen stream"
+            }
+            Method::Progress => "needs a token of a request in flight",
+            Method::Message => "2026-07-28: only where the request has a log level",
+            Method::ToolsListChanged
+            | Method::PromptsListChanged
+            | Method::ResourcesListChanged => "2026-07-28: only on a listen stream",
+            Method::ResourcesUpdated => "after a subscription to it",
+            Method::SubscriptionsAcknowledged => "first message of each subscription",
+            Method::Tasks => "extension; only on a listen stream with `taskIds`",
+            _ => "",
         }
     }
 
@@ -307,42 +349,42 @@ pub enum Refusal {
 // MCP 2024-11-05 server/utilities/completion#protocol-messages [CAP-006]: no gate at the oldest.
 #[rustfmt::skip]
 pub static TABLE: [Row; Method::ALL.len()] = [
-    Row { method: Method::Initialize, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Allowance::NEVER, note: "first message; never in a batch; never cancelled" },
-    Row { method: Method::Discover, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Always, gates: &[] }, server: Allowance::NEVER, note: "optional for a client; also the probe on a byte stream" },
-    Row { method: Method::Ping, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, note: "" },
-    Row { method: Method::ToolsList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tools, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
-    Row { method: Method::ToolsCall, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tools, Revisions::ALL)] }, server: Allowance::NEVER, note: "2026-07-28: may be input_required" },
-    Row { method: Method::ResourcesList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
-    Row { method: Method::ResourcesTemplatesList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
-    Row { method: Method::ResourcesRead, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER, note: "2026-07-28: may be input_required" },
-    Row { method: Method::ResourcesSubscribe, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "2026-07-28: subscriptions/listen" },
-    Row { method: Method::ResourcesUnsubscribe, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "2026-07-28: subscriptions/listen" },
-    Row { method: Method::PromptsList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Prompts, Revisions::ALL)] }, server: Allowance::NEVER, note: "paginated" },
-    Row { method: Method::PromptsGet, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Prompts, Revisions::ALL)] }, server: Allowance::NEVER, note: "2026-07-28: may be input_required" },
-    Row { method: Method::CompletionComplete, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Completions, Revisions::range(Revision::V2025_03_26, Revision::V2026_07_28))] }, server: Allowance::NEVER, note: "2024-11-05 has no capability for it" },
-    Row { method: Method::LoggingSetLevel, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Logging, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "2026-07-28: `_meta` of each request" },
-    Row { method: Method::SubscriptionsListen, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, server: Allowance::NEVER, note: "unsupported filters are left out of the acknowledgement" },
-    Row { method: Method::SamplingCreateMessage, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Sampling, Revisions::LEGACY)] }, note: "2026-07-28: an input request; tools need `sampling.tools`" },
-    Row { method: Method::RootsList, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Roots, Revisions::LEGACY)] }, note: "2026-07-28: an input request" },
-    Row { method: Method::ElicitationCreate, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Elicitation, Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25))] }, note: "2026-07-28: an input request; each mode has its flag" },
-    Row { method: Method::TasksGet, kind: Kind::Request, client: Allowance { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25)), Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
-    Row { method: Method::TasksResult, kind: Kind::Request, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
-    Row { method: Method::TasksList, kind: Kind::Request, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, note: "paginated" },
-    Row { method: Method::TasksCancel, kind: Kind::Request, client: Allowance { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25)), Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25))] }, note: "2026-07-28: extension" },
-    Row { method: Method::TasksUpdate, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance::NEVER, note: "extension" },
-    Row { method: Method::Initialized, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Allowance::NEVER, note: "" },
-    Row { method: Method::Cancelled, kind: Kind::Notification, client: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, server: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, note: "2026-07-28: byte streams only; from a server only to end a listen stream" },
-    Row { method: Method::Progress, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[] }, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[] }, note: "needs a token of a request in flight" },
-    Row { method: Method::Message, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[Gate::new(Side::Server, Capability::Logging, Revisions::ALL)] }, note: "2026-07-28: only where the request has a log level" },
-    Row { method: Method::ToolsListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ToolsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
-    Row { method: Method::PromptsListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::PromptsListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
-    Row { method: Method::ResourcesListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesListChanged, Revisions::ALL)] }, note: "2026-07-28: only on a listen stream" },
-    Row { method: Method::ResourcesUpdated, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::ALL)] }, note: "after a subscription to it" },
-    Row { method: Method::RootsListChanged, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::RootsListChanged, Revisions::LEGACY)] }, server: Allowance::NEVER, note: "" },
-    Row { method: Method::ElicitationComplete, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::ElicitationUrl, Revisions::only(Revision::V2025_11_25))] }, note: "" },
-    Row { method: Method::TasksStatus, kind: Kind::Notification, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, note: "" },
-    Row { method: Method::SubscriptionsAcknowledged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, note: "first message of each subscription" },
-    Row { method: Method::Tasks, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, note: "extension; only on a listen stream with `taskIds`" },
+    Row { method: Method::Initialize, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Opening, gates: &[] }, server: Allowance::NEVER },
+    Row { method: Method::Discover, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Always, gates: &[] }, server: Allowance::NEVER },
+    Row { method: Method::Ping, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] } },
+    Row { method: Method::ToolsList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tools, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::ToolsCall, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tools, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::ResourcesList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::ResourcesTemplatesList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::ResourcesRead, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Resources, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::ResourcesSubscribe, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Allowance::NEVER },
+    Row { method: Method::ResourcesUnsubscribe, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::LEGACY)] }, server: Allowance::NEVER },
+    Row { method: Method::PromptsList, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Prompts, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::PromptsGet, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Prompts, Revisions::ALL)] }, server: Allowance::NEVER },
+    Row { method: Method::CompletionComplete, kind: Kind::Request, client: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Completions, Revisions::range(Revision::V2025_03_26, Revision::V2026_07_28))] }, server: Allowance::NEVER },
+    Row { method: Method::LoggingSetLevel, kind: Kind::Request, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Logging, Revisions::LEGACY)] }, server: Allowance::NEVER },
+    Row { method: Method::SubscriptionsListen, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] }, server: Allowance::NEVER },
+    Row { method: Method::SamplingCreateMessage, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Sampling, Revisions::LEGACY)] } },
+    Row { method: Method::RootsList, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Roots, Revisions::LEGACY)] } },
+    Row { method: Method::ElicitationCreate, kind: Kind::Request, client: Allowance::NEVER, server: Allowance { revisions: Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Elicitation, Revisions::range(Revision::V2025_06_18, Revision::V2025_11_25))] } },
+    Row { method: Method::TasksGet, kind: Kind::Request, client: Allowance { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25)), Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] } },
+    Row { method: Method::TasksResult, kind: Kind::Request, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] } },
+    Row { method: Method::TasksList, kind: Kind::Request, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::TasksList, Revisions::only(Revision::V2025_11_25))] } },
+    Row { method: Method::TasksCancel, kind: Kind::Request, client: Allowance { revisions: Revisions::range(Revision::V2025_11_25, Revision::V2026_07_28), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25)), Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::TasksCancel, Revisions::only(Revision::V2025_11_25))] } },
+    Row { method: Method::TasksUpdate, kind: Kind::Request, client: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] }, server: Allowance::NEVER },
+    Row { method: Method::Initialized, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Always, gates: &[] }, server: Allowance::NEVER },
+    Row { method: Method::Cancelled, kind: Kind::Notification, client: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] }, server: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[] } },
+    Row { method: Method::Progress, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[] }, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[] } },
+    Row { method: Method::Message, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Always, gates: &[Gate::new(Side::Server, Capability::Logging, Revisions::ALL)] } },
+    Row { method: Method::ToolsListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ToolsListChanged, Revisions::ALL)] } },
+    Row { method: Method::PromptsListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::PromptsListChanged, Revisions::ALL)] } },
+    Row { method: Method::ResourcesListChanged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesListChanged, Revisions::ALL)] } },
+    Row { method: Method::ResourcesUpdated, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::ALL, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::ResourcesSubscribe, Revisions::ALL)] } },
+    Row { method: Method::RootsListChanged, kind: Kind::Notification, client: Allowance { revisions: Revisions::LEGACY, phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::RootsListChanged, Revisions::LEGACY)] }, server: Allowance::NEVER },
+    Row { method: Method::ElicitationComplete, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::ElicitationUrl, Revisions::only(Revision::V2025_11_25))] } },
+    Row { method: Method::TasksStatus, kind: Kind::Notification, client: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Client, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] }, server: Allowance { revisions: Revisions::only(Revision::V2025_11_25), phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::Tasks, Revisions::only(Revision::V2025_11_25))] } },
+    Row { method: Method::SubscriptionsAcknowledged, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[] } },
+    Row { method: Method::Tasks, kind: Kind::Notification, client: Allowance::NEVER, server: Allowance { revisions: Revisions::MODERN, phase: Phase::Operating, gates: &[Gate::new(Side::Server, Capability::TasksExtension, Revisions::MODERN), Gate::new(Side::Client, Capability::TasksExtension, Revisions::MODERN)] } },
 ];
 
 #[cfg(test)]

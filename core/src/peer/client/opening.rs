@@ -200,7 +200,7 @@ impl Client {
             return Ok(None);
         };
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::of_server(declared.as_str(), revision) else {
+        let Ok(server) = Capabilities::of_checked_server(declared.as_str(), revision) else {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
@@ -305,7 +305,7 @@ impl Client {
         };
         debug_assert_eq!(initializing.revision.era(), Era::Legacy, "asked by the handshake");
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::of_server(declared.as_str(), revision) else {
+        let Ok(server) = Capabilities::of_checked_server(declared.as_str(), revision) else {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
@@ -364,7 +364,7 @@ impl Client {
     fn own_capabilities(&self, revision: Revision) -> Capabilities {
         let declared = self.profile.capabilities.to_json_at(revision);
         declared
-            .and_then(|text| Capabilities::of_client(text.as_str(), revision))
+            .and_then(|text| Capabilities::of_checked_client(text.as_str(), revision))
             .unwrap_or_default()
     }
 

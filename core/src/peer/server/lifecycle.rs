@@ -59,13 +59,13 @@ impl Server {
         let revision = Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
         // Absent capabilities are read as none: nothing is lost by serving such a client.
         let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
-        let Ok(client) = Capabilities::of_client(declared, revision) else {
+        let Ok(client) = Capabilities::of_checked_client(declared, revision) else {
             return self.refuse_initialize(incoming, &bad("`capabilities` is not valid"));
         };
         let declared = self.declared(revision);
         let server = declared
             .to_json_at(revision)
-            .and_then(|text| Capabilities::of_server(text.as_str(), revision))
+            .and_then(|text| Capabilities::of_checked_server(text.as_str(), revision))
             .unwrap_or_default();
         let mut result =
             InitializeResult::new(revision.as_str(), declared, self.profile.identity.clone());

@@ -264,7 +264,7 @@ impl Server {
                 }
                 last.capabilities
             }
-            _ => Capabilities::of_client(declared, revision)?,
+            _ => Capabilities::of_checked_client(declared, revision)?,
         };
         let text = standing.unwrap_or(declared);
         if text.len() <= DECLARED_LENGTH_MAX {
