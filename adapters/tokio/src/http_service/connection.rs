@@ -112,7 +112,7 @@ async fn drive<C: Future>(
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            let may_stop = !stops && !(is_known && matches!(sign.has_changed(), Ok(false)));
+            let may_stop = !stops && (!is_known || sign.has_changed().unwrap_or(true));
             if !(may_stop && stopped.as_mut().poll(cx).is_ready()) {
                 break;
             }
