@@ -224,24 +224,31 @@ impl ResponseHead {
     /// The header fields, in lower case as HTTP/2 wants them. The length of the body is the
     /// adapter's to add.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        // Most responses have one field alone, and none of those that refuse something.
+        let refuses = self.allow.is_some() || self.retry_after.is_some();
+        let more = refuses || self.challenge.is_some() || self.public;
+        (0..if more { 9 } else { 4 }).filter_map(|index| self.field_at(index))
+    }
+
+    /// One of the fields, made when it is asked for.
+    fn field_at(&self, index: u8) -> Option<(&'static str, Cow<'_, str>)> {
         let stream = self.content == Some(Content::EventStream);
-        [
-            self.content.map(|content| ("content-type", Cow::Borrowed(content.media_type()))),
-            stream.then_some(("cache-control", Cow::Borrowed("no-cache, no-transform"))),
+        match index {
+            0 => self.content.map(|content| ("content-type", Cow::Borrowed(content.media_type()))),
+            1 => stream.then_some(("cache-control", Cow::Borrowed("no-cache, no-transform"))),
             // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-027]
-            stream.then_some(("x-accel-buffering", Cow::Borrowed("no"))),
+            2 => stream.then_some(("x-accel-buffering", Cow::Borrowed("no"))),
             // MCP 2025-11-25 basic/transports#session-management [SESS-001]
-            self.session.as_ref().map(|id| ("mcp-session-id", Cow::Borrowed(id.as_str()))),
-            self.allow.map(|methods| ("allow", Cow::Borrowed(methods))),
-            self.retry_after
+            3 => self.session.as_ref().map(|id| ("mcp-session-id", Cow::Borrowed(id.as_str()))),
+            4 => self.allow.map(|methods| ("allow", Cow::Borrowed(methods))),
+            5 => self
+                .retry_after
                 .map(|seconds| ("retry-after", Cow::Owned(alloc::format!("{seconds}")))),
             // RFC 9110, section 11.6.1
-            self.challenge.as_deref().map(|it| ("www-authenticate", Cow::Borrowed(it))),
-            self.public.then_some(("access-control-allow-origin", Cow::Borrowed("*"))),
-            self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
-        ]
-        .into_iter()
-        .flatten()
+            6 => self.challenge.as_deref().map(|it| ("www-authenticate", Cow::Borrowed(it))),
+            7 => self.public.then_some(("access-control-allow-origin", Cow::Borrowed("*"))),
+            _ => self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
+        }
     }
 }
 

@@ -24,6 +24,12 @@ impl Media {
     /// By the value of `Content-Type`. JSON in another charset than UTF-8 is something else; an
     /// event stream is UTF-8 whatever its charset. Linear.
     pub(crate) fn of(content_type: &[u8]) -> Self {
+        // What nearly all say, in so many words.
+        match content_type {
+            b"application/json" => return Self::Json,
+            b"text/event-stream" => return Self::EventStream,
+            _ => {}
+        }
         let mut parts = split(content_type, b';');
         let name = trim(parts.next().unwrap_or_default());
         if name.eq_ignore_ascii_case(b"text/event-stream") {

@@ -118,7 +118,7 @@ impl AllowedHosts {
         host: Option<&[u8]>,
         origin: Option<&[u8]>,
     ) -> Result<(), HostFault> {
-        if !self.any_host {
+        if !self.any_host && !host.is_some_and(|host| self.is_spelled_out(host)) {
             let host = host.and_then(text).and_then(|host| Authority::parse(host).ok());
             if !host.is_some_and(|it| self.is_answered_for(&it.host, it.port)) {
                 return Err(HostFault::Host);
@@ -131,6 +131,24 @@ impl AllowedHosts {
             self.is_answered_for(&it.host, Some(it.port())) || self.origins.contains(&it)
         });
         if allowed { Ok(()) } else { Err(HostFault::Origin) }
+    }
+
+    /// Whether a host is one that requests are answered for, written as most clients write it: which
+    /// hardly takes any work.
+    fn is_spelled_out(&self, host: &[u8]) -> bool {
+        let machine = [&b"127.0.0.1"[..], b"localhost", b"[::1]"];
+        let port = machine.into_iter().find_map(|name| host.strip_prefix(name));
+        match port {
+            Some([]) => true,
+            // Whatever four digits say is a port.
+            Some([b':', digits @ ..]) => {
+                matches!(digits.len(), 1..=4) && digits.iter().all(u8::is_ascii_digit)
+            }
+            _ => self.hosts.iter().any(|allowed| match &allowed.host {
+                Host::Name(name) => allowed.port.is_none() && name.as_bytes() == host,
+                _ => false,
+            }),
+        }
     }
 
     fn is_answered_for(&self, host: &Host, port: Option<u16>) -> bool {

@@ -1,5 +1,5 @@
 use http::StatusCode;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use mcp_sansio::http::{Response, ResponseHead};
 
 use super::body::ServedBody;
@@ -13,15 +13,17 @@ pub(super) fn with_head(head: &ResponseHead, body: ServedBody) -> http::Response
     let mut response = http::Response::new(body);
     *response.status_mut() = StatusCode::from_u16(head.status.0).unwrap_or_default();
     for (name, value) in head.fields() {
-        let value = match (name, head.content) {
+        let (name, value) = match (name, head.content) {
             // The field that nearly all have, made without a copy.
-            ("content-type", Some(content)) => HeaderValue::from_static(content.media_type()),
+            ("content-type", Some(content)) => {
+                (CONTENT_TYPE, HeaderValue::from_static(content.media_type()))
+            }
             _ => match HeaderValue::from_str(&value) {
-                Ok(value) => value,
+                Ok(value) => (HeaderName::from_static(name), value),
                 Err(_) => continue,
             },
         };
-        response.headers_mut().insert(HeaderName::from_static(name), value);
+        response.headers_mut().insert(name, value);
     }
     response
 }

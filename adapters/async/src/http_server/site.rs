@@ -67,7 +67,14 @@ impl Left {
     }
 
     fn deal(self, site: &Arc<Site>) {
-        for waker in self.waker.into_iter().chain(self.wakers) {
+        if let Some(waker) = self.waker {
+            waker.wake();
+        }
+        // Hardly ever is there any of these.
+        if self.wakers.is_empty() && self.cuts.is_empty() && self.works.is_empty() {
+            return;
+        }
+        for waker in self.wakers {
             waker.wake();
         }
         for cut in self.cuts {
@@ -115,17 +122,22 @@ impl Site {
         is_last: impl FnOnce(&T) -> bool,
     ) -> T {
         let mut left = Left::default();
-        let changed = {
+        // Written where it stays: what a request brings is large.
+        let mut changed = None;
+        let unwound = {
             let mut locked = self.lock();
-            let changed = catch_unwind(AssertUnwindSafe(|| change(&mut locked)));
+            let unwound = catch_unwind(AssertUnwindSafe(|| changed = Some(change(&mut locked))));
             locked.settle(&mut left);
-            if changed.as_ref().map_or(true, is_last) {
+            if changed.as_ref().is_none_or(is_last) {
                 locked.settle_time(&mut left);
             }
-            changed
+            unwound.err()
         };
         left.deal(self);
-        changed.unwrap_or_else(|panic| resume_unwind(panic))
+        match (changed, unwound) {
+            (Some(changed), None) => changed,
+            (_, unwound) => resume_unwind(unwound.unwrap_or_else(|| Box::new("unchanged"))),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::task::{Poll, Waker, ready};
 use std::time::Duration;
 
 use hyper::rt::Executor;
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 
 use super::preface::{Version, read_version};
 use super::runtime::TokioRuntime;
+use super::turn::{Answer, Turn, Watched};
 use crate::HttpService;
 
 /// How long a connection waits for its client.
@@ -48,65 +50,90 @@ pub(super) async fn serve_connection(
     // A connection that fails concerns nobody else.
     let Ok(Ok((version, begun))) = read else { return };
     let socket = Socket::new(stream, TokioRuntime::current(), times.stall).begun(begun);
-    let has_head = AtomicBool::new(false);
-    let serve = service_fn(|request| {
-        has_head.store(true, Ordering::Relaxed);
-        let mut served = Box::pin(service.serve(request));
-        // It goes when the response is there, which an idle connection would hold it for.
-        poll_fn(move |cx| served.as_mut().poll(cx).map(Ok::<_, Infallible>))
-    });
-    let first_head = FirstHead { deadline: first_head, has_come: &has_head };
+    let turn = Arc::new(Turn::new(first_head, times.head));
     match version {
         Version::Http1 => {
+            let serve = service_fn(|request| {
+                let answering = Turn::begin(&turn);
+                let mut served = Box::pin(service.serve(request));
+                let mut answering = Some(answering);
+                // It goes when the response is there, which an idle connection would hold it for.
+                poll_fn(move |cx| {
+                    let response = ready!(served.as_mut().poll(cx));
+                    let answering = answering.take();
+                    Poll::Ready(Ok::<_, Infallible>(
+                        response.map(|body| Answer { body, _answering: answering }),
+                    ))
+                })
+            });
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(times.head).max_buf_size(BUFFER);
+            // How long a head may take is seen to here: hyper would set a timer for each.
+            builder.header_read_timeout(None).max_buf_size(BUFFER);
+            let socket = Watched { socket, turn: Arc::clone(&turn) };
             let connection = pin!(builder.serve_connection(socket, serve));
-            drive(connection, http1::Connection::graceful_shutdown, first_head, stopped).await;
+            drive(connection, http1::Connection::graceful_shutdown, &turn, stopped).await;
         }
         Version::Http2 => {
+            let serve = service_fn(|request| {
+                // hyper waits for the first head without end, and the others are for it to judge.
+                turn.never_ends();
+                let mut served = Box::pin(service.serve(request));
+                poll_fn(move |cx| served.as_mut().poll(cx).map(Ok::<_, Infallible>))
+            });
             let mut builder = http2::Builder::new(Streams);
             builder.timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
             builder.max_send_buf_size(BUFFER);
             // It is larger, and a task has room for the largest that it may hold.
             let mut connection = Box::pin(builder.serve_connection(socket, serve));
             let stop = http2::Connection::graceful_shutdown;
-            drive(connection.as_mut(), stop, first_head, stopped).await;
+            drive(connection.as_mut(), stop, &turn, stopped).await;
         }
     }
 }
 
-/// Until when a connection has to bring the first head of a request.
-struct FirstHead<'a> {
-    deadline: Instant,
-    has_come: &'a AtomicBool,
-}
-
-/// Drives a connection until it ends; `stop` lets it end with the requests that are under way.
+/// Drives a connection until it ends, or the head of a request is late; `stop` lets it end with the
+/// requests that are under way.
 async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     stop: impl Fn(Pin<&mut C>),
-    first_head: FirstHead<'_>,
+    turn: &Turn,
     mut stopped: watch::Receiver<()>,
 ) {
-    let mut head_is_late = pin!(tokio::time::sleep_until(first_head.deadline));
-    let (mut expects_head, mut stops) = (true, false);
-    loop {
-        tokio::select! {
-            biased;
-            _ended = connection.as_mut() => return,
-            _ = stopped.changed(), if !stops => {
-                stops = true;
-                stop(connection.as_mut());
+    let sign = stopped.clone();
+    let mut stopped = pin!(stopped.changed());
+    let mut alarm = pin!(tokio::time::sleep_until(turn.deadline()));
+    let mut stops = false;
+    // Whom the two wake. A task is polled for each request, and they are done once at most, so they
+    // are polled themselves only where there is something to learn.
+    let mut known: Option<Waker> = None;
+    poll_fn(|cx| {
+        let is_known = known.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
+        loop {
+            if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
             }
-            // hyper waits for the first head of HTTP/2 without end.
-            () = &mut head_is_late, if expects_head => {
-                if !first_head.has_come.load(Ordering::Relaxed) {
-                    return;
+            let may_stop = !stops && (!is_known || sign.has_changed().unwrap_or(true));
+            if !(may_stop && stopped.as_mut().poll(cx).is_ready()) {
+                break;
+            }
+            stops = true;
+            stop(connection.as_mut());
+        }
+        if !is_known || alarm.is_elapsed() {
+            while alarm.as_mut().poll(cx).is_ready() {
+                let deadline = turn.deadline();
+                if deadline <= Instant::now() {
+                    return Poll::Ready(());
                 }
-                expects_head = false;
+                alarm.as_mut().reset(deadline);
             }
         }
-    }
+        if !is_known {
+            known = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Spawns what serves one stream of HTTP/2, so that it can be cut off without the others of its

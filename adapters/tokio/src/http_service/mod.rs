@@ -16,6 +16,7 @@ mod preface;
 mod runtime;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub use listener::{HttpListener, serve_http};
 pub use mcp_sansio_async::http_server::{EventArchive, ServedBody, Unread};

@@ -9,7 +9,6 @@ use crate::catalog::{Catalog, Changes};
 use crate::http::{Principal, Refusal, Status};
 use crate::jsonrpc::{ErrorCode, ErrorObject, Typed, WriteError, WriteJson};
 use crate::peer::outbox::Verdict;
-use crate::peer::slab::Key;
 use crate::peer::{AnswerError, Request, RequestHandle};
 use crate::protocol::{At, Era, InputRequiredResult, LoggingLevel, TaskStatusParams, Wire};
 
@@ -307,11 +306,15 @@ impl Server {
         self.connections.get_mut(request.connection).ok_or(AnswerError::NotDue)
     }
 
+    /// Tells all connections of something, and deals with what they make of it: most of them
+    /// nothing.
     fn for_each_connection(&mut self, now: Instant, mut visit: impl FnMut(&mut Connection)) {
-        let keys: alloc::vec::Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
-        for key in keys {
-            if let Some(connection) = self.connections.get_mut(key) {
-                visit(connection);
+        let mut slot = 0;
+        while let Some(key) = self.connections.find_from(slot, |_| true) {
+            slot = key.slot + 1;
+            let Some(connection) = self.connections.get_mut(key) else { continue };
+            visit(connection);
+            if !connection.machine.is_quiet() {
                 self.settle(key, now);
             }
         }

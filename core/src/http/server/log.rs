@@ -1,7 +1,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::fmt::Write as _;
 use core::time::Duration;
 
 use arrayvec::ArrayString;
@@ -53,6 +52,32 @@ impl EventId {
             if canonical { digits.parse().ok() } else { None }
         };
         Some(Self { stream: number(stream)?.try_into().ok()?, sequence: number(sequence)? })
+    }
+
+    /// As it is sent. Formatting would take longer than the rest of an event.
+    fn spell(self) -> ArrayString<{ Self::LENGTH_MAX }> {
+        let mut text = [0; Self::LENGTH_MAX];
+        let dash = put_digits(&mut text, Self::LENGTH_MAX, self.sequence) - 1;
+        text[dash] = b'-';
+        let start = put_digits(&mut text, dash, u64::from(self.stream));
+        let text = core::str::from_utf8(&text[start..]).unwrap_or_default();
+        ArrayString::from(text).unwrap_or_default()
+    }
+
+    /// The digits of 2^32 and of 2^64, and the dash.
+    const LENGTH_MAX: usize = 31;
+}
+
+/// Puts the digits of `number` before `end`, and returns where they start.
+fn put_digits(text: &mut [u8], end: usize, number: u64) -> usize {
+    let (mut start, mut rest) = (end, number);
+    loop {
+        start -= 1;
+        text[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return start;
+        }
     }
 }
 
@@ -113,12 +138,10 @@ impl Log {
     }
 
     /// The name of the event that is appended next.
-    fn draw_id(&mut self, stream: u32) -> ArrayString<32> {
-        let mut id = ArrayString::new();
-        let written = write!(id, "{stream}-{}", self.next_sequence);
-        debug_assert!(written.is_ok(), "both numbers and the dash have 31 digits at most");
+    fn draw_id(&mut self, stream: u32) -> ArrayString<{ EventId::LENGTH_MAX }> {
+        let id = EventId { stream, sequence: self.next_sequence };
         self.next_sequence += 1;
-        id
+        id.spell()
     }
 
     fn note_event(&mut self) {
@@ -250,6 +273,15 @@ mod tests {
 
     fn text(log: &Log, place: u64) -> String {
         String::from_utf8(log.read(place, usize::MAX).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_was_spelled() {
+        for (stream, sequence) in [(0, 0), (1, 10), (u32::MAX, u64::MAX), (907, 1_000_000)] {
+            let id = EventId { stream, sequence };
+            assert_eq!(&*id.spell(), alloc::format!("{stream}-{sequence}"));
+            assert_eq!(EventId::parse(id.spell().as_bytes()), Some(id));
+        }
     }
 
     #[test]

@@ -58,7 +58,8 @@ impl Server {
         };
         if let (Some(stream), Some((_, message))) = (streams.get_mut(number), machine.next_post()) {
             // What was there before counts, so that no single message is too long to be sent.
-            let late = stream.reader.filter(|_| stream.unread() > unread_max);
+            let late = stream.unread() > unread_max;
+            let reader = stream.reader;
             let before = stream.log.len();
             stream.open();
             stream.push(message);
@@ -67,11 +68,15 @@ impl Server {
                 self.store.record(session, principal.as_ref(), stream, message);
             }
             machine.skip_post();
-            match late {
-                Some(reader) => self.cut_off(reader, now),
-                None => self.announce_stream(key, number),
+            match reader {
+                Some(reader) if !late => self.announce_to(reader),
+                _ => {
+                    if let Some(reader) = reader {
+                        self.cut_off(reader, now);
+                    }
+                    self.hold_unread(key, number);
+                }
             }
-            self.hold_unread(key, number);
             self.hold_total(key, number);
         } else {
             machine.skip_post();
@@ -166,9 +171,13 @@ impl Server {
 
     /// There is something new on a stream: its reader is told.
     fn announce_stream(&mut self, key: Key, number: u32) {
-        let Some(reader) = self.stream(key, number).and_then(|stream| stream.reader) else {
-            return;
-        };
+        if let Some(reader) = self.stream(key, number).and_then(|stream| stream.reader) {
+            self.announce_to(reader);
+        }
+    }
+
+    /// There is something new for a reader: its response begins, if it has not yet.
+    fn announce_to(&mut self, reader: Key) {
         let Some(exchange) = self.exchanges.get_mut(reader) else { return };
         if matches!(exchange.state, State::Waiting) {
             exchange.state = State::Opening;

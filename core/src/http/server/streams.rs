@@ -30,6 +30,9 @@ impl Streams {
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Stream> {
         if number == 0 {
             self.first.as_mut()
+        } else if self.others.last_key_value().is_some_and(|(last, _)| *last == number) {
+            // The last one is the busiest, and there may be many that are kept before it.
+            self.others.last_entry().map(|last| &mut **last.into_mut())
         } else {
             self.others.get_mut(&number).map(|it| &mut **it)
         }

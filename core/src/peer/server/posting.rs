@@ -106,9 +106,12 @@ impl Server {
 
     /// Whether nothing is under way, so that the machine may serve another modern request.
     pub(crate) fn is_fresh(&self) -> bool {
+        self.session.is_none() && self.connection.requests.len() == 0 && self.is_quiet()
+    }
+
+    /// Whether it has made nothing that is still to be taken, and goes on.
+    pub(crate) fn is_quiet(&self) -> bool {
         self.connection.closed.is_none()
-            && self.session.is_none()
-            && self.connection.requests.len() == 0
             && self.connection.events.is_empty()
             && self.connection.outbox.next_post().is_none()
     }
