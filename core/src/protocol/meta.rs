@@ -1,5 +1,7 @@
 //! `_meta`: metadata beside the fields of a message, and the rules for its keys.
 
+mod key;
+
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -23,8 +25,8 @@ pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
 /// The metadata of a message: an object with free keys, in the order it came.
 ///
 /// It is kept as text and read where somebody looks: what has no entries holds no memory, all else
-/// one text. To look for a key, to count and to change an entry each take time in proportion to
-/// that text; to go through all of them once is cheaper than to ask for many one by one.
+/// one text. To look for a key, to count, to change an entry: each takes time in proportion to that
+/// text, as going through all entries with [`Meta::iter`] does.
 ///
 /// Each key is there once, however it is spelled: of two entries with one key the later one counts.
 /// Two are equal where their entries are, in their order, and the texts of the values: values that
@@ -306,9 +308,5 @@ impl Wire for Meta {
     }
 }
 
-#[path = "meta_key.rs"]
-mod key;
-
 #[cfg(test)]
-#[path = "meta_tests.rs"]
 mod tests;
