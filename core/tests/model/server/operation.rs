@@ -172,9 +172,11 @@ fn metadata() -> impl Strategy<Value = Option<Metadata>> {
 
 fn request() -> impl Strategy<Value = Operation> {
     // Those that lead somewhere come more often than all the others together.
+    let leading = vec!["tools/call", "prompts/get", "resources/read", "subscriptions/listen"];
     let method = prop_oneof![
-        2 => select(vec!["tools/call", "prompts/get", "resources/read", "subscriptions/listen"]),
-        1 => select(gate::methods_and_others()),
+        8 => select(leading),
+        1 => Just("tasks/result"),
+        4 => select(gate::methods_and_others()),
     ];
     (select(&IDS[..]), method, metadata(), any::<bool>())
         .prop_map(|(id, method, modern, again)| Operation::Request { id, method, modern, again })

@@ -143,7 +143,7 @@ fn required(path: &'static str) -> String {
     format!(" {}", capabilities::to_json(&[path].into()))
 }
 
-// Rule: [MRTR-002].
+// Rule: [MRTR-002]; [TASK-015] for the last, which is for sessions of 2025-11-25 alone.
 fn takes_input(method: &str) -> bool {
-    matches!(method, "tools/call" | "prompts/get" | "resources/read")
+    matches!(method, "tools/call" | "prompts/get" | "resources/read" | "tasks/result")
 }
