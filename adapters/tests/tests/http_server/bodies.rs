@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::{ServerLimits, ServerTimeouts};
+use serde_json::json;
 
 use crate::served::{Gate, Served, gated};
 use crate::wire::{Post, Wire, in_time, text};
@@ -108,7 +109,8 @@ async fn a_client_that_asks_before_it_sends_is_told_to_go_on() {
 
 #[tokio::test]
 async fn heads_that_trickle_are_cut_off() {
-    let served = Served::with(gated(&Gate::new()), ServerOptions::new(), |listener| {
+    let gate = Gate::new();
+    let served = Served::with(gated(&gate), ServerOptions::new(), |listener| {
         listener.head_time(Duration::from_millis(200))
     })
     .await;
@@ -118,10 +120,33 @@ async fn heads_that_trickle_are_cut_off() {
         wire.send(part).await;
         in_time(wire.closed()).await;
     }
-    // A response under way does not count.
+    // A response under way does not count, whatever it is: a body, none, a stream.
     let mut wire = Wire::connect(served.address).await;
-    assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
-    in_time(wire.closed()).await;
+    let (head, _) = wire.ask(&Post::initialize()).await;
+    let session = head.field("mcp-session-id").unwrap();
+    let too_late = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 99 },
+    });
+    let posts = [
+        (200, Post::call("plain")),
+        (202, Post::legacy(session, &too_late)),
+        (200, Post::call("progress")),
+        (404, Post::legacy("of nobody", &too_late)),
+    ];
+    for (status, post) in posts {
+        for next in ["", "POST /mcp HTTP/1.1\r\nHo"] {
+            let mut wire = Wire::connect(served.address).await;
+            wire.send(post.bytes()).await;
+            if post.body.contains("\"progress\"") {
+                // For longer than a head may take.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                assert!(gate.let_pass().await);
+            }
+            assert_eq!(wire.response().await.0.status, status);
+            wire.send(next).await;
+            in_time(wire.closed()).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -53,11 +53,10 @@ impl Turn {
         }
     }
 
-    /// The client has taken something, or has not where it could not.
-    fn written(&self, taken: bool) {
-        if !matches!(self.whose(), Whose::Server) {
-            let from_now = || Whose::Client(Instant::now() + self.head_time);
-            self.set(if taken { from_now() } else { Whose::Taking });
+    /// All that there was for the client is on its way.
+    fn taken(&self) {
+        if matches!(self.whose(), Whose::Taking) {
+            self.set(Whose::Client(Instant::now() + self.head_time));
         }
     }
 
@@ -130,9 +129,7 @@ impl<S: Write + Unpin> Write for Watched<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.turn.written(written.is_ready());
-        written
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -140,17 +137,20 @@ impl<S: Write + Unpin> Write for Watched<S> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
-        self.turn.written(written.is_ready());
-        written
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.socket.is_write_vectored()
     }
 
+    // hyper flushes whenever it has written all that it has, also where that was nothing.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        if flushed.is_ready() {
+            self.turn.taken();
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -173,19 +173,18 @@ mod tests {
         assert_eq!(turn.deadline(), first);
         let answering = Turn::begin(&turn);
         tokio::time::advance(Duration::from_secs(3600)).await;
-        // A response takes the time that it takes,
-        turn.written(true);
+        // A response takes the time that it takes, and what is there of it may be taken before,
+        turn.taken();
         assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
         tokio::time::advance(Duration::from_secs(3600)).await;
         drop(answering);
-        // and so does its client, while it takes anything at all.
-        for taken in [false, false] {
-            turn.written(taken);
-            tokio::time::advance(Duration::from_secs(3600)).await;
-            assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
-        }
-        turn.written(true);
+        // and so does its client.
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
+        turn.taken();
         let taken = Instant::now();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        turn.taken();
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert_eq!(turn.deadline(), taken + HEAD_TIME);
     }
@@ -194,7 +193,7 @@ mod tests {
     async fn a_connection_that_parts_owes_nothing() {
         let turn = Turn::new(Instant::now(), HEAD_TIME);
         turn.never_ends();
-        turn.written(true);
+        turn.taken();
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
     }
