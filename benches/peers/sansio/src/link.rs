@@ -1,8 +1,7 @@
 use benches::{Link, LinkOptions};
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::bench;
-use mcp_sansio_tokio::handler::IntoEndpoint;
-use mcp_sansio_tokio::{Client, Host, TokioStream, drive, now, seed};
+use mcp_sansio_tokio::{Client, Host, Server, TokioStream, drive, now, seed};
 use serde::Serialize;
 use shape::{Holdings, Meter, Work};
 
@@ -31,17 +30,20 @@ pub(crate) fn machines(revision: Revision, work: Work, rounds: u64) {
 
 /// Round trips between a client and a server with handlers, as tasks of tokio.
 pub(crate) async fn endpoints(revision: Revision, work: Work, rounds: u64) {
-    let client = open(revision).await;
+    let client = open(&bench::server(), &host_at(revision)).await;
     rounds_of(&client, work, rounds).await;
 }
 
-/// A client and a server with handlers, at rest.
-async fn open(revision: Revision) -> Client {
+fn host_at(revision: Revision) -> Host {
+    Host::new("peers", "1.0.0").revisions(Revisions::only(revision))
+}
+
+/// A connection from the one to the other, at rest.
+async fn open(server: &Server, host: &Host) -> Client {
     let (near, far) = tokio::io::duplex(BUFFER_LENGTH);
-    let server = bench::server().into_endpoint(seed()).expect("offers what it can");
+    let endpoint = server.endpoint(seed()).expect("offers what it can");
     let (reader, writer) = tokio::io::split(far);
-    tokio::spawn(drive(server, TokioStream::new(reader, writer)));
-    let host = Host::new("peers", "1.0.0").revisions(Revisions::only(revision));
+    tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
     let (client, endpoint) = host.connect(seed(), now());
     let (reader, writer) = tokio::io::split(near);
     tokio::spawn(drive(endpoint, TokioStream::new(reader, writer)));
@@ -62,11 +64,13 @@ pub(crate) fn idle_machines(revision: Revision, count: usize) {
 
 /// Clients and servers with handlers that do nothing.
 pub(crate) async fn idle_endpoints(revision: Revision, count: usize) {
-    let _first = open(revision).await;
+    // What all have in common is made once.
+    let (server, host) = (bench::server(), host_at(revision));
+    let _first = open(&server, &host).await;
     let mut pairs = Vec::with_capacity(count);
     let holdings = Holdings::start();
     for _ in 0..count {
-        pairs.push(open(revision).await);
+        pairs.push(open(&server, &host).await);
     }
     // What their tasks still have to do.
     for _ in 0..100 {
