@@ -46,7 +46,6 @@ use super::task::Offer;
 /// ```
 pub struct Server<K: Kind = Shared> {
     pub(super) options: ServerOptions,
-    pub(super) catalog: Catalog,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
     pub(super) problem: Option<CatalogError>,
@@ -60,7 +59,6 @@ impl<K: Kind> Clone for Server<K> {
     fn clone(&self) -> Self {
         Self {
             options: self.options.clone(),
-            catalog: self.catalog.clone(),
             handlers: Arc::clone(&self.handlers),
             problem: self.problem.clone(),
             tasks: self.tasks.clone(),
@@ -160,8 +158,7 @@ impl<K: Kind> Server<K> {
         // Not before there are tasks: see `tasks`.
         catalog.manage_all().legacy_tasks(false);
         Self {
-            options: ServerOptions::new(identity),
-            catalog,
+            options: ServerOptions::new(identity).catalog(catalog),
             handlers: Arc::new(Handlers {
                 tools: Functions::default(),
                 prompts: Functions::default(),
@@ -218,7 +215,7 @@ impl<K: Kind> Server<K> {
 
     fn tool_of(mut self, tool: Tool, function: K::Function) -> Self {
         let name = tool.name.clone();
-        let added = self.catalog.add_tool(tool);
+        let added = self.options.edit_catalog(|catalog| catalog.add_tool(tool));
         self.note(added);
         self.functions().tools.insert(name, function);
         self
@@ -233,7 +230,7 @@ impl<K: Kind> Server<K> {
 
     fn prompt_of(mut self, prompt: Prompt, function: K::Function) -> Self {
         let name = prompt.name.clone();
-        let added = self.catalog.add_prompt(prompt);
+        let added = self.options.edit_catalog(|catalog| catalog.add_prompt(prompt));
         self.note(added);
         self.functions().prompts.insert(name, function);
         self
@@ -247,7 +244,7 @@ impl<K: Kind> Server<K> {
 
     fn resource_of(mut self, resource: Resource, function: K::Function) -> Self {
         let uri = resource.uri.clone();
-        let added = self.catalog.add_resource(resource);
+        let added = self.options.edit_catalog(|catalog| catalog.add_resource(resource));
         self.note(added);
         self.functions().resources.insert(uri, function);
         self
@@ -266,7 +263,7 @@ impl<K: Kind> Server<K> {
 
     fn resource_template_of(mut self, template: ResourceTemplate, function: K::Function) -> Self {
         let pattern = template.uri_template.clone();
-        let added = self.catalog.add_resource_template(template);
+        let added = self.options.edit_catalog(|catalog| catalog.add_resource_template(template));
         self.note(added);
         self.functions().templates.insert(pattern, function);
         self
@@ -305,7 +302,7 @@ impl<K: Kind> Server<K> {
     /// Declares that clients can subscribe to resources.
     #[must_use]
     pub fn subscriptions(mut self) -> Self {
-        self.catalog.subscribe(true);
+        self.options.edit_catalog(|catalog| _ = catalog.subscribe(true));
         self
     }
 
@@ -361,7 +358,7 @@ impl<K: Kind> Server<K> {
     /// Changes the catalog by hand: page size, validator, entries without a handler.
     #[must_use]
     pub fn catalog(mut self, edit: impl FnOnce(&mut Catalog)) -> Self {
-        edit(&mut self.catalog);
+        self.options.edit_catalog(edit);
         self
     }
 
@@ -432,8 +429,8 @@ impl<K: Kind> Server<K> {
 
     /// The options of the machines that serve it.
     fn peer_options(self) -> ServerOptions {
-        let options = self.options.catalog(self.catalog);
-        if self.handlers.others.is_empty() { options } else { options.with_unknown_methods() }
+        let Self { options, handlers, .. } = self;
+        if handlers.others.is_empty() { options } else { options.with_unknown_methods() }
     }
 
     /// The functions, to add to them; a copy of them where a connection has them already.

@@ -52,7 +52,7 @@ impl<K: Kind> Server<K> {
         // says, once a tool runs as a task.
         let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
         self.options.capabilities_mut().tasks.get_or_insert(tasks);
-        self.catalog.legacy_tasks(true);
+        self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
         self.tasks = Some(Offer { settings, open: open_table });
         self
     }
@@ -69,14 +69,14 @@ impl<K: Kind> Server<K> {
     // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-004] [TASK-005]
     #[must_use]
     pub fn task_support(mut self, tool: &str, support: TaskSupport) -> Self {
-        let said = match self.catalog.tool(tool) {
+        let said = self.options.edit_catalog(|catalog| match catalog.tool(tool) {
             Some(known) => {
                 let execution = ToolExecution::new().task_support(support);
                 let known = known.clone().execution(execution);
-                self.catalog.replace_tool(known).map(|_| ())
+                catalog.replace_tool(known).map(|_| ())
             }
             None => Err(CatalogError::NoSuchTool { name: tool.into() }),
-        };
+        });
         self.note(said);
         self
     }

@@ -123,6 +123,22 @@ impl ServerOptions {
         self
     }
 
+    /// Changes what is offered, before there is anybody to be told of it.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
+        let catalog = self.catalog_mut();
+        let edited = edit(catalog);
+        let _initial = catalog.take_changes();
+        edited
+    }
+
+    // Out of line: it has the code that copies a catalog.
+    #[cfg(target_has_atomic = "ptr")]
+    #[inline(never)]
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        Shared::make_mut(&mut self.catalog)
+    }
+
     #[cfg(target_has_atomic = "ptr")]
     pub(crate) fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
         &mut self.profile_mut().capabilities
