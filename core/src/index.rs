@@ -22,6 +22,12 @@ pub(crate) struct Known {
 }
 
 impl Index {
+    /// How many entries there are.
+    #[cfg(feature = "http")]
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
     /// The number of the entry with this key; `is_keyed` says whether the one with a number is it.
     pub(crate) fn find(&self, key: &str, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
         self.find_hashed(hash(key), is_keyed)

@@ -26,7 +26,7 @@ impl Server {
             match session {
                 None => assert_eq!((read, streams.iter().count()), (1, 1), "a modern request"),
                 Some(session) => {
-                    assert_eq!(self.sessions.get(&session.id), Some(&key));
+                    assert_eq!(self.key_of_session(&session.id), Some(key));
                     assert_eq!(session.open, read, "open exchanges of a session");
                     let kept = streams.iter().filter(|stream| stream.kept_until.is_some());
                     assert!(kept.map(|stream| stream.number).eq(session.finished.iter().copied()));

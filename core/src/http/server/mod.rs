@@ -30,17 +30,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 use crate::catalog::Catalog;
 use crate::http::mirrors::Mirrors;
+use crate::index::Index;
 use crate::peer::deadlines::Deadlines;
 use crate::peer::server::Blueprint;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{self, CloseReason, Event, Subject};
 use crate::{Instant, Revisions};
 
-use super::{ExchangeId, Principal, SessionId};
+use super::{ExchangeId, Principal};
 
 pub use admission::Admission;
 pub use exchange::Transmit;
@@ -87,7 +87,9 @@ pub struct Server {
     seed: u64,
     session_ids: SessionIds,
     connections: Slab<Connection>,
-    sessions: HashMap<SessionId, Key, FixedState>,
+    /// The keys of the connections that are sessions, by the hashes of their ids.
+    sessions: Index,
+    hasher: FixedState,
     exchanges: Slab<Exchange>,
     /// Connections of modern requests that are over: the next ones take them.
     #[expect(clippy::vec_box, reason = "they come from connections and go to them as they are")]
@@ -165,7 +167,8 @@ impl Server {
             seed,
             session_ids: SessionIds::new(secret),
             connections: Slab::new(),
-            sessions: HashMap::with_hasher(FixedState::with_seed(seed)),
+            sessions: Index::default(),
+            hasher: FixedState::with_seed(seed),
             exchanges: Slab::new(),
             spare: Vec::new(),
             ready: VecDeque::new(),

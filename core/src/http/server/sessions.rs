@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::hash::BuildHasher;
 
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
@@ -64,7 +65,7 @@ impl Server {
         let streams = Streams::of(Stream::new(STANDALONE));
         let session = Some(session);
         let key = self.connections.insert(Connection { machine, principal, session, streams });
-        self.sessions.insert(id, key);
+        self.sessions.insert_hashed(self.hasher.hash_one(id), key.to_number());
         self.arm_connection(key, now);
         Ok(key)
     }
@@ -105,10 +106,20 @@ impl Server {
         principal: Option<&Principal>,
         transport: Transport,
     ) -> Option<Key> {
-        let key = *self.sessions.get(&id)?;
+        let key = self.key_of_session(&id)?;
         let connection = self.connections.get(key)?;
         let same = connection.session.as_ref().is_some_and(|s| s.transport == transport);
         (same && connection.principal.as_ref() == principal).then_some(key)
+    }
+
+    /// The connection that is the session with this name, whoever it belongs to.
+    pub(super) fn key_of_session(&self, id: &SessionId) -> Option<Key> {
+        let is_named = |number| {
+            let connection = self.connections.get(Key::of_number(number));
+            let session = connection.and_then(|connection| connection.session.as_ref());
+            session.is_some_and(|session| session.id == *id)
+        };
+        self.sessions.find_hashed(self.hasher.hash_one(id), &is_named).map(Key::of_number)
     }
 
     /// Opens or takes up again a stream of a session.
@@ -224,7 +235,8 @@ impl Server {
         let Some(connection) = self.connections.remove(key) else { return };
         self.connection_deadlines.clear(key.slot);
         if let Some(session) = connection.session {
-            self.sessions.remove(&session.id);
+            let hash = self.hasher.hash_one(session.id);
+            self.sessions.remove_hashed(hash, &|known| known == key.to_number());
             self.store.forget(&session, None, connection.principal.as_ref());
             self.kept -= session.finished.len();
             self.compact_finished();
