@@ -125,21 +125,26 @@ pub fn write_integer(out: &mut Vec<u8>, number: i64) {
     /// The digits of 2^63, and a sign.
     const LENGTH_MAX: usize = 20;
     let mut digits = [0; LENGTH_MAX];
-    let mut start = LENGTH_MAX;
-    let mut rest = number.unsigned_abs();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
+    let mut start = put_digits(&mut digits, LENGTH_MAX, number.unsigned_abs());
     if number < 0 {
         start -= 1;
         digits[start] = b'-';
     }
     out.extend_from_slice(&digits[start..]);
+}
+
+/// Puts the digits of `number` before `end`, where there is room for them, and returns where they
+/// start.
+pub(crate) fn put_digits(text: &mut [u8], end: usize, number: u64) -> usize {
+    let (mut start, mut rest) = (end, number);
+    loop {
+        start -= 1;
+        text[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return start;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use core::time::Duration;
 use arrayvec::ArrayString;
 
 use crate::framing::{write_event, write_event_id, write_retry};
+use crate::jsonrpc::put_digits;
 
 /// The events of one stream, as they go over the wire: those that its reader has not taken yet,
 /// and of those that it has, as many as are kept for a reader that lost its connection.
@@ -66,19 +67,6 @@ impl EventId {
 
     /// The digits of 2^32 and of 2^64, and the dash.
     const LENGTH_MAX: usize = 31;
-}
-
-/// Puts the digits of `number` before `end`, and returns where they start.
-fn put_digits(text: &mut [u8], end: usize, number: u64) -> usize {
-    let (mut start, mut rest) = (end, number);
-    loop {
-        start -= 1;
-        text[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            return start;
-        }
-    }
 }
 
 /// Where in a log a reader goes on.
