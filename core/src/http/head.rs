@@ -224,13 +224,11 @@ impl ResponseHead {
     /// The header fields, in lower case as HTTP/2 wants them. The length of the body is the
     /// adapter's to add.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
-        // Most responses have one field alone, and none of those that refuse something.
-        let refuses = self.allow.is_some() || self.retry_after.is_some();
-        let more = refuses || self.challenge.is_some() || self.public;
-        (0..if more { 9 } else { 4 }).filter_map(|index| self.field_at(index))
+        // Each is made when it is its turn: most responses have one alone.
+        (0..FIELDS).filter_map(|index| self.field_at(index))
     }
 
-    /// One of the fields, made when it is asked for.
+    /// One of the [`FIELDS`], if this response has it.
     fn field_at(&self, index: u8) -> Option<(&'static str, Cow<'_, str>)> {
         let stream = self.content == Some(Content::EventStream);
         match index {
@@ -247,10 +245,14 @@ impl ResponseHead {
             // RFC 9110, section 11.6.1
             6 => self.challenge.as_deref().map(|it| ("www-authenticate", Cow::Borrowed(it))),
             7 => self.public.then_some(("access-control-allow-origin", Cow::Borrowed("*"))),
-            _ => self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
+            8 => self.public.then_some(("access-control-allow-headers", Cow::Borrowed("*"))),
+            _ => None,
         }
     }
 }
+
+/// How many header fields a response can have.
+const FIELDS: u8 = 9;
 
 /// A whole response of a server machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 use alloc::string::String;
 use alloc::vec::Vec;
-
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;

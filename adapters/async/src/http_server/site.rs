@@ -134,10 +134,10 @@ impl Site {
             unwound.err()
         };
         left.deal(self);
-        match (changed, unwound) {
-            (Some(changed), None) => changed,
-            (_, unwound) => resume_unwind(unwound.unwrap_or_else(|| Box::new("unchanged"))),
+        if let Some(panic) = unwound {
+            resume_unwind(panic);
         }
+        changed.expect("what did not panic has returned")
     }
 }
 
