@@ -33,13 +33,19 @@ impl Reply {
             Some(Content::Json) if self.over => self.conduct.judge(&self.body),
             Some(Content::Json) => {}
             Some(Content::EventStream) => {
+                // It takes no more at a time than it has room for.
                 let mut decoder = SseDecoder::growing(1 << 20);
-                assert_eq!(decoder.feed(&self.body), self.body.len());
-                while let Some(event) = decoder.next_event() {
-                    let event = event.expect("the limit is high");
-                    if event.event == "endpoint" {
-                        let target = core::str::from_utf8(event.data).expect("a URL is ASCII");
-                        session = target.split_once("sessionId=").map(|(_, name)| name.into());
+                let mut rest = self.body.as_slice();
+                while !rest.is_empty() {
+                    let taken = decoder.feed(rest);
+                    assert!(taken > 0, "no room though every event was taken");
+                    rest = &rest[taken..];
+                    while let Some(event) = decoder.next_event() {
+                        let event = event.expect("the limit is high");
+                        if event.event == "endpoint" {
+                            let target = core::str::from_utf8(event.data).expect("a URL is ASCII");
+                            session = target.split_once("sessionId=").map(|(_, name)| name.into());
+                        }
                     }
                 }
             }
