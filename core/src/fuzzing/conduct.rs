@@ -4,10 +4,14 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use crate::jsonrpc::{Frame, Message, ParseLimits, RequestId, parse};
+use crate::peer::Limits;
 
 /// Looks over both directions of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Conduct {
+    /// How the machine reads: a message that goes too deep is told from one that is no JSON by what
+    /// comes first.
+    limits: ParseLimits,
     /// How often each id came with what may be answered under it.
     asked: BTreeMap<Option<RequestId>, usize>,
     /// How often each was answered.
@@ -17,12 +21,22 @@ pub(super) struct Conduct {
 }
 
 impl Conduct {
+    /// Of a machine with these limits.
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            limits: ParseLimits { depth: limits.depth_max, batch: usize::MAX },
+            asked: BTreeMap::new(),
+            answered: BTreeMap::new(),
+            used: BTreeSet::new(),
+        }
+    }
+
     /// Takes note of a frame that comes in.
     ///
     /// What is refused as a whole is answered once, without an id.
     pub(super) fn hear(&mut self, frame: &[u8]) {
         self.ask(None);
-        match parse(frame, ParseLimits { batch: usize::MAX, ..ParseLimits::default() }) {
+        match parse(frame, self.limits) {
             Ok(Frame::Single(message)) => self.note(&message),
             Ok(Frame::Batch(batch)) => {
                 for element in batch {

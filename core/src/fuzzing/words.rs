@@ -31,8 +31,9 @@ pub(super) fn revisions(letter: u8) -> Revisions {
     }
 }
 
-fn limits(letter: u8) -> Limits {
-    match letter {
+/// The limits of a machine with these settings.
+pub(super) fn limits(settings: &[u8]) -> Limits {
+    match setting(settings, 1) {
         b's' => Limits::SMALL,
         b't' => Limits {
             requests_in_flight_max: 1,
@@ -82,7 +83,7 @@ pub(super) fn server_options(settings: &[u8]) -> ServerOptions {
         )
         .catalog(if setting(settings, 4) == b'c' { catalog() } else { Catalog::new() })
         .revisions(revisions(setting(settings, 0)))
-        .limits(limits(setting(settings, 1)))
+        .limits(limits(settings))
         .policy(policy(setting(settings, 2)))
         .timeouts(timeouts(setting(settings, 3)))
 }
@@ -112,7 +113,7 @@ pub(super) fn client_options(settings: &[u8]) -> ClientOptions {
                 .elicitation(ElicitationCapability::new()),
         )
         .revisions(revisions(setting(settings, 0)))
-        .limits(limits(setting(settings, 1)))
+        .limits(limits(settings))
         .policy(policy(setting(settings, 2)))
         .timeouts(timeouts(setting(settings, 3)));
     match setting(settings, 4) {

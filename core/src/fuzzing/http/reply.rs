@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use crate::framing::SseDecoder;
 use crate::fuzzing::conduct::Conduct;
 use crate::http::{Content, ResponseHead, Status};
+use crate::peer::Limits;
 
 use super::heads::check_fields;
 
 /// What came on an exchange.
-#[derive(Default)]
 pub(super) struct Reply {
     pub(super) head: Option<ResponseHead>,
     pub(super) body: Vec<u8>,
@@ -20,6 +20,12 @@ pub(super) struct Reply {
 }
 
 impl Reply {
+    /// Nothing yet, of a machine with these limits.
+    pub(super) fn new(limits: &Limits, unwanted: bool) -> Self {
+        let conduct = Conduct::new(limits);
+        Self { head: None, body: Vec::new(), over: false, conduct, unwanted }
+    }
+
     /// Looks over what came, and tells the name of the session that it opens.
     pub(super) fn judge(&mut self) -> Option<String> {
         let head = self.head.as_ref()?;

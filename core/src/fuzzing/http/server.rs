@@ -18,7 +18,7 @@ use crate::http::{
     ServerTimeouts, Status,
 };
 use crate::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
-use crate::peer::{Event, Request, RequestHandle, Subject};
+use crate::peer::{Event, Limits, Request, RequestHandle, Subject};
 use crate::protocol::LoggingLevel;
 use crate::{Revision, Revisions};
 
@@ -55,6 +55,8 @@ struct Rig {
     held: bool,
     /// What is served.
     revisions: Revisions,
+    /// Of the machine under the transport.
+    limits: Limits,
 }
 
 impl Rig {
@@ -95,6 +97,7 @@ impl Rig {
             requests: BTreeMap::new(),
             held: false,
             revisions: words::revisions(letter(0)),
+            limits: words::limits(settings),
         }
     }
 
@@ -211,7 +214,7 @@ impl Rig {
         let principal = self.principal.as_ref();
         let (exchange, event) = self.server.handle_request(&head, body, principal, self.now);
         assert!(!unwanted || event.is_none(), "{event:?} of what no client sends");
-        let mut reply = Reply { unwanted, ..Reply::default() };
+        let mut reply = Reply::new(&self.limits, unwanted);
         reply.conduct.hear(body);
         let fresh = self.replies.insert(exchange, reply).is_none();
         assert!(fresh, "an exchange that there was before");

@@ -48,7 +48,7 @@ impl ClientRig {
             client: Client::new(words::client_options(settings), 0, now),
             now,
             transcript: String::new(),
-            conduct: Conduct::default(),
+            conduct: Conduct::new(&words::limits(settings)),
             inputs: Vec::new(),
             requests: Vec::new(),
             calls: BTreeMap::new(),

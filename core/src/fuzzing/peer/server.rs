@@ -50,7 +50,7 @@ impl ServerRig {
             server: Server::new(words::server_options(settings), 0),
             now: Instant::ZERO,
             transcript: String::new(),
-            conduct: Conduct::default(),
+            conduct: Conduct::new(&words::limits(settings)),
             waiting: Vec::new(),
             requests: BTreeMap::new(),
             calls: BTreeMap::new(),
