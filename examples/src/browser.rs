@@ -1,12 +1,9 @@
-//! A browser without a user: goes where it is sent, and looks things up.
+//! A browser without a user: goes where it is sent.
 
 use bytes::Bytes;
 use http::header::LOCATION;
 use http::{Request, StatusCode};
 use mcp_sansio_tokio::{Connector, ConnectorError};
-
-/// The longest document that is read, in bytes.
-const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 
 /// Why something was not found.
 #[derive(Debug)]
@@ -18,8 +15,6 @@ pub enum BrowserError {
     Exchange(ConnectorError),
     /// The server answers otherwise.
     Status(StatusCode),
-    /// The server sends more than anybody wants to read.
-    TooLong,
 }
 
 /// A browser. It follows no redirect by itself, and stores nothing.
@@ -49,26 +44,6 @@ impl Browser {
             _ => Err(BrowserError::Status(response.status())),
         }
     }
-
-    /// The document at `url`.
-    ///
-    /// # Errors
-    ///
-    /// See [`BrowserError`].
-    pub async fn fetch(&self, url: &str) -> Result<Vec<u8>, BrowserError> {
-        let response = self.connector.send(get(url)?).await.map_err(BrowserError::Exchange)?;
-        if response.status() != StatusCode::OK {
-            return Err(BrowserError::Status(response.status()));
-        }
-        let (mut body, mut document) = (response.into_body(), Vec::new());
-        while let Some(chunk) = body.chunk().await {
-            document.extend_from_slice(&chunk.map_err(BrowserError::Exchange)?);
-            if document.len() > DOCUMENT_BYTES_MAX {
-                return Err(BrowserError::TooLong);
-            }
-        }
-        Ok(document)
-    }
 }
 
 fn get(url: &str) -> Result<Request<Bytes>, BrowserError> {
@@ -81,7 +56,6 @@ impl std::fmt::Display for BrowserError {
             Self::Url(error) => error.fmt(f),
             Self::Exchange(error) => error.fmt(f),
             Self::Status(status) => write!(f, "the server answers with status {status}"),
-            Self::TooLong => f.write_str("the document is too long"),
         }
     }
 }

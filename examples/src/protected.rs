@@ -13,7 +13,6 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::authorization_server::{AuthorizationServer, Options};
-use crate::browser::Browser;
 
 /// The scope that every request needs.
 pub const BASIC: &str = "mcp:basic";
@@ -97,11 +96,10 @@ pub fn protect(
 ) -> Result<Server, Box<dyn Error>> {
     let resource = resource(url, issuer, writes)?;
     // Nothing here leaves the computer.
-    let browser = Browser::new(Connector::builder().proxy(Proxy::none()).build()?);
+    let connector = Connector::builder().proxy(Proxy::none()).build()?;
     let runtime = Handle::current();
     let verifier = JwtVerifier::new(issuer, url, move |url: String| {
-        let browser = browser.clone();
-        let fetched = runtime.spawn(async move { browser.fetch(&url).await });
+        let fetched = runtime.spawn(connector.fetch(url));
         async { Ok::<_, Box<dyn Error + Send + Sync>>(fetched.await??) }
     })?;
     // The clock is the same one.

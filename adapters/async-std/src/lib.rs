@@ -61,7 +61,7 @@ pub use error::Error;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, ConnectorError,
-    HttpConnection, ResponseBody, connect, connect_with, drive_http,
+    FetchError, HttpConnection, ResponseBody, connect, connect_with, drive_http,
 };
 #[cfg(feature = "http-server")]
 pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};

@@ -52,8 +52,8 @@ pub use entropy::seed;
 pub use error::Error;
 #[cfg(feature = "http-client")]
 pub use http_client::{
-    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, Proxy, ResponseBody,
-    TokioExchange, TokioExchanger, connect, connect_with, drive_http,
+    ConnectError, Connector, ConnectorBuilder, ConnectorError, FetchError, HttpConnection, Proxy,
+    ResponseBody, TokioExchange, TokioExchanger, connect, connect_with, drive_http,
 };
 #[cfg(feature = "http-server")]
 pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};

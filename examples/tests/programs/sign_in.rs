@@ -68,9 +68,9 @@ fn watch(command: &mut Command, browse: impl Fn(&str)) -> (Outcome, usize) {
 fn follow(url: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let browser = Browser::new(Connector::new().unwrap());
-        let redirect = browser.visit(url).await.unwrap();
-        String::from_utf8(browser.fetch(&redirect).await.unwrap()).unwrap()
+        let connector = Connector::new().unwrap();
+        let redirect = Browser::new(connector.clone()).visit(url).await.unwrap();
+        String::from_utf8(connector.fetch(redirect).await.unwrap()).unwrap()
     })
 }
 

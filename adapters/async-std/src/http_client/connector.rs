@@ -8,7 +8,7 @@ use http::{Method, Request, Response, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use mcp_sansio_async::Eras;
-use mcp_sansio_async::http_client::{Connect, exchange};
+use mcp_sansio_async::http_client::{Connect, FetchError, exchange, fetch};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use smol_hyper::rt::SmolTimer;
@@ -16,7 +16,7 @@ use smol_hyper::rt::SmolTimer;
 use super::dialer::Dialer;
 use super::tls;
 use crate::task::Tasks;
-use crate::{ConnectorError, ResponseBody};
+use crate::{AsyncTimer, ConnectorError, ResponseBody};
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,6 +81,34 @@ impl Connector {
         let request = self.prepare(request);
         let client = self.client.clone();
         async move { exchange(client, request?).await }
+    }
+
+    /// The document at a URL: the body of a response of status 200. It follows no redirect, and ends
+    /// after 20 s or 256 KiB. What a `JwtVerifier` gets the keys of an issuer with:
+    ///
+    /// ```
+    /// # #[cfg(feature = "verify")]
+    /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
+    /// use mcp_sansio_async_std::{Connector, JwtVerifier};
+    ///
+    /// let connector = Connector::new()?;
+    /// let verifier = JwtVerifier::new(
+    ///     "https://auth.example.com",
+    ///     "https://mcp.example.com/mcp",
+    ///     move |url| connector.fetch(url),
+    /// )?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [`FetchError`].
+    pub fn fetch(
+        &self,
+        url: String,
+    ) -> impl Future<Output = Result<Vec<u8>, FetchError>> + Send + 'static + use<> {
+        fetch(self.clone(), url, AsyncTimer::new())
     }
 
     /// What connections by it and its clones have learned of servers.

@@ -8,7 +8,7 @@ mod wire;
 
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
-pub use mcp_sansio_async::http_client::{ConnectorError, ResponseBody};
+pub use mcp_sansio_async::http_client::{ConnectorError, FetchError, ResponseBody};
 
 /// Why there is no connection to a server over HTTP.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;

@@ -5,10 +5,12 @@
 pub mod cause;
 mod connector_error;
 mod exchanger;
+mod fetch;
 mod response_body;
 
 pub use connector_error::ConnectorError;
 pub use exchanger::{Connect, HyperExchange, HyperExchanger, Trouble};
+pub use fetch::{DOCUMENT_BYTES_MAX, FETCH_TIME_MAX, FetchError, fetch};
 pub use response_body::ResponseBody;
 
 use std::error::Error;

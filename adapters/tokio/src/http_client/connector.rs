@@ -10,7 +10,7 @@ use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_sansio_async::Eras;
-use mcp_sansio_async::http_client::{Connect, exchange};
+use mcp_sansio_async::http_client::{Connect, FetchError, exchange, fetch};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
@@ -95,6 +95,38 @@ impl Connector {
         let request = self.prepare(request);
         let client = self.client.clone();
         async move { exchange(client, request?).await }
+    }
+
+    /// The document at a URL: the body of a response of status 200. It follows no redirect, and ends
+    /// after 20 s or 256 KiB. What a `JwtVerifier` gets the keys of an issuer with:
+    ///
+    /// ```
+    /// # #[cfg(feature = "verify")]
+    /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
+    /// use mcp_sansio_tokio::{Connector, JwtVerifier};
+    ///
+    /// let connector = Connector::new()?;
+    /// let verifier = JwtVerifier::new(
+    ///     "https://auth.example.com",
+    ///     "https://mcp.example.com/mcp",
+    ///     move |url| connector.fetch(url),
+    /// )?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [`FetchError`].
+    ///
+    /// # Panics
+    ///
+    /// Polled outside of a tokio runtime with I/O and time enabled.
+    pub fn fetch(
+        &self,
+        url: String,
+    ) -> impl Future<Output = Result<Vec<u8>, FetchError>> + Send + 'static + use<> {
+        fetch(self.clone(), url, crate::TokioTimer::new())
     }
 
     /// What connections by it and its clones have learned of servers.

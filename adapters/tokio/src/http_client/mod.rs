@@ -9,7 +9,7 @@ mod tls;
 
 pub use connection::{HttpConnection, connect, connect_with, drive_http};
 pub use connector::{Connector, ConnectorBuilder};
-pub use mcp_sansio_async::http_client::{ConnectorError, ResponseBody};
+pub use mcp_sansio_async::http_client::{ConnectorError, FetchError, ResponseBody};
 pub use proxy::Proxy;
 
 /// Why there is no connection to a server over HTTP.

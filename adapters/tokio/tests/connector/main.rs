@@ -1,6 +1,7 @@
 //! The connector over real sockets, against servers and proxies of a few lines each.
 
 mod certificate;
+mod documents;
 mod failures;
 mod http1;
 mod http2;

@@ -1,0 +1,145 @@
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, StatusCode};
+
+use super::{Connect, ConnectorError};
+use crate::Timer;
+
+/// The longest document that is fetched, in bytes. 256 KiB: metadata and keys of an issuer take a few.
+pub const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
+
+/// How long a document may take, from the first look at the network to its last byte. 20 s: that of
+/// two connections, so that a first one that is not there in time says so by itself.
+pub const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Why a document is not there.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// There is no response, or no end of it.
+    #[error(transparent)]
+    Exchange(#[from] ConnectorError),
+    /// The server answers with something else, be it that the document is in another place.
+    #[error("the server answers with HTTP status {status}")]
+    Status {
+        /// Any but 200.
+        status: u16,
+    },
+    /// The server sends more than [`DOCUMENT_BYTES_MAX`].
+    #[error("the document is longer than {DOCUMENT_BYTES_MAX} bytes")]
+    TooLong,
+    /// The document was not there within [`FETCH_TIME_MAX`].
+    #[error("the document was not there within {FETCH_TIME_MAX:?}")]
+    Timeout,
+}
+
+/// The document at a URL: the body of a response of status 200. No redirect is followed.
+///
+/// # Errors
+///
+/// See [`FetchError`].
+pub async fn fetch(
+    connector: impl Connect,
+    url: String,
+    mut timer: impl Timer,
+) -> Result<Vec<u8>, FetchError> {
+    let deadline = timer.now() + FETCH_TIME_MAX;
+    let mut document = pin!(document(connector, url));
+    poll_fn(|cx| match document.as_mut().poll(cx) {
+        Poll::Ready(document) => Poll::Ready(document),
+        Poll::Pending => timer.poll_until(cx, deadline).map(|()| Err(FetchError::Timeout)),
+    })
+    .await
+}
+
+async fn document(connector: impl Connect, url: String) -> Result<Vec<u8>, FetchError> {
+    let request = Request::get(url).body(Bytes::new());
+    let request = request.map_err(|e| ConnectorError::Request { reason: e.to_string() })?;
+    let response = connector.send(request).await?;
+    if response.status() != StatusCode::OK {
+        return Err(FetchError::Status { status: response.status().as_u16() });
+    }
+    let (mut body, mut document) = (response.into_body(), Vec::new());
+    while let Some(piece) = body.chunk().await {
+        let piece = piece?;
+        if piece.len() > DOCUMENT_BYTES_MAX - document.len() {
+            return Err(FetchError::TooLong);
+        }
+        document.extend_from_slice(&piece);
+    }
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::task::{Context, Waker};
+
+    use http::Response;
+    use mcp_sansio::Instant;
+
+    use super::super::ResponseBody;
+    use super::*;
+
+    /// Has no response yet.
+    #[derive(Clone)]
+    struct Silent;
+
+    impl Connect for Silent {
+        fn send(
+            &self,
+            _: Request<Bytes>,
+        ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static
+        {
+            pending()
+        }
+    }
+
+    /// Says when it is to go off, and goes off at the second look.
+    #[derive(Default)]
+    struct Alarm(Option<Instant>);
+
+    impl Timer for &mut Alarm {
+        fn now(&self) -> Instant {
+            Instant::ZERO
+        }
+
+        fn poll_until(&mut self, _: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+            match self.0.replace(deadline) {
+                None => Poll::Pending,
+                Some(_) => Poll::Ready(()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_that_does_not_come_is_not_waited_for_for_ever() {
+        let mut alarm = Alarm::default();
+        let mut cx = Context::from_waker(Waker::noop());
+        {
+            let mut fetch = pin!(fetch(Silent, "http://localhost/".into(), &mut alarm));
+            assert!(fetch.as_mut().poll(&mut cx).is_pending());
+            let Poll::Ready(Err(FetchError::Timeout)) = fetch.poll(&mut cx) else {
+                panic!("it goes on")
+            };
+        }
+        assert_eq!(alarm.0, Some(Instant::ZERO + FETCH_TIME_MAX));
+    }
+
+    #[test]
+    fn a_text_that_is_no_url_is_told_so() {
+        let mut alarm = Alarm::default();
+        let mut cx = Context::from_waker(Waker::noop());
+        let fetch = pin!(fetch(Silent, "no url at all".into(), &mut alarm));
+        let Poll::Ready(Err(FetchError::Exchange(ConnectorError::Request { reason }))) =
+            fetch.poll(&mut cx)
+        else {
+            panic!("it was sent")
+        };
+        assert_eq!(reason, "invalid uri character");
+    }
+}
