@@ -180,8 +180,7 @@ fn redirect(text: &str) {
         let issued = plain.iter().any(|(name, _)| name == "iss");
         assert!(has("iss", issuer) || !(issued || iss_supported), "{query}");
         let shown = alloc::format!("{response:?}{code:?}");
-        let secret = code.as_str().len() > 16 && shown.contains(code.as_str());
-        assert!(!secret && !shown.contains(state.as_str()), "{shown}");
+        assert_eq!(shown, "AuthorizationResponse(..)AuthorizationCode(..)", "it may show a secret");
     }
 }
 

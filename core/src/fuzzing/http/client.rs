@@ -45,6 +45,7 @@ struct Rig {
     /// Calls, and how often each has ended.
     calls: BTreeMap<CallHandle, usize>,
     closed: bool,
+    exchanges_max: usize,
 }
 
 impl Rig {
@@ -59,6 +60,10 @@ impl Rig {
             limits.event_bytes_max = 1000;
             limits.error_bytes_max = 100;
         }
+        // Those that are waited for, one that listens, one that ends the session, and those whose
+        // responses go on after the answer is there, as long as they are not many.
+        let waited_for = limits.requests_max + limits.control_exchanges_max + 2;
+        let exchanges_max = waited_for + limits.requests_max + 2 * limits.control_exchanges_max;
         let lost =
             if letter(6) == b'r' { LostSession::RepeatCalls } else { LostSession::FailCalls };
         let url = Location::parse("https://example.com/mcp").expect("it is a URL");
@@ -73,6 +78,7 @@ impl Rig {
             inputs: Vec::new(),
             calls: BTreeMap::new(),
             closed: false,
+            exchanges_max,
         };
         rig.pull();
         rig
@@ -246,7 +252,7 @@ impl Rig {
                 }
             }
         }
-        assert!(self.open.len() < 64, "too many exchanges");
+        assert!(self.open.len() <= self.exchanges_max, "too many exchanges");
     }
 
     fn see(&mut self, event: Event<'static>) {
