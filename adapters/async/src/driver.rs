@@ -13,8 +13,9 @@ use crate::{ByteStream, Settings, Timer};
 /// Drives one endpoint over one byte stream until the connection is over: a future to spawn, to
 /// await, or to poll beside others.
 ///
-/// * All frames of one read are handed over before anything is written, and all that waits then
-///   leaves in as few writes as the stream allows.
+/// * All frames of one read are handed over before anything is written, unless
+///   [`Settings::frames_before_write`] says otherwise, and all that waits then leaves in as few
+///   writes as the stream allows.
 /// * Reading goes on while a write waits, and the other way around, so that two sides that write
 ///   without reading do not block each other; it stops while the endpoint
 ///   [`is_congested`](Endpoint::is_congested).
@@ -127,12 +128,14 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
     /// Moves everything that moves. Ready when nothing more is to be moved.
     fn poll_running(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut budget = self.settings.frames_per_poll_max.max(1);
+        let first_burst = self.settings.frames_before_write.max(1);
+        let mut burst = first_burst;
         loop {
             let now = self.timer.now();
             if self.endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
                 self.endpoint.handle_timeout(now);
             }
-            self.take_frames(&mut budget, now);
+            budget -= self.take_frames(burst.min(budget), now);
             if budget == 0 {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -150,29 +153,33 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
             }
             let congested = self.endpoint.is_congested();
             if self.has_backlog && !congested {
+                burst = burst.saturating_mul(2);
                 continue;
             }
             if self.input == Input::Open && !congested && self.poll_read(cx, now).is_ready() {
+                burst = first_burst;
                 continue;
             }
             ready!(self.poll_deadline(cx));
         }
     }
 
-    /// Hands over frames until there are none, the endpoint has enough, or the budget is used up.
-    fn take_frames(&mut self, budget: &mut usize, now: Instant) {
+    /// Hands over frames until there are none, the endpoint has enough, or it were `most`. How many.
+    fn take_frames(&mut self, most: usize, now: Instant) -> usize {
         self.has_backlog = true;
-        while *budget > 0 && !self.endpoint.is_congested() {
+        let mut taken = 0;
+        while taken < most && !self.endpoint.is_congested() {
             let Some(frame) = self.decoder.next_frame() else {
                 self.has_backlog = false;
                 if self.input == Input::Ended {
                     self.tell_end(now);
                 }
-                return;
+                break;
             };
             self.endpoint.handle_frame(frame, now);
-            *budget -= 1;
+            taken += 1;
         }
+        taken
     }
 
     fn tell_end(&mut self, now: Instant) {

@@ -20,6 +20,24 @@ pub struct Settings {
     /// How many frames are taken in one poll before other tasks get their turn; a look at the
     /// stream counts as one. 512: about a millisecond's work.
     pub frames_per_poll_max: usize,
+    /// After how many frames of one read what waits is written, while the rest is still to be
+    /// handed over, and then after twice as many each time. `usize::MAX`, that is after all of them:
+    /// the fewest writes, which is best for sockets, and where every processor is busy.
+    /// [`Settings::pipe`] has 2.
+    pub frames_before_write: usize,
+}
+
+impl Settings {
+    /// For pipes between two processes, such as the standard streams of a server.
+    ///
+    /// A write to a pipe is cheap, and the other side can go on with the first answers while the
+    /// others are made: neither falls asleep, and it is the waking up that costs the most. So
+    /// [`frames_before_write`](Self::frames_before_write) is 2 here: a message that comes alone is
+    /// written as ever, and of many the last ones still share their writes.
+    #[must_use]
+    pub fn pipe() -> Self {
+        Self { frames_before_write: 2, ..Self::default() }
+    }
 }
 
 impl Default for Settings {
@@ -29,6 +47,7 @@ impl Default for Settings {
             read_length_max: 64 * 1024,
             linger: Duration::from_millis(1500),
             frames_per_poll_max: 512,
+            frames_before_write: usize::MAX,
         }
     }
 }

@@ -2,6 +2,7 @@ use std::ops::Deref;
 use std::process::Command;
 
 use mcp_sansio::handler::{Client, Host};
+use mcp_sansio_async::Settings;
 
 use crate::{Background, ChildServer, Error, ExitReport, Wait, now, seed};
 
@@ -15,7 +16,7 @@ use crate::{Background, ChildServer, Error, ExitReport, Wait, now, seed};
 pub fn spawn(command: Command, host: &Host) -> Result<Connection, Error> {
     let (child, stream) = ChildServer::spawn(command)?;
     let (client, endpoint) = host.connect(seed(), now());
-    let background = Background::spawn(endpoint, stream)?;
+    let background = Background::with_settings(endpoint, stream, Settings::pipe())?;
     if let Err(reason) = client.opened().wait() {
         client.close();
         // How the connection ended is known; the stream is free for the child to see its end.

@@ -42,7 +42,7 @@ pub fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let stream = PipeStream::stdio().map_err(ServeError::System)?;
     #[cfg(unix)]
     let _kept_clean = StandardOutput::redirect().map_err(ServeError::System)?;
-    Ok(drive(endpoint, stream, Settings::default())?)
+    Ok(drive(endpoint, stream, Settings::pipe())?)
 }
 
 /// Serves on a reader and a writer, each on a thread of its own, until the connection ends. The

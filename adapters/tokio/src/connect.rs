@@ -4,7 +4,7 @@ use mcp_sansio::handler::{Client, Host};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use crate::{ChildServer, DriveError, Error, ExitReport, Graces, drive, now, seed};
+use crate::{ChildServer, DriveError, Error, ExitReport, Graces, Settings, drive_with, now, seed};
 
 /// Starts a server as a child process and opens a connection to it, driven by a task of its own.
 ///
@@ -19,7 +19,7 @@ use crate::{ChildServer, DriveError, Error, ExitReport, Graces, drive, now, seed
 pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connection, Error> {
     let (mut child, stream) = ChildServer::spawn(command)?;
     let (client, endpoint) = host.connect(seed(), now());
-    let driver = tokio::spawn(drive(endpoint, stream));
+    let driver = tokio::spawn(drive_with(endpoint, stream, Settings::pipe()));
     if let Err(reason) = client.opened().await {
         // A child that died has said why; one that lives is ended.
         let graces = Graces::default();

@@ -68,5 +68,5 @@ where
 // stream.
 pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
-    Ok(drive(endpoint, StandardStreams::open()).await?)
+    Ok(drive_with(endpoint, StandardStreams::open(), Settings::pipe()).await?)
 }

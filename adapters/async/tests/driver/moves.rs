@@ -20,6 +20,22 @@ fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
 }
 
 #[test]
+fn on_a_pipe_the_first_answers_leave_before_the_last_questions_are_handed_over() {
+    for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (300, 8)] {
+        let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
+        let stream = Scripted::default().read(&input);
+        let mut bench = Bench::with(Echo::default(), stream, Settings::pipe());
+        assert!(bench.poll().is_pending());
+        assert_eq!(bench.stream.trace(), format!("r{}", "wf".repeat(writes)), "{frames} frames");
+        assert_eq!(bench.stream.written(), input);
+        // The next read begins with two again.
+        bench.stream = bench.stream.read("a\nb\nc\n");
+        assert!(bench.poll().is_pending());
+        assert!(bench.stream.trace().ends_with("rwfwf"));
+    }
+}
+
+#[test]
 fn any_split_of_input_and_output_comes_to_the_same() {
     let input = "one\ntwo\r\n\nthree\n";
     for piece in 1..=input.len() {
@@ -154,6 +170,7 @@ fn under_any_schedule_all_is_answered_in_order_and_no_wake_is_missed() {
         let mut settings = Settings::default();
         settings.frames_per_poll_max = 1 + random.below(10);
         settings.read_length_max = 1 + random.below(30);
+        settings.frames_before_write = [usize::MAX, 2, 1][random.below(3)];
         let congested_from = [None, Some(1), Some(20)][random.below(3)];
         let echo = Echo { congested_from, ..Echo::default() };
         let mut bench = Bench::with(echo, stream.step(Step::End), settings);

@@ -10,6 +10,9 @@ use messages::{answer, call, result_text};
 use serde_json::value::RawValue;
 use shape::{Meter, Subject, Task, Work};
 
+/// How many answers leave first, so that the other side can go on while the others are made.
+const FIRST_BURST: u32 = 2;
+
 fn main() {
     match Subject::of_process().task {
         Task::Link { work, rounds } => link(work, rounds),
@@ -34,16 +37,21 @@ fn link(work: Work, rounds: u64) {
     meter.report();
 }
 
-/// Reads what there is, and writes the answers to that at once.
+/// Reads what there is, and writes the answers to that after 2 of them, after 4 more, and so on.
 fn serve_stdio() -> std::io::Result<()> {
     let (mut input, mut output) = (BufReader::with_capacity(64 * 1024, stdin()), stdout());
     let (mut line, mut answers) = (Vec::new(), Vec::new());
+    let (mut burst, mut left) = (FIRST_BURST, FIRST_BURST);
     while input.read_until(b'\n', &mut line)? > 0 {
         if answer(&line, &mut answers) {
             answers.push(b'\n');
         }
         line.clear();
-        if !input.buffer().contains(&b'\n') {
+        left -= 1;
+        let last = !input.buffer().contains(&b'\n');
+        if last || left == 0 {
+            burst = if last { FIRST_BURST } else { burst * 2 };
+            left = burst;
             output.write_all(&answers)?;
             output.flush()?;
             answers.clear();
