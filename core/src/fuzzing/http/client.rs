@@ -45,6 +45,7 @@ struct Rig {
     /// Calls, and how often each has ended.
     calls: BTreeMap<CallHandle, usize>,
     closed: bool,
+    /// As many as may be under way at once by the limits.
     exchanges_max: usize,
 }
 
