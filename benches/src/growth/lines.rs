@@ -41,6 +41,7 @@ pub(super) fn garbage(step: usize) -> Input {
     let mut text = vec![b'['; step * UNIT];
     text[step * UNIT - 1] = 0xFF;
     Input::new(text.len(), move || {
-        let _refused = black_box(parse(&text, ParseLimits { depth: 128, batch: 1024 }));
+        let _refused =
+            black_box(parse(&text, ParseLimits { batch: 1024, ..ParseLimits::default() }));
     })
 }

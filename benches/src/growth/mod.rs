@@ -54,6 +54,8 @@ pub const INPUTS: &[(&str, Make)] = &[
     ("a batch of no messages", requests::batch_of_nothing),
     ("cancellations of nothing", requests::idle_cancellations),
     ("cancellations of requests", requests::cancellations),
+    ("cancellations of answers that wait", requests::withdrawals),
+    ("cancellations of half a queue", requests::half_withdrawn),
     ("answers to nothing", requests::idle_answers),
     ("subscriptions", requests::subscriptions),
     ("listen streams, among many requests", requests::listening),

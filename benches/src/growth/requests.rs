@@ -96,6 +96,44 @@ pub(super) fn new_ids(step: usize) -> Input {
     frames(Site::new(limits()), many(step, call))
 }
 
+/// Requests, their answers, and cancellations, of a client that reads nothing meanwhile.
+fn unread(step: usize, is_cancelled: fn(usize) -> bool) -> Input {
+    let mut site = Site::new(limits());
+    let requests = many(step, call);
+    let cancel = |id: usize| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        )
+    };
+    let mut cancellations = many(step, cancel);
+    let mut number = 0;
+    cancellations.retain(|_| {
+        number += 1;
+        is_cancelled(number)
+    });
+    let length = requests.iter().chain(&cancellations).map(String::len).sum();
+    Input::new(length, move || {
+        for frame in requests.iter().chain(&cancellations) {
+            let event = site.server.handle_message(frame.as_bytes(), NOW).expect("it is open");
+            if let Some(Event::Request(request)) = event {
+                let handle = request.handle;
+                site.server.respond_with(handle, &RawJson::EMPTY_OBJECT).expect("it waits");
+            }
+        }
+        while let Some(bytes) = site.server.poll_transmit() {
+            black_box(bytes);
+        }
+    })
+}
+
+pub(super) fn withdrawals(step: usize) -> Input {
+    unread(step, |_| true)
+}
+
+pub(super) fn half_withdrawn(step: usize) -> Input {
+    unread(step, |number| number % 2 == 0)
+}
+
 pub(super) fn one_id(step: usize) -> Input {
     frames(Site::new(limits()), many(step, |_| call(1)))
 }

@@ -24,7 +24,12 @@ impl Conduct {
     /// Of a machine with these limits.
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
-            limits: ParseLimits { depth: limits.depth_max, batch: usize::MAX },
+            // What is refused for its long id is answered under it.
+            limits: ParseLimits {
+                depth: limits.depth_max,
+                batch: usize::MAX,
+                id_length: usize::MAX,
+            },
             asked: BTreeMap::new(),
             answered: BTreeMap::new(),
             used: BTreeSet::new(),
@@ -107,7 +112,9 @@ pub(super) fn judge_form(frame: &[u8]) {
 }
 
 fn for_each_message(frame: &[u8], mut judge: impl FnMut(&Message<'_>)) {
-    match parse(frame, ParseLimits { batch: usize::MAX, ..ParseLimits::default() }) {
+    let unlimited =
+        ParseLimits { batch: usize::MAX, id_length: usize::MAX, ..ParseLimits::default() };
+    match parse(frame, unlimited) {
         Ok(Frame::Single(message)) => judge(&message),
         Ok(Frame::Batch(batch)) => {
             for element in batch {

@@ -5,7 +5,8 @@ use core::time::Duration;
 use crate::catalog::Catalog;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use crate::peer::{
-    CallOptions, ClientOptions, Limits, Policy, Reaction, ServerOptions, Timeouts, UnknownMethods,
+    CallOptions, ClientOptions, IncompleteInitialize, Limits, Policy, Reaction, ServerOptions,
+    Timeouts, UnknownMethods,
 };
 use crate::protocol::*;
 use crate::{Era, Revisions};
@@ -61,6 +62,11 @@ fn policy(letter: u8) -> Policy {
             UnknownMethods::Deliver
         } else {
             UnknownMethods::Refuse
+        },
+        incomplete_initialize: if letter & 16 > 0 {
+            IncompleteInitialize::Accept
+        } else {
+            IncompleteInitialize::Refuse
         },
     }
 }

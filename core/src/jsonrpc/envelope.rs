@@ -1,7 +1,7 @@
 use alloc::borrow::Cow;
 
 use super::error::ErrorObject;
-use super::id::{ID_LENGTH_MAX, RequestId};
+use super::id::RequestId;
 use super::malformed::{Malformed, Reason, Shape};
 use super::message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 use super::raw::RawJson;
@@ -17,6 +17,8 @@ pub struct ParseLimits {
     pub depth: usize,
     /// The greatest number of messages in a batch; zero refuses batches.
     pub batch: usize,
+    /// The longest string id, in bytes of its JSON text between the quotes.
+    pub id_length: usize,
 }
 
 impl ParseLimits {
@@ -26,9 +28,10 @@ impl ParseLimits {
 
 impl Default for ParseLimits {
     /// Depth: what can be decoded; scanning uses no stack. Batch: as many messages as an eager
-    /// client has requests at hand; a longer one is a way to make one frame cost much.
+    /// client has requests at hand; a longer one is a way to make one frame cost much. Ids: 1 KiB,
+    /// as a trace with its span and a name fit many times; each request in flight keeps its own.
     fn default() -> Self {
-        Self { depth: Self::DEPTH_MAX, batch: 100 }
+        Self { depth: Self::DEPTH_MAX, batch: 100, id_length: 1024 }
     }
 }
 
@@ -92,9 +95,9 @@ fn parse_text_after<'a>(
                 .fill(&mut scanner, depth, known)
                 .and_then(|()| scanner.end())
                 .map_err(|error| envelope.unscannable(error, scanner.at(), depth))?;
-            envelope.message().map(Frame::Single)
+            envelope.message(limits.id_length).map(Frame::Single)
         }
-        Some(b'[') => Batch::new(scanner, limits.batch, depth).map(Frame::Batch),
+        Some(b'[') => Batch::new(scanner, limits, depth).map(Frame::Batch),
         _ => {
             let scanned = scanner.value(depth).and_then(|()| scanner.end());
             Err(match scanned {
@@ -113,11 +116,13 @@ fn parse_text_after<'a>(
 pub struct Batch<'a> {
     scanner: Scanner<'a>,
     remaining: usize,
+    id_length_max: usize,
 }
 
 impl<'a> Batch<'a> {
     /// Checks the whole array, whose bracket is the next byte.
-    fn new(mut scanner: Scanner<'a>, limit: usize, depth: usize) -> Result<Self, Malformed> {
+    fn new(mut scanner: Scanner<'a>, limits: ParseLimits, depth: usize) -> Result<Self, Malformed> {
+        let limit = limits.batch;
         let mut ahead = scanner.clone();
         ahead
             .value(depth)
@@ -143,7 +148,7 @@ impl<'a> Batch<'a> {
         if remaining == 0 {
             return Err(Reason::BatchEmpty.into());
         }
-        Ok(Self { scanner, remaining })
+        Ok(Self { scanner, remaining, id_length_max: limits.id_length })
     }
 }
 
@@ -155,7 +160,7 @@ impl<'a> Iterator for Batch<'a> {
         let mut envelope = Envelope::default();
         let message = match self.scanner.peek() {
             Some(b'{') => match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX, "") {
-                Ok(()) => envelope.message(),
+                Ok(()) => envelope.message(self.id_length_max),
                 Err(error) => {
                     let at = self.scanner.at();
                     Err(envelope.unscannable(error, at, ParseLimits::DEPTH_MAX))
@@ -188,6 +193,8 @@ struct Envelope<'a> {
     result: Option<&'a str>,
     error: Option<&'a str>,
     duplicate: Option<&'static str>,
+    /// `id` occurs again with another text.
+    ambiguous: bool,
 }
 
 impl<'a> Envelope<'a> {
@@ -214,11 +221,13 @@ impl<'a> Envelope<'a> {
             match slot {
                 None => scanner.value(depth)?,
                 Some((name, slot)) => {
-                    let again = slot.replace("").is_some();
+                    let before = slot.replace("");
                     scanner.value_after(depth, known)?;
-                    *slot = Some(scanner.since(start));
-                    if again {
+                    let text = scanner.since(start);
+                    *slot = Some(text);
+                    if let Some(before) = before {
                         self.duplicate = Some(name);
+                        self.ambiguous |= name == "id" && before != text;
                     }
                 }
             }
@@ -247,15 +256,15 @@ impl<'a> Envelope<'a> {
     }
 
     /// The message, if it is one.
-    fn message(&self) -> Result<Message<'a>, Malformed> {
-        self.interpret().map_err(|reason| Malformed {
+    fn message(&self, id_length_max: usize) -> Result<Message<'a>, Malformed> {
+        self.interpret(id_length_max).map_err(|reason| Malformed {
             reason,
             shape: self.shape(),
             id: self.safe_id(),
         })
     }
 
-    fn interpret(&self) -> Result<Message<'a>, Reason> {
+    fn interpret(&self, id_length_max: usize) -> Result<Message<'a>, Reason> {
         if let Some(name) = self.duplicate {
             return Err(Reason::DuplicateMember(name));
         }
@@ -266,21 +275,21 @@ impl<'a> Envelope<'a> {
             Some(_) => return Err(Reason::JsonrpcWrong),
         }
         match (self.method, self.result, self.error) {
-            (Some(method), None, None) => self.call(method),
+            (Some(method), None, None) => self.call(method, id_length_max),
             (Some(_), ..) => Err(Reason::MethodAndOutcome),
             // MCP 2025-06-18 basic/index#responses [RPC-007]: exactly one of `result` or `error`.
             (None, Some(_), Some(_)) => Err(Reason::ResultAndError),
-            (None, Some(result), None) => self.answer(result),
-            (None, None, Some(error)) => self.refusal(error),
+            (None, Some(result), None) => self.answer(result, id_length_max),
+            (None, None, Some(error)) => self.refusal(error, id_length_max),
             (None, None, None) => Err(Reason::Purposeless),
         }
     }
 
-    fn call(&self, method: &'a str) -> Result<Message<'a>, Reason> {
+    fn call(&self, method: &'a str, id_length_max: usize) -> Result<Message<'a>, Reason> {
         // MCP 2026-07-28 basic/index#requests [RPC-002]: an `id` that is a string or an integer.
         // MCP 2026-07-28 basic/index#notifications [RPC-012]: a notification has no `id` member;
         // one that is null makes it a request, and [RPC-003] such an id is refused.
-        let id = self.id.map(read_id).transpose()?;
+        let id = self.id.map(|id| read_id(id, id_length_max)).transpose()?;
         let method = unquote(method).ok_or(Reason::MethodNotString)?;
         // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
         let params = match self.params {
@@ -294,8 +303,8 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    fn answer(&self, result: &'a str) -> Result<Message<'a>, Reason> {
-        let id = read_id(self.id.ok_or(Reason::IdMissing)?)?;
+    fn answer(&self, result: &'a str, id_length_max: usize) -> Result<Message<'a>, Reason> {
+        let id = read_id(self.id.ok_or(Reason::IdMissing)?, id_length_max)?;
         // MCP 2026-07-28 schema.json#Result [RPC-010]: a `result` is an object.
         if !result.starts_with('{') {
             return Err(Reason::ResultNotObject);
@@ -304,12 +313,12 @@ impl<'a> Envelope<'a> {
         Ok(Message::Response(ResponseMessage { id: Some(id), outcome }))
     }
 
-    fn refusal(&self, error: &'a str) -> Result<Message<'a>, Reason> {
+    fn refusal(&self, error: &'a str, id_length_max: usize) -> Result<Message<'a>, Reason> {
         // MCP 2025-11-25 basic/index#error-responses [RPC-009]: receivers accept an error without
         // `id`. JSON-RPC itself writes `null` there, and so do many peers.
         let id = match self.id {
             None | Some("null") => None,
-            Some(id) => Some(read_id(id)?),
+            Some(id) => Some(read_id(id, id_length_max)?),
         };
         let outcome = Err(read_error(error).ok_or(Reason::ErrorMalformed)?);
         Ok(Message::Response(ResponseMessage { id, outcome }))
@@ -331,9 +340,11 @@ impl<'a> Envelope<'a> {
         Malformed { reason, id, shape }
     }
 
-    /// The id to answer under. One that occurs twice is no id.
+    /// The id to answer under, however long it is: its sender finds its request by nothing else.
+    /// Where two are given, neither is.
+    // MCP 2025-11-25 basic/index#error-responses [RPC-009]: left out only where it cannot be read.
     fn safe_id(&self) -> Option<RequestId> {
-        if self.duplicate == Some("id") { None } else { read_id(self.id?).ok() }
+        if self.ambiguous { None } else { read_id(self.id?, usize::MAX).ok() }
     }
 
     fn shape(&self) -> Shape {
@@ -359,14 +370,14 @@ fn is_version(text: &str) -> bool {
     text == "\"2.0\"" || unquote(text).is_some_and(|version| version == "2.0")
 }
 
-pub(super) fn read_id(text: &str) -> Result<RequestId, Reason> {
-    /// A byte takes at most six when it is written as an escape.
-    const WRITTEN_LENGTH_MAX: usize = 6 * ID_LENGTH_MAX + 2;
+/// Reads an id whose text between the quotes has at most `length_max` bytes. What is written of it
+/// is no longer than that, as there is no shorter form than the one that is written.
+pub(super) fn read_id(text: &str, length_max: usize) -> Result<RequestId, Reason> {
     match text.as_bytes() {
-        [b'"', ..] if text.len() > WRITTEN_LENGTH_MAX => Err(Reason::IdTooLong),
-        [b'"', ..] => unquote(text)
-            .and_then(|id| RequestId::try_from(id.as_ref()).ok())
-            .ok_or(Reason::IdTooLong),
+        [b'"', inner @ ..] if inner.len() > length_max.saturating_add(1) => {
+            Err(Reason::IdTooLong { limit: length_max })
+        }
+        [b'"', ..] => unquote(text).map(|id| RequestId::from(&*id)).ok_or(Reason::IdWrongType),
         [b'-' | b'0'..=b'9', ..] => match text.parse() {
             Ok(number) => Ok(RequestId::Number(number)),
             // `1.0` and `1e3` are integers in mathematics. An answer must repeat the id, and a peer

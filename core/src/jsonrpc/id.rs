@@ -1,12 +1,16 @@
+use alloc::boxed::Box;
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::ops::Deref;
 
 use arrayvec::ArrayString;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// The longest string id that is accepted, in bytes. A UUID has 36; ids are kept inline in the
-/// table of requests in flight, so the bound is memory per request.
-pub const ID_LENGTH_MAX: usize = 64;
+/// The longest string id that is kept inline, in bytes: a UUID has 36, and one with a prefix fits
+/// too. Longer ones, which are rare, are on the heap.
+pub(crate) const INLINE_LENGTH_MAX: usize = 64;
 
 /// The id of a request: a string or an integer. `"1"` and `1` are different ids.
 // MCP 2026-07-28 basic/index#requests [RPC-002] [RPC-006]
@@ -14,14 +18,82 @@ pub const ID_LENGTH_MAX: usize = 64;
 pub enum RequestId {
     /// An integer id.
     Number(i64),
-    /// A string id of at most [`ID_LENGTH_MAX`] bytes.
-    Text(ArrayString<ID_LENGTH_MAX>),
+    /// A string id.
+    Text(IdText),
 }
 
-/// A string is too long to be an id: see [`ID_LENGTH_MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a string id has at most {ID_LENGTH_MAX} bytes")]
-pub struct IdTooLong;
+/// A string that is an id. Up to 64 bytes it takes no allocation.
+///
+/// How long a received one may be is [`ParseLimits::id_length`](super::ParseLimits::id_length).
+#[derive(Clone)]
+pub struct IdText(Place);
+
+/// Where the text is: inline if it fits, so that equal texts are in the same place.
+#[derive(Clone)]
+enum Place {
+    Inline(ArrayString<INLINE_LENGTH_MAX>),
+    Heap(Box<str>),
+}
+
+impl IdText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Place::Inline(text) => text,
+            Place::Heap(text) => text,
+        }
+    }
+}
+
+impl From<&str> for IdText {
+    fn from(text: &str) -> Self {
+        Self(match ArrayString::from(text) {
+            Ok(inline) => Place::Inline(inline),
+            Err(_) => Place::Heap(text.into()),
+        })
+    }
+}
+
+impl Deref for IdText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Debug for IdText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl PartialEq for IdText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for IdText {}
+
+impl PartialOrd for IdText {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for IdText {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for IdText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
 
 impl From<i64> for RequestId {
     fn from(number: i64) -> Self {
@@ -29,11 +101,9 @@ impl From<i64> for RequestId {
     }
 }
 
-impl TryFrom<&str> for RequestId {
-    type Error = IdTooLong;
-
-    fn try_from(text: &str) -> Result<Self, IdTooLong> {
-        ArrayString::from(text).map(Self::Text).map_err(|_| IdTooLong)
+impl From<&str> for RequestId {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
     }
 }
 
@@ -75,10 +145,34 @@ impl<'de> Deserialize<'de> for RequestId {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RequestId, E> {
-                RequestId::try_from(text).map_err(E::custom)
+                Ok(RequestId::from(text))
             }
         }
 
         deserializer.deserialize_any(IdVisitor).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_ordinary_length_is_inline_and_costs_no_more_than_that() {
+        assert!(size_of::<RequestId>() <= INLINE_LENGTH_MAX + size_of::<u64>());
+        for length in [0, 36, INLINE_LENGTH_MAX, INLINE_LENGTH_MAX + 1, 5000] {
+            let text = "x".repeat(length);
+            let id = IdText::from(text.as_str());
+            assert_eq!(matches!(id.0, Place::Inline(_)), length <= INLINE_LENGTH_MAX);
+            assert_eq!((id.as_str(), &id.clone()), (text.as_str(), &id));
+        }
+    }
+
+    #[test]
+    fn ids_are_ordered_as_their_texts_wherever_they_are() {
+        let [short, long] = [1, 100].map(|length| IdText::from(&*"b".repeat(length)));
+        assert!(short < long && IdText::from("a") < short && long < IdText::from("c"));
+        assert_ne!(short, long);
+        assert!(RequestId::Number(i64::MAX) < RequestId::from(""));
     }
 }

@@ -2,7 +2,7 @@ use alloc::string::ToString;
 
 use super::code::ErrorCode;
 use super::error::ErrorObject;
-use super::id::{ID_LENGTH_MAX, RequestId};
+use super::id::RequestId;
 
 /// A frame, or an element of a batch, that is not a message. Always the peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,7 +10,7 @@ use super::id::{ID_LENGTH_MAX, RequestId};
 pub struct Malformed {
     /// What is wrong with it.
     pub reason: Reason,
-    /// Its id, when one could be read.
+    /// Its id, when one could be read: longer than the limit, it may be as long as the frame.
     pub id: Option<RequestId>,
     /// What it was going to be.
     pub shape: Shape,
@@ -129,9 +129,12 @@ pub enum Reason {
     /// `id` is an integer of more than 64 bits.
     #[error("`id` is out of range: integers have 64 bits")]
     IdOutOfRange,
-    /// `id` is a string longer than [`ID_LENGTH_MAX`] bytes.
-    #[error("`id` is longer than {ID_LENGTH_MAX} bytes")]
-    IdTooLong,
+    /// `id` is a string longer than this side accepts.
+    #[error("`id` is longer than {limit} bytes")]
+    IdTooLong {
+        /// The greatest length that is accepted, in bytes.
+        limit: usize,
+    },
     /// `id` is neither a string nor a number.
     #[error("`id` is neither a string nor an integer")]
     IdWrongType,

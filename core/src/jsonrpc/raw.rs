@@ -153,7 +153,7 @@ impl<'a> RawJson<'a> {
 
     /// The id that this value is, if it is one.
     pub(crate) fn to_id(&self) -> Option<RequestId> {
-        read_id(self.as_str()).ok()
+        read_id(self.as_str(), usize::MAX).ok()
     }
 
     /// The same value, borrowing from this one.

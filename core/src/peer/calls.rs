@@ -14,7 +14,7 @@ use crate::protocol::{LoggingLevel, Method};
 use super::augmentation::Lasts;
 use super::deadlines::Deadlines;
 use super::limits::Limits;
-use super::outbox::{Channel, Mark};
+use super::outbox::Channel;
 use super::outgoing::ReadNumber;
 use super::slab::{Key, Slab};
 
@@ -50,8 +50,6 @@ pub(super) struct Call {
     pub(super) timing: Timing,
     /// Its time stands still.
     pub(super) held: Option<Held>,
-    /// Where in the transmit queue its request ends.
-    pub(super) written: Mark,
     /// How the numbers of its progress are read, if it wants progress.
     pub(super) wants_progress: Option<ReadNumber>,
     pub(super) last_progress: Option<f64>,
@@ -186,10 +184,9 @@ impl Calls {
     }
 
     /// Puts the call on the wire again under another id.
-    pub(super) fn reissue(&mut self, key: Key, id: i64, written: Mark, now: Instant) {
+    pub(super) fn reissue(&mut self, key: Key, id: i64, now: Instant) {
         self.release(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
-        call.written = written;
         let (old, timing) = (core::mem::replace(&mut call.id, id), call.timing);
         call.last_progress = None;
         self.forget(old, key);
@@ -369,7 +366,6 @@ fn hash(id: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outbox::Outbox;
     use super::*;
 
     fn call(calls: &mut Calls, timeout: Duration, hard: Instant, now: Instant) -> Key {
@@ -382,7 +378,6 @@ mod tests {
             channel: Channel::UNSOLICITED,
             timing,
             held: None,
-            written: Outbox::default().mark(),
             wants_progress: Some(|number| number.decode().ok()),
             last_progress: None,
             repeat: None,
@@ -478,7 +473,7 @@ mod tests {
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
         let id = calls.fresh_id();
-        calls.reissue(key, id, Outbox::default().mark(), Instant::ZERO);
+        calls.reissue(key, id, Instant::ZERO);
         assert_eq!(calls.by_id(1), None);
         assert_eq!(calls.by_id(2), Some(key));
         assert_eq!(calls.next_deadline(), None);

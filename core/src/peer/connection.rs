@@ -24,6 +24,7 @@ use super::metadata::text;
 use super::outbox::{Channel, Lane, Outbox, Part, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::Reaction;
+use super::queue::Tag;
 use super::requests::Requests;
 use super::slab::Key;
 use super::terms::Terms;
@@ -50,6 +51,7 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(role: Side, terms: &Shared<Terms>, mut outbox: Outbox, seed: u64) -> Self {
         outbox.hold_to(terms.limits.transmit_bytes_max);
+        outbox.key_with(seed);
         Self {
             role,
             terms: Shared::clone(terms),
@@ -66,7 +68,22 @@ impl Connection {
 
     /// Whether more waits to be sent than the limit.
     pub(super) fn is_congested(&self) -> bool {
-        self.outbox.len() > self.terms.limits.transmit_bytes_max
+        self.outbox.held() > self.terms.limits.transmit_bytes_max
+    }
+
+    /// The tag of what is sent for a request of the other side.
+    pub(super) fn tag(&self, id: &RequestId) -> Tag {
+        self.requests.tag(id)
+    }
+
+    /// The same, of a request in flight.
+    pub(super) fn tag_of(&self, request: Key) -> Tag {
+        self.requests.get(request).map_or(Tag::NONE, |entry| self.tag(&entry.id))
+    }
+
+    /// Withdraws what is to be sent for a request of the other side and has not left.
+    pub(super) fn withdraw(&mut self, id: &RequestId) {
+        self.outbox.withdraw(self.tag(id));
     }
 
     pub(super) fn parse_limits(&self) -> ParseLimits {
@@ -186,7 +203,8 @@ impl Connection {
         channel: Channel,
     ) {
         let part = Part::Answer(Verdict::Refused(error.code));
-        self.outbox.push(Lane::Bulk, channel, part, |out| {
+        let tag = id.map_or(Tag::NONE, |id| self.tag(id));
+        self.outbox.push(Lane::Bulk, channel, part, tag, |out| {
             write_error_unread(out, id, error, revision);
         });
     }
@@ -231,7 +249,6 @@ impl Connection {
             channel,
             timing,
             held: None,
-            written: self.outbox.mark(),
             wants_progress: options.progress,
             last_progress: None,
             repeat,
@@ -269,7 +286,7 @@ impl Connection {
             close_object_with(out, &repeat.params)
         };
         write_call(outbox, call.channel, id, &MethodName::Known(method), &params, parts)?;
-        self.calls.reissue(key, id, self.outbox.mark(), now);
+        self.calls.reissue(key, id, now);
         Ok(())
     }
 
@@ -296,10 +313,14 @@ impl Connection {
             .push_back(Event::Ended(Ended { call: CallHandle::of(key), outcome: Err(failure) }));
     }
 
-    /// Gives a call up: its late answer is expected and the other side is told.
+    /// Gives a call up: its late answer is expected and the other side is told. One whose request
+    /// has not left is withdrawn instead: there is nothing that the other side could cancel.
     // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
-    // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
+    // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014] [CANC-018]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
+        if self.outbox.withdraw(Tag::own(call.id)) {
+            return;
+        }
         self.calls.bury(call.id, &self.terms.limits, now);
         if self.cancels_by_abort {
             // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
@@ -312,10 +333,8 @@ impl Connection {
             return;
         }
         let id = call.id;
-        // It hurries past bulk, but never past the request that it cancels.
-        let departed = self.outbox.has_departed(call.written);
-        let lane = if departed { Lane::Control } else { Lane::Bulk };
-        self.write_cancelled(lane, call.channel, |out| write_integer(out, id), reason);
+        // It hurries past bulk: its request has left.
+        self.write_cancelled(Lane::Control, call.channel, |out| write_integer(out, id), reason);
     }
 
     pub(super) fn write_cancelled(
@@ -335,7 +354,7 @@ impl Connection {
             out.push(b'}');
             Ok(())
         };
-        let written = self.outbox.try_push(lane, channel, Part::Message, |out| {
+        let written = self.outbox.try_push(lane, channel, Part::Message, Tag::NONE, |out| {
             write_notification(out, Method::Cancelled.as_str(), Some(&params))
         });
         debug_assert!(written.is_ok(), "ids and strings are always JSON");

@@ -15,6 +15,11 @@ pub struct Limits {
     /// The nesting of JSON values. 128: `serde_json` stops there too, so that what passes can be
     /// decoded. Costs nothing here, as nothing is built; decoding costs stack.
     pub depth_max: usize,
+    /// The length of a string id or progress token of the other side, in bytes; of an id, those of
+    /// its JSON text. 1,024: ids that tell of a trace have some hundred. A request with a longer
+    /// one is refused under its id. Each request in flight keeps both: up to 64 bytes inline, a
+    /// longer one costs its length more, and as much again in each message that repeats it.
+    pub id_length_max: usize,
     /// Messages in a batch. 1,024: a batch is answered as one frame, so its answers are held.
     /// Each costs an event, of 176 bytes and its text, and a refusal, of up to 192 and its id.
     pub batch_length_max: usize,
@@ -28,11 +33,13 @@ pub struct Limits {
     /// Calls of this side that are not ended yet. 65,536: a guard against a caller that never
     /// looks at the outcome. Each costs some 400 bytes, and an event when they end together.
     pub calls_in_flight_max: usize,
-    /// Bytes that wait to be sent before [`is_congested`](crate::peer::Server::is_congested) asks
-    /// the driver to stop reading. 16 MiB: a peer that sends 100,000 pings before its first read
-    /// still does not block itself. Beyond it progress and log messages are dropped, changes are
-    /// told later and once, and what is left of a batch is refused. Costs up to four times as much,
-    /// for the time that the queue moves to a larger place.
+    /// Bytes that wait to be sent, and 24 for each message of them, before
+    /// [`is_congested`](crate::peer::Server::is_congested) asks the driver to stop reading. 16 MiB:
+    /// a peer that sends 100,000 pings before its first read still does not block itself. Beyond it
+    /// progress and log messages are dropped, changes are told later and once, and what is left of
+    /// a batch is refused. Costs up to four times as much, for the time that the queue moves to a
+    /// larger place, and seven times where all messages are as short as they can be and the peer
+    /// cancels some. What is withdrawn for a cancelled request does not count any more.
     pub transmit_bytes_max: usize,
     /// Calls given up whose late answers are absorbed in silence. 256, and see
     /// `tombstone_duration`. Each costs 16 bytes.
@@ -77,6 +84,7 @@ impl Limits {
     /// The defaults for a computer.
     pub const DEFAULT: Self = Self {
         depth_max: 128,
+        id_length_max: 1024,
         batch_length_max: 1024,
         batch_bytes_max: 1024 * 1024,
         requests_in_flight_max: 4096,
@@ -96,7 +104,11 @@ impl Limits {
 
     /// Those that hold while a frame is read.
     pub(crate) const fn of_parsing(&self) -> crate::jsonrpc::ParseLimits {
-        crate::jsonrpc::ParseLimits { depth: self.depth_max, batch: self.batch_length_max }
+        crate::jsonrpc::ParseLimits {
+            depth: self.depth_max,
+            batch: self.batch_length_max,
+            id_length: self.id_length_max,
+        }
     }
 
     /// Bounds for a device with some ten kilobytes to spare, and one client. Each has its reason:
@@ -105,6 +117,8 @@ impl Limits {
         // A level costs a few dozen bytes of stack where values are decoded; schemas and forms of
         // clients stay under ten.
         depth_max: 32,
+        // A UUID has 36, and what is kept inline costs nothing more.
+        id_length_max: 64,
         // Each may be a request with an event of its own.
         batch_length_max: 8,
         // Eight answers of some hundred bytes each.

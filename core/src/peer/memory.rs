@@ -4,12 +4,13 @@ use alloc::string::String;
 
 use crate::Instant;
 use crate::index::Known;
-use crate::jsonrpc::ErrorObject;
+use crate::jsonrpc::{ErrorObject, INLINE_LENGTH_MAX};
 
 use super::calls::{self, Call, Tombstone};
 use super::event::{CloseReason, Event};
 use super::limits::Limits;
 use super::outbox::Outbox;
+use super::queue::{PIECE, Tag};
 use super::requests::InFlight;
 use super::slab::Slab;
 use super::{client, server};
@@ -57,12 +58,12 @@ impl Limits {
     #[must_use]
     pub const fn server_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
-        let sent_max = at_least(lengths.sent_max, ANSWER);
+        let sent_max = add(at_least(lengths.sent_max, ANSWER), PIECE);
         let streams = self.listen_streams_max;
         let requests = self.requests_in_flight_max;
         let names = self.subscribed_resources_max;
         // Requests that are worked on, and those that stand open as listen streams.
-        let table = Self::requests_max(add(requests, streams));
+        let requested = self.requests_max(add(requests, streams));
         // Of each stream a list of resources and one of tasks; all streams share the names.
         let listening = add(
             mul(streams, mul(2, vector::<String>(LEAST))),
@@ -75,10 +76,15 @@ impl Limits {
             mul(mul(requests, add(2, self.inputs_per_round_max)), mul(2, ALLOCATION)),
             mul(2, self.input_bytes_max),
         ]);
+        let batched = add(self.batch_bytes_max / LEAST_ANSWER, 1);
         let batches = sum(&[
             Slab::<server::Batch>::memory_max(add(requests, 1)),
             mul(3, add(self.batch_bytes_max, mul(2, sent_max))),
-            mul(add(requests, 1), ALLOCATION),
+            mul(add(requests, 1), mul(2, ALLOCATION)),
+            // What is noted of each answer: of every batch of a few, and of all together.
+            mul(add(requests, 1), mul(LEAST, size_of::<server::Answered>())),
+            mul(2, vector::<server::Answered>(batched)),
+            table::<(Tag, server::Place)>(batched),
         ]);
         // Resources of a session, and those that a client is still to be told of.
         let session = sum(&[
@@ -93,10 +99,14 @@ impl Limits {
             ALLOCATION,
         ]);
         let events = add(self.batch_length_max, add(self.calls_in_flight_max, requests));
-        // Answers to all that is under way, and the two messages that end each stream.
-        let answers = mul(add(add(requests, mul(2, streams)), 1), sent_max);
+        // Answers to all that is under way, and the two messages that end each stream, which say its
+        // id three times.
+        let answers = add(
+            mul(add(add(requests, mul(2, streams)), 1), sent_max),
+            self.ids_sent_max(add(add(requests, mul(3, streams)), 1)),
+        );
         sum(&[
-            table,
+            requested,
             listening,
             rounds,
             self.calls_max(),
@@ -116,7 +126,7 @@ impl Limits {
     #[must_use]
     pub const fn client_memory_max(&self, lengths: MessageLengths) -> usize {
         let MessageLengths { received_max, .. } = lengths;
-        let sent_max = at_least(lengths.sent_max, ANSWER);
+        let sent_max = add(at_least(lengths.sent_max, ANSWER), PIECE);
         let (requests, calls) = (self.requests_in_flight_max, self.calls_in_flight_max);
         // Each question has a text of some length, and all texts together have theirs.
         let questions = at_most(
@@ -139,11 +149,11 @@ impl Limits {
             boxed::<CloseReason>(),
         ]);
         let events = add(self.batch_length_max, add(calls, add(questions, requests)));
-        let answers = mul(add(requests, 2), sent_max);
+        let answers = add(mul(add(requests, 2), sent_max), self.ids_sent_max(add(requests, 2)));
         sum(&[
             // Servers before 2026-07-28 make requests of their own, and calls to later ones alone keep
             // their parameters.
-            at_least(Self::requests_max(requests), add(calls::SPARE_MAX, ALLOCATION)),
+            at_least(self.requests_max(requests), add(calls::SPARE_MAX, ALLOCATION)),
             rounds,
             self.calls_max(),
             self.events_max(events, received_max),
@@ -153,8 +163,23 @@ impl Limits {
         ])
     }
 
-    const fn requests_max(count: usize) -> usize {
-        add(Slab::<InFlight>::memory_max(count), table::<Known>(count))
+    const fn requests_max(&self, count: usize) -> usize {
+        sum(&[
+            Slab::<InFlight>::memory_max(count),
+            table::<Known>(count),
+            // An id and a progress token each, and those that are on their way.
+            mul(mul(2, add(count, 1)), self.id_max()),
+        ])
+    }
+
+    /// The heap of an id.
+    const fn id_max(&self) -> usize {
+        if self.id_length_max > INLINE_LENGTH_MAX { add(self.id_length_max, ALLOCATION) } else { 0 }
+    }
+
+    /// What messages take beyond what is reckoned for each, where they say an id so often.
+    const fn ids_sent_max(&self, count: usize) -> usize {
+        mul(count, self.id_length_max.saturating_sub(INLINE_LENGTH_MAX))
     }
 
     const fn calls_max(&self) -> usize {
@@ -180,9 +205,9 @@ impl Limits {
             self.transmit_bytes_max,
             // What one frame is answered with: it may say again what was in it.
             received_max,
-            mul(at_least(self.batch_length_max, 1), REFUSAL),
+            mul(at_least(self.batch_length_max, 1), REFUSAL + PIECE),
             answers,
-            mul(self.calls_in_flight_max, CANCELLATION),
+            mul(self.calls_in_flight_max, CANCELLATION + PIECE),
             KEEP_ALIVE,
         ]);
         Outbox::memory_max(self.transmit_bytes_max, waiting)
@@ -199,6 +224,9 @@ pub(crate) const ALLOCATION: usize = 3 * size_of::<usize>();
 
 /// What a collection makes room for when the first entry comes.
 const LEAST: usize = 4;
+
+/// The shortest answer, in bytes: an empty result.
+const LEAST_ANSWER: usize = 36;
 
 /// The least that is reckoned for an answer, in bytes: an error has one sentence.
 const ANSWER: usize = 512;

@@ -223,7 +223,7 @@ mod tests {
         );
         let found = Metadata::read(&params).unwrap();
         assert_eq!(found.subject(Method::ToolsCall), Some("echo"));
-        assert_eq!(found.progress_token, Some(RequestId::try_from("t").unwrap()));
+        assert_eq!(found.progress_token, Some(RequestId::from("t")));
         assert_eq!(found.protocol_version.as_deref(), Some("2026-07-28"));
         assert_eq!(found.request_state.as_deref(), Some("s\n"));
     }

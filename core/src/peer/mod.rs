@@ -23,6 +23,7 @@ pub(crate) mod outbox;
 mod outgoing;
 mod policy;
 mod questions;
+pub(crate) mod queue;
 pub(crate) mod requests;
 pub mod server;
 pub(crate) mod slab;
@@ -43,6 +44,6 @@ pub use memory::MessageLengths;
 #[cfg(feature = "http")]
 pub(crate) use metadata::PROTOCOL_VERSION;
 pub use outgoing::CallOptions;
-pub use policy::{Policy, Reaction, UnknownMethods};
+pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
 pub use server::{Server, ServerOptions};
 pub use transport::TransportFailure;

@@ -3,6 +3,8 @@ use alloc::vec::Vec;
 
 use crate::jsonrpc::ErrorCode;
 
+use super::queue::{self, MOVED_MIN, Queue, Tag};
+
 /// What waits to be sent. On a byte stream: whole lines, in order within each of two lanes.
 ///
 /// The control lane (cancellations, answers to pings) overtakes the bulk lane, never inside a
@@ -20,21 +22,7 @@ pub(crate) struct Outbox {
     sending: Option<Sending>,
     /// The lane of the last chunk.
     last: Lane,
-    /// Bytes ever put into the bulk lane.
-    bulk_total: u64,
 }
-
-/// The most that a queue holds on to of `waiting` bytes and of what has left of it since it was
-/// moved over, with the place that it grows out of: it moves once a quarter of it has left, and
-/// grows by doubling.
-const fn queue_memory_max(waiting: usize) -> usize {
-    let length = waiting.saturating_add(waiting / 3).saturating_add(MOVED_MIN);
-    length.saturating_mul(3)
-}
-
-/// A place in the bulk lane: the end of the message that was queued last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark(u64);
 
 /// The way that a message takes, for bindings with more than one: that of the request which it
 /// answers or on whose behalf it is sent. A byte stream has one way and ignores this.
@@ -51,6 +39,8 @@ impl Channel {
 pub(crate) struct Post {
     pub(crate) channel: Channel,
     pub(crate) part: Part,
+    /// Of an answer: the request that it answers.
+    pub(crate) tag: Tag,
     length: usize,
 }
 
@@ -63,6 +53,8 @@ pub(crate) enum Part {
     Answer(Verdict),
     /// No message: what came on the channel gets no answer, as it was cancelled.
     Withdrawn,
+    /// No message: a request that is answered was cancelled.
+    Recalled(Tag),
     /// No message: the request with this id is given up, in an era that says so by closing its way.
     Abort(i64),
 }
@@ -94,18 +86,6 @@ struct Sending {
     given: bool,
 }
 
-#[derive(Debug)]
-struct Queue {
-    bytes: Vec<u8>,
-    head: usize,
-    /// Capacity that it keeps when it is empty.
-    retained: usize,
-}
-
-/// The most that a bulk chunk takes at once, whole lines permitting: control traffic waits for at
-/// most this much. One write of 64 KiB fills a pipe.
-const CHUNK: usize = 64 * 1024;
-
 /// Capacity that an empty queue keeps at most. More would be memory that an idle connection holds
 /// for a burst long gone; less would be allocated again with every message of ordinary size.
 const RETAINED: usize = 256 * 1024;
@@ -113,21 +93,17 @@ const RETAINED: usize = 256 * 1024;
 /// The same of the control lane, whose messages are short: some ten of them.
 const CONTROL_RETAINED: usize = 1024;
 
-/// What has left of a queue is worth moving the rest for.
-const MOVED_MIN: usize = 256;
-
 /// Room for a message of ordinary size, in bytes.
 const POST_LENGTH: usize = 256;
 
 impl Default for Outbox {
     fn default() -> Self {
         Self {
-            bulk: Queue::retaining(RETAINED),
-            control: Queue::retaining(CONTROL_RETAINED),
+            bulk: Queue::new(RETAINED),
+            control: Queue::new(CONTROL_RETAINED),
             posts: None,
             sending: None,
             last: Lane::default(),
-            bulk_total: 0,
         }
     }
 }
@@ -138,15 +114,23 @@ impl Outbox {
     pub(super) const fn memory_max(transmit_bytes_max: usize, waiting: usize) -> usize {
         // What waits is in two lanes, of which one grows at a time; the other may be empty and
         // hold what it retains.
-        queue_memory_max(waiting)
+        queue::memory_max(waiting)
             .saturating_add(MOVED_MIN * 2)
             .saturating_add(bulk_retained(transmit_bytes_max))
+            .saturating_add(queue::pieces_retained(bulk_retained(transmit_bytes_max)))
             .saturating_add(CONTROL_RETAINED)
+            .saturating_add(queue::pieces_retained(CONTROL_RETAINED))
     }
 
     /// Keeps no more memory, when it is empty, than becomes one that holds so many bytes.
     pub(super) const fn hold_to(&mut self, transmit_bytes_max: usize) {
         self.bulk.retained = bulk_retained(transmit_bytes_max);
+    }
+
+    /// Keys the hash tables of what the other side names.
+    pub(super) fn key_with(&mut self, seed: u64) {
+        self.bulk.key_with(seed);
+        self.control.key_with(seed);
     }
 
     /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
@@ -162,9 +146,10 @@ impl Outbox {
         lane: Lane,
         channel: Channel,
         part: Part,
+        tag: Tag,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
-        let written = self.try_push(lane, channel, part, |out| {
+        let written = self.try_push(lane, channel, part, tag, |out| {
             write(out);
             Ok::<(), core::convert::Infallible>(())
         });
@@ -180,6 +165,7 @@ impl Outbox {
         lane: Lane,
         channel: Channel,
         part: Part,
+        tag: Tag,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         let lane = if self.posts.is_some() { Lane::Bulk } else { lane };
@@ -198,17 +184,54 @@ impl Outbox {
             bytes.push(b'\n');
         }
         let length = bytes.len() - before;
-        if let Some(posts) = &mut self.posts {
-            posts.push_back(Post { channel, part, length });
+        match &mut self.posts {
+            Some(posts) => posts.push_back(Post { channel, part, tag, length }),
+            None => self.queue(lane).note(tag, length, false),
         }
-        self.count(lane, length);
         Ok(())
+    }
+
+    /// Appends messages as one array, each of which can be withdrawn.
+    // MCP 2025-03-26 basic/index#batching [BATCH-001]
+    pub(crate) fn push_batch<'m>(
+        &mut self,
+        channel: Channel,
+        part: Part,
+        messages: impl Iterator<Item = (Tag, &'m [u8])>,
+    ) {
+        let Self { bulk, posts, .. } = self;
+        let before = bulk.bytes.len();
+        for (tag, message) in messages {
+            bulk.bytes.push(if bulk.bytes.len() == before { b'[' } else { b',' });
+            bulk.bytes.extend_from_slice(message);
+            if posts.is_none() {
+                bulk.note(tag, message.len() + 1, true);
+            }
+        }
+        bulk.bytes.push(b']');
+        match posts {
+            Some(posts) => {
+                let length = bulk.bytes.len() - before;
+                posts.push_back(Post { channel, part, tag: Tag::NONE, length });
+            }
+            None => {
+                bulk.bytes.push(b'\n');
+                bulk.note(Tag::NONE, 2, false);
+            }
+        }
+    }
+
+    /// Withdraws all with this tag that is not on its way; whether there was anything. On a binding
+    /// with posts nothing waits here.
+    pub(crate) fn withdraw(&mut self, tag: Tag) -> bool {
+        let [bulk, control] = [&mut self.bulk, &mut self.control].map(|lane| lane.withdraw(tag));
+        bulk || control
     }
 
     /// Says something of a channel without a message. On a byte stream there is nothing to say.
     pub(crate) fn post(&mut self, channel: Channel, part: Part) {
         if let Some(posts) = &mut self.posts {
-            posts.push_back(Post { channel, part, length: 0 });
+            posts.push_back(Post { channel, part, tag: Tag::NONE, length: 0 });
         }
     }
 
@@ -262,21 +285,6 @@ impl Outbox {
         }
     }
 
-    /// The end of what the bulk lane holds now.
-    pub(crate) const fn mark(&self) -> Mark {
-        Mark(self.bulk_total)
-    }
-
-    /// Whether everything up to `mark` has left or is about to: what goes into the control lane
-    /// cannot overtake it any more.
-    pub(crate) fn has_departed(&self, mark: Mark) -> bool {
-        let leaving = match self.sending {
-            Some(Sending { lane: Lane::Bulk, length, .. }) => length,
-            _ => 0,
-        };
-        mark.0 + (self.bulk.len() - leaving) as u64 <= self.bulk_total
-    }
-
     /// Bytes that wait, those on their way included.
     pub(crate) fn len(&self) -> usize {
         let given = match self.sending {
@@ -284,6 +292,15 @@ impl Outbox {
             _ => 0,
         };
         self.bulk.len() + self.control.len() - given
+    }
+
+    /// The same, and what is kept for each message of them.
+    pub(crate) fn held(&self) -> usize {
+        let given = match self.sending {
+            Some(Sending { length, given: true, .. }) => length,
+            _ => 0,
+        };
+        self.bulk.held() + self.control.held() - given
     }
 
     /// The next chunk, for a caller that writes all of it.
@@ -341,16 +358,10 @@ impl Outbox {
         // By turns where both wait: a flood of pings must not keep answers from leaving.
         let bulk_turn = self.last == Lane::Control && self.bulk.len() > 0;
         let lane = if self.control.len() > 0 && !bulk_turn { Lane::Control } else { Lane::Bulk };
-        let length = self.queue(lane).next_chunk();
+        let length = self.queue(lane).select();
         if length > 0 {
             self.last = lane;
             self.sending = Some(Sending { lane, length, given: false });
-        }
-    }
-
-    const fn count(&mut self, lane: Lane, length: usize) {
-        if matches!(lane, Lane::Bulk) {
-            self.bulk_total += length as u64;
         }
     }
 
@@ -374,181 +385,5 @@ const fn bulk_retained(transmit_bytes_max: usize) -> usize {
     }
 }
 
-impl Queue {
-    const fn retaining(retained: usize) -> Self {
-        Self { bytes: Vec::new(), head: 0, retained }
-    }
-
-    const fn len(&self) -> usize {
-        self.bytes.len() - self.head
-    }
-
-    fn chunk(&self, length: usize) -> &[u8] {
-        &self.bytes[self.head..self.head + length]
-    }
-
-    /// The length of as many whole lines as fit a chunk, of the first line if it does not.
-    fn next_chunk(&self) -> usize {
-        let waiting = &self.bytes[self.head..];
-        if waiting.len() <= CHUNK {
-            return waiting.len();
-        }
-        match memchr::memrchr(b'\n', &waiting[..CHUNK]) {
-            Some(last) => last + 1,
-            None => memchr::memchr(b'\n', waiting).map_or(waiting.len(), |end| end + 1),
-        }
-    }
-
-    fn advance(&mut self, length: usize) {
-        self.head += length;
-        if self.head == self.bytes.len() {
-            self.head = 0;
-            self.bytes.clear();
-            if self.bytes.capacity() > self.retained {
-                self.bytes.shrink_to(self.retained);
-            }
-        } else if self.head >= MOVED_MIN && self.head >= self.bytes.len() / 4 {
-            // Moves at most three times as much as was sent since the last move: constant work per
-            // byte. Were it left to later, a queue that is never empty would grow far beyond what
-            // waits in it.
-            self.bytes.drain(..self.head);
-            self.head = 0;
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::string::String;
-
-    fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
-        outbox.push(lane, Channel::UNSOLICITED, Part::Message, |bytes| {
-            bytes.extend_from_slice(text.as_bytes());
-        });
-    }
-
-    #[test]
-    fn posts_are_taken_one_by_one_with_the_channel_of_each() {
-        let mut outbox = Outbox::of_posts();
-        push(&mut outbox, Lane::Bulk, "one");
-        outbox.push(Lane::Control, Channel(7), Part::Answer(Verdict::Result), |bytes| {
-            bytes.extend_from_slice(b"two");
-        });
-        outbox.post(Channel(8), Part::Withdrawn);
-        let (post, bytes) = outbox.next_post().unwrap();
-        assert_eq!(
-            (post.channel, post.part, bytes),
-            (Channel::UNSOLICITED, Part::Message, &b"one"[..])
-        );
-        outbox.skip_post();
-        assert_eq!(outbox.next_post().unwrap().0.channel, Channel(7));
-        assert_eq!(outbox.take_post(), b"two");
-        let (post, bytes) = outbox.next_post().unwrap();
-        assert_eq!((post.part, bytes), (Part::Withdrawn, &b""[..]));
-        outbox.skip_post();
-        assert_eq!(outbox.next_post(), None);
-        assert_eq!(outbox.len(), 0);
-    }
-
-    fn poll(outbox: &mut Outbox) -> Option<String> {
-        outbox.poll().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
-    }
-
-    #[test]
-    fn queued_messages_leave_in_one_chunk_and_control_goes_first() {
-        let mut outbox = Outbox::default();
-        push(&mut outbox, Lane::Bulk, "one");
-        push(&mut outbox, Lane::Bulk, "two");
-        push(&mut outbox, Lane::Control, "urgent");
-        assert_eq!(poll(&mut outbox).unwrap(), "urgent\n");
-        assert_eq!(poll(&mut outbox).unwrap(), "one\ntwo\n");
-        assert_eq!(poll(&mut outbox), None);
-        assert_eq!(poll(&mut outbox), None);
-    }
-
-    #[test]
-    fn a_flood_of_control_traffic_leaves_bulk_its_turn() {
-        let mut outbox = Outbox::default();
-        push(&mut outbox, Lane::Bulk, "answer");
-        push(&mut outbox, Lane::Control, "ping");
-        assert_eq!(poll(&mut outbox).unwrap(), "ping\n");
-        push(&mut outbox, Lane::Control, "ping");
-        assert_eq!(poll(&mut outbox).unwrap(), "answer\n");
-        assert_eq!(poll(&mut outbox).unwrap(), "ping\n");
-    }
-
-    #[test]
-    fn control_never_enters_a_chunk_that_is_half_written() {
-        let mut outbox = Outbox::default();
-        push(&mut outbox, Lane::Bulk, "bulk");
-        assert_eq!(outbox.peek(), b"bulk\n");
-        outbox.consume(2);
-        push(&mut outbox, Lane::Control, "urgent");
-        assert_eq!(outbox.peek(), b"lk\n");
-        outbox.consume(3);
-        assert_eq!(outbox.peek(), b"urgent\n");
-        assert_eq!(outbox.len(), 7);
-    }
-
-    #[test]
-    fn control_waits_for_one_chunk_of_whole_lines_at_most() {
-        let mut outbox = Outbox::default();
-        let line = "x".repeat(40_000);
-        for _ in 0..3 {
-            push(&mut outbox, Lane::Bulk, &line);
-        }
-        assert_eq!(outbox.poll().unwrap().len(), 40_001);
-        push(&mut outbox, Lane::Control, "urgent");
-        assert_eq!(poll(&mut outbox).unwrap(), "urgent\n");
-        assert_eq!(outbox.poll().unwrap().len(), 40_001);
-    }
-
-    #[test]
-    fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
-        let mut outbox = Outbox::default();
-        outbox.hold_to(4096);
-        for _ in 0..10_000 {
-            push(&mut outbox, Lane::Bulk, &"x".repeat(100));
-            let taken = outbox.peek().len();
-            push(&mut outbox, Lane::Bulk, &"x".repeat(100));
-            outbox.consume(taken);
-        }
-        assert!(outbox.bulk.bytes.capacity() <= Outbox::memory_max(4096, 202), "grown");
-        assert!(outbox.bulk.bytes.capacity() < 2048, "{}", outbox.bulk.bytes.capacity());
-    }
-
-    #[test]
-    fn a_message_has_departed_once_its_chunk_is_on_its_way() {
-        let mut outbox = Outbox::default();
-        push(&mut outbox, Lane::Bulk, "first");
-        let first = outbox.mark();
-        assert!(!outbox.has_departed(first));
-        assert_eq!(outbox.peek(), b"first\n");
-        assert!(outbox.has_departed(first));
-        push(&mut outbox, Lane::Bulk, "second");
-        let second = outbox.mark();
-        assert!(outbox.has_departed(first) && !outbox.has_departed(second));
-    }
-
-    #[test]
-    fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
-        let mut outbox = Outbox::default();
-        let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, Part::Message, |bytes| {
-            bytes.extend_from_slice(b"half");
-            Err(())
-        });
-        assert_eq!(failed, Err(()));
-        assert_eq!(outbox.len(), 0);
-        assert_eq!(outbox.poll(), None);
-    }
-
-    #[test]
-    fn memory_of_a_burst_is_given_back() {
-        let mut outbox = Outbox::default();
-        push(&mut outbox, Lane::Bulk, &"x".repeat(2 * RETAINED));
-        outbox.poll();
-        outbox.poll();
-        assert!(outbox.bulk.bytes.capacity() <= RETAINED);
-    }
-}
+mod tests;

@@ -14,6 +14,7 @@ use super::calls::Purpose;
 use super::event::MethodName;
 use super::metadata;
 use super::outbox::{Channel, Lane, Outbox, Part};
+use super::queue::Tag;
 
 /// Reads a number, if it is one.
 pub(super) type ReadNumber = fn(&RawJson<'_>) -> Option<f64>;
@@ -159,8 +160,8 @@ pub(super) fn write_call(
     params: &impl WriteJson,
     parts: MetaParts<'_>,
 ) -> Result<(), WriteError> {
-    let id = RequestId::Number(id);
-    outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
+    let (id, tag) = (RequestId::Number(id), Tag::own(id));
+    outbox.try_push(Lane::Bulk, channel, Part::Message, tag, |out| {
         if parts.is_empty() {
             return write_request(out, &id, method.as_str(), Some(params));
         }

@@ -27,6 +27,22 @@ pub struct Policy {
     pub forbidden: Reaction,
     /// Methods that the protocol does not know: refused unless the application wants them.
     pub unknown_methods: UnknownMethods,
+    /// An `initialize` without a member that every legacy revision requires.
+    pub incomplete_initialize: IncompleteInitialize,
+}
+
+/// What is done with an `initialize` that lacks `protocolVersion`, `capabilities`, or `clientInfo`
+/// with its `name` and `version`. One of the wrong type is always refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
+pub enum IncompleteInitialize {
+    /// It is answered "invalid params", with the name of the member.
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
+    Refuse,
+    /// It is served: an absent version as one that this server does not speak, absent capabilities
+    /// as none.
+    Accept,
 }
 
 /// What is done with requests and notifications whose method the protocol does not know.
@@ -48,6 +64,7 @@ impl Default for Policy {
             unknown_response: Reaction::Survive,
             forbidden: Reaction::Survive,
             unknown_methods: UnknownMethods::Refuse,
+            incomplete_initialize: IncompleteInitialize::Refuse,
         }
     }
 }

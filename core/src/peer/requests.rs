@@ -10,6 +10,7 @@ use crate::protocol::{Capabilities, LoggingLevel, Method, SubscriptionFilter};
 use crate::{Instant, Revision};
 
 use super::outbox::Channel;
+use super::queue::Tag;
 use super::slab::{Key, Slab};
 
 /// The requests of the other side that are not answered yet.
@@ -123,6 +124,11 @@ impl Requests {
     /// What keys the hash tables of this connection.
     pub(super) fn hasher(&self) -> FixedState {
         self.hasher.clone()
+    }
+
+    /// The tag of what is sent for a request with this id.
+    pub(super) fn tag(&self, id: &RequestId) -> Tag {
+        Tag::of(id, &self.hasher)
     }
 
     pub(super) fn new(seed: u64) -> Self {

@@ -38,6 +38,77 @@ fn a_notification_cancels_in_a_session() {
 }
 
 #[test]
+fn what_a_reader_has_not_taken_of_a_cancelled_request_is_withdrawn() {
+    // Rule: [CANC-003] [CANC-011].
+    for revision in RESUMING {
+        // A reader that has taken nothing, one that has taken the first report, and one that left.
+        for (taken, leaves) in [(0, false), (1, false), (1, true)] {
+            let mut site = site();
+            let session = site.open(revision, "{}");
+            let reply = site.post_unread(&session, &call(1));
+            let asked = site.asked();
+            if taken > 0 {
+                site.progress(asked.handle, 1.0);
+                site.read(reply, 2);
+            }
+            for report in 2..9 {
+                site.progress(asked.handle, f64::from(report));
+            }
+            if leaves {
+                site.disconnect(reply);
+            }
+            let cancelled = site.post(&session, &cancel(1));
+            assert_eq!(site.reply(cancelled).status(), 202);
+            assert_eq!(site.cancelled(), asked.handle);
+            if leaves {
+                let last = site.reply(reply).last_id().unwrap();
+                let back = site.resume(&session, &last);
+                assert_eq!(site.reply(back).transcript(), "200 text/event-stream\nend");
+            } else {
+                site.read(reply, usize::MAX);
+                assert_eq!(site.reply(reply).state, State::Complete);
+            }
+            assert_eq!(site.reply(reply).messages().len(), taken, "{revision}, {leaves}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_waits_on_a_stream_is_withdrawn() {
+    // Rule: [CANC-003] [CANC-011].
+    for revision in RESUMING {
+        for leaves in [false, true] {
+            let mut site = site();
+            let session = site.open(revision, "{}");
+            let replies = [1, 2].map(|id| site.post_unread(&session, &call(id)));
+            for reply in replies {
+                let asked = site.asked();
+                site.progress(asked.handle, 1.0);
+                site.read(reply, 2);
+                site.progress(asked.handle, 2.0);
+                site.answer_to(asked.handle);
+                if leaves {
+                    site.disconnect(reply);
+                }
+            }
+            site.post(&session, &cancel(1));
+            site.expect_no_event();
+            for (reply, rest) in replies.into_iter().zip([0, 2]) {
+                if leaves {
+                    let back = site.resume(&session, &site.reply(reply).last_id().unwrap());
+                    assert_eq!(site.reply(back).messages().len(), rest, "{revision}");
+                    assert_eq!(site.reply(back).state, State::Complete);
+                } else {
+                    site.read(reply, usize::MAX);
+                    assert_eq!(site.reply(reply).messages().len(), 1 + rest, "{revision}");
+                    assert_eq!(site.reply(reply).state, State::Complete);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn cancellations_of_nothing_are_ignored() {
     // Rule: [CANC-004] [CANC-006] [CANC-007].
     let mut site = site();

@@ -45,6 +45,33 @@ fn an_answer_that_nobody_was_there_for_is_replayed() {
 }
 
 #[test]
+fn a_call_with_hundreds_of_reports_is_resumed_completely() {
+    // Rule: [RESUME-001] [RESUME-006].
+    const REPORTS: u32 = 300;
+    for revision in RESUMING {
+        let mut site = site();
+        let session = site.open(revision, "{}");
+        let reply = site.post(&session, &call(1));
+        let asked = site.asked();
+        for report in 1..=5 {
+            site.progress(asked.handle, f64::from(report));
+        }
+        site.disconnect(reply);
+        for report in 6..=REPORTS {
+            site.progress(asked.handle, f64::from(report));
+        }
+        site.answer_to(asked.handle);
+        let back = site.resume(&session, &site.reply(reply).last_id().unwrap());
+        assert_eq!(site.reply(back).status(), 200, "{revision}");
+        let mut expected: Vec<_> =
+            (6..=REPORTS).map(|report| format!("{:?}", f64::from(report))).collect();
+        expected.push("answer 1".into());
+        assert_eq!(heard(&site, back), expected, "{revision}");
+        assert_eq!(site.reply(back).state, State::Complete);
+    }
+}
+
+#[test]
 fn a_stream_that_is_resumed_goes_on() {
     // Rule: [RESUME-006].
     for revision in RESUMING {

@@ -33,6 +33,39 @@ fn a_session_is_named_on_the_answer_that_opens_it_and_on_no_other() {
 }
 
 #[test]
+fn a_long_id_is_answered_and_one_beyond_the_limit_is_refused_under_itself() {
+    // Rule: [RPC-006] [RPC-009].
+    let mut site = site();
+    let session = site.open(Revision::V2025_11_25, "{}");
+    for (length, refused) in [(65, false), (1024, false), (1025, true), (9000, true)] {
+        let id = format!("\"{}\"", "i".repeat(length));
+        let own = |body: String| body.replace("\"id\":1", &format!("\"id\":{id}"));
+        for ticket in [site.post(&session, &own(call(1))), site.modern(&own(modern_call(1)))] {
+            if refused {
+                assert_eq!(site.reply(ticket).status(), 400);
+                assert_eq!(site.reply(ticket).error(), (-32600, id.clone()));
+                site.event();
+            } else {
+                site.answer();
+                assert_eq!(site.reply(ticket).json()["id"].to_string(), id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_initialized_is_accepted() {
+    // Rule: [LIFE-003] [HSRV-008].
+    for revision in [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25] {
+        let mut site = site();
+        let session = site.open(revision, "{}");
+        let again = site.post(&session, INITIALIZED);
+        assert_eq!(site.reply(again).status(), 202, "{revision}");
+        site.expect_no_event();
+    }
+}
+
+#[test]
 fn an_opening_that_fails_leaves_nothing_behind() {
     let mut site = site();
     let body = request(1, "initialize", r#"{"protocolVersion":5}"#);

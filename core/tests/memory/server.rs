@@ -81,7 +81,8 @@ impl Site {
     /// A name that is as long as names of requests may be.
     fn id(&mut self) -> String {
         self.next_id += 1;
-        format!("{:0>64}", self.next_id)
+        let length = self.limits.id_length_max;
+        format!("{:0>length$}", self.next_id)
     }
 
     /// A frame as long as frames may be: `before`, a text, `after`.

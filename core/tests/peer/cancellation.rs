@@ -52,14 +52,14 @@ fn an_answer_that_crosses_the_cancellation_is_absorbed() {
 }
 
 #[test]
-fn a_cancellation_does_not_overtake_its_request() {
+fn a_cancellation_follows_the_request_that_has_left() {
     // Rule: [CANC-001].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());
         let options = CallOptions::default();
         let call = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
-        wire.machine.cancel(call, "", wire.now);
         assert_eq!(wire.message()["method"], "tools/call");
+        wire.machine.cancel(call, "", wire.now);
         wire.expect(
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#,
         );

@@ -1,6 +1,6 @@
 //! How a connection opens at each revision, as transcripts, and what may be said before it is open.
 
-use mcp_sansio::peer::{CallError, CallOptions};
+use mcp_sansio::peer::{CallError, CallOptions, IncompleteInitialize, Policy};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
 
@@ -97,26 +97,110 @@ fn a_session_is_initialized_once() {
     wire.expect_error("2", -32600);
     assert_eq!(wire.told(), "violation: the session is initialized already");
     assert_eq!(wire.machine.session().unwrap().revision(), Revision::V2025_11_25);
-    wire.send(INITIALIZED);
-    assert!(wire.told().starts_with("violation"));
     wire.expect_silence();
+}
+
+#[test]
+fn a_second_initialized_changes_nothing_and_is_no_violation() {
+    // Rule: [LIFE-003].
+    for revision in LEGACY {
+        let mut wire = server_at(revision, "{}", bare_server());
+        wire.send(INITIALIZED);
+        wire.expect_silence();
+        assert!(wire.machine.session().is_some());
+    }
+    let mut wire = server(bare_server());
+    wire.send(INITIALIZED);
+    assert_eq!(wire.told(), "violation: `notifications/initialized` without `initialize`");
 }
 
 #[test]
 fn an_initialize_that_cannot_be_read_may_be_sent_again() {
     // Rule: [LIFE-001] [RPC-016].
     let mut wire = server(bare_server());
-    for params in [
-        "{}",
-        r#"{"protocolVersion":1,"capabilities":{}}"#,
-        r#"{"protocolVersion":"2025-11-25","capabilities":[]}"#,
-    ] {
-        wire.send(&request("1", "initialize", params));
-        wire.expect_error("1", -32602);
-        assert!(wire.told().starts_with("violation: `initialize`"), "{params}");
-    }
+    wire.send(&request("1", "initialize", "{}"));
+    wire.expect_error("1", -32602);
+    assert!(wire.told().starts_with("violation: `initialize`"));
     wire.send(&initialize("2025-11-25", "{}"));
     assert_eq!(wire.message()["result"]["protocolVersion"], "2025-11-25");
+}
+
+/// An `initialize` with `value` in place of the member at `path`, or without it.
+fn sparse(path: &str, value: Option<&str>) -> String {
+    let mut message: serde_json::Value =
+        serde_json::from_str(&initialize("2025-06-18", r#"{"roots":{}}"#)).unwrap();
+    let (parent, name) = path.rsplit_once('/').unwrap();
+    let parent = message.pointer_mut(&format!("/params{parent}")).unwrap();
+    let members = parent.as_object_mut().unwrap();
+    match value {
+        Some(value) => {
+            members.insert(name.to_owned(), serde_json::from_str(value).unwrap());
+        }
+        None => {
+            members.remove(name).unwrap();
+        }
+    }
+    message.to_string()
+}
+
+/// The members that every legacy revision requires.
+const REQUIRED: [&str; 5] =
+    ["/protocolVersion", "/capabilities", "/clientInfo", "/clientInfo/name", "/clientInfo/version"];
+
+#[test]
+fn an_initialize_without_a_required_member_is_refused_with_its_name() {
+    // Rule: [LIFE-001].
+    for path in REQUIRED {
+        let name = path[1..].replace('/', ".");
+        let mut wire = server(bare_server());
+        wire.send(&sparse(path, None));
+        let answer = wire.message();
+        assert_eq!(answer["error"]["code"], -32602, "{path}");
+        assert_eq!(answer["error"]["message"], format!("`{name}` is missing"));
+        let told = format!("violation: `initialize`: `{name}` is missing");
+        assert_eq!(wire.told(), told);
+        assert!(wire.machine.session().is_none());
+    }
+}
+
+#[test]
+fn an_initialize_with_a_member_of_the_wrong_type_is_refused_whatever_the_policy() {
+    // Rule: [LIFE-001].
+    for incomplete in [IncompleteInitialize::Refuse, IncompleteInitialize::Accept] {
+        for path in REQUIRED {
+            let name = path[1..].replace('/', ".");
+            for value in ["1", "null", "[]", r#""text""#, "{}"] {
+                let is_object = ["capabilities", "clientInfo"].contains(&name.as_str());
+                if value == if is_object { "{}" } else { r#""text""# } {
+                    continue;
+                }
+                let mut policy = Policy::default();
+                policy.incomplete_initialize = incomplete;
+                let mut wire = server(bare_server().policy(policy));
+                wire.send(&sparse(path, Some(value)));
+                let answer = wire.message();
+                assert_eq!(answer["error"]["code"], -32602, "{path}: {value}");
+                let said = answer["error"]["message"].as_str().unwrap();
+                assert!(said.starts_with(&format!("`{name}` is not a")), "{said}");
+                assert!(wire.told().starts_with("violation: `initialize`"));
+                assert!(wire.machine.session().is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_may_accept_an_initialize_that_lacks_members() {
+    // Rule: [LIFE-001] [VER-004] [VER-005].
+    let mut policy = Policy::default();
+    policy.incomplete_initialize = IncompleteInitialize::Accept;
+    for path in REQUIRED {
+        let mut wire = server(bare_server().policy(policy.clone()));
+        wire.send(&sparse(path, None));
+        let expected = if path == "/protocolVersion" { "2025-11-25" } else { "2025-06-18" };
+        assert_eq!(wire.message()["result"]["protocolVersion"], expected, "{path}");
+        assert!(wire.machine.session().is_some());
+    }
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Client {
                 }
                 self.queue.push_back(message);
             }
-            Part::Withdrawn => self.peer.skip_post(),
+            Part::Withdrawn | Part::Recalled(_) => self.peer.skip_post(),
             Part::Abort(id) => {
                 self.peer.skip_post();
                 self.give_up(id);

@@ -222,6 +222,20 @@ impl Log {
         }
     }
 
+    /// Drops the events that begin at `place` or after it. Their numbers are not given again.
+    pub(super) fn withdraw_from(&mut self, place: u64) {
+        let before = self.events.partition_point(|event| event.end <= place);
+        let end_of = |count: usize, log: &Self| {
+            count.checked_sub(1).map_or(log.start, |last| log.events[last].end)
+        };
+        // One that `place` is within stays whole.
+        let within = end_of(before, self) < place && before < self.events.len();
+        let kept = before + usize::from(within);
+        let length = usize::try_from(end_of(kept, self) - self.start).unwrap_or(usize::MAX);
+        self.events.truncate(kept);
+        self.bytes.truncate(self.stale.saturating_add(length));
+    }
+
     fn drop_first(&mut self, count: usize) {
         let mut end = self.start;
         for event in self.events.drain(..count) {
@@ -240,11 +254,19 @@ impl Log {
         if self.bytes.capacity() > RETAINED && self.bytes.len() < self.bytes.capacity() / 4 {
             self.bytes.shrink_to(self.bytes.len().max(RETAINED));
         }
+        if self.events.capacity() > RETAINED_EVENTS
+            && self.events.len() < self.events.capacity() / 4
+        {
+            self.events.shrink_to(self.events.len().max(RETAINED_EVENTS));
+        }
     }
 }
 
 /// Capacity that a log keeps, in bytes.
 const RETAINED: usize = 1024;
+
+/// Capacity that a log keeps for what it notes of its events.
+const RETAINED_EVENTS: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -332,6 +354,21 @@ mod tests {
         }
         log.keep(1, 0);
         assert_eq!(log.event_start(20), 17);
+    }
+
+    #[test]
+    fn events_are_withdrawn_as_a_whole_from_a_place_on() {
+        for (place, left) in [(0, 0), (1, 17), (17, 17), (18, 34), (34, 34), (51, 51), (60, 51)] {
+            let mut log = log(&["a", "b", "c"]);
+            log.withdraw_from(place);
+            assert_eq!((log.end(), log.next_sequence()), (left, 3), "{place}");
+        }
+        let mut log = log(&["a", "b", "c"]);
+        log.trim(17, 0, 0);
+        log.withdraw_from(17);
+        assert_eq!((log.len(), log.start(), log.after(0)), (0, 17, Resume::At(17)));
+        log.push(None, Some(3), b"d");
+        assert_eq!(text(&log, 17), "id: 3-3\ndata: d\n\n");
     }
 
     #[test]

@@ -30,11 +30,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use crate::catalog::Catalog;
 use crate::http::mirrors::Mirrors;
 use crate::index::Index;
 use crate::peer::deadlines::Deadlines;
+use crate::peer::queue::Tag;
 use crate::peer::server::Blueprint;
 use crate::peer::slab::{Key, Slab};
 use crate::peer::{self, CloseReason, Event, Subject};
@@ -102,6 +104,8 @@ pub struct Server {
     finished: VecDeque<Finished>,
     /// How many of them still are.
     kept: usize,
+    /// The streams that end with an answer, by the number of their connection and the request.
+    answered: HashMap<(u64, Tag), u32, FixedState>,
     /// Bytes in the logs of all streams.
     logged: usize,
     store: Store,
@@ -177,6 +181,7 @@ impl Server {
             exchange_deadlines: Deadlines::default(),
             finished: VecDeque::new(),
             kept: 0,
+            answered: HashMap::with_hasher(FixedState::with_seed(seed)),
             logged: 0,
             store,
             replays: 0,

@@ -136,10 +136,13 @@ pub struct ServerLimits {
     /// Bytes of one stream that its reader has not taken when one more message comes. 16 MiB: a
     /// reader further behind loses its connection, and may come back where the revision lets it.
     pub unread_bytes_max: usize,
-    /// Events of one stream that are kept for a reader that comes back. 256.
+    /// Events of one stream that are kept for a reader that comes back. 4,000: `replay_bytes_max` is
+    /// reached first, as a message takes 65 bytes or more as an event. Each costs 16 bytes beside its
+    /// text, so a stream of the shortest events costs 64 KiB more.
     pub replay_events_max: usize,
-    /// Bytes of one stream that are kept for a reader that comes back. 256 KiB, and the last event
-    /// whatever its length.
+    /// Bytes of one stream that are kept for a reader that comes back. 256 KiB, some 2,000 progress
+    /// notifications, and the last event whatever its length. Each stream of a session may cost as
+    /// much, and twice as much while it grows; all streams together `replay_bytes_total_max`.
     pub replay_bytes_max: usize,
     /// Bytes of all streams together. 64 MiB: beyond it finished streams go, the oldest first, and
     /// then what others keep for readers that come back, but for what no reader has taken yet.
@@ -170,7 +173,7 @@ impl ServerLimits {
         sessions_max: 10_000,
         exchanges_max: 65_536,
         unread_bytes_max: 16 * 1024 * 1024,
-        replay_events_max: 256,
+        replay_events_max: 4000,
         replay_bytes_max: 256 * 1024,
         replay_bytes_total_max: 64 * 1024 * 1024,
         finished_streams_max: 64,

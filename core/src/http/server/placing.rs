@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, Status};
 use crate::peer::outbox::{Channel, Part, Verdict};
+use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 use crate::protocol::{Era, Revision};
 
@@ -33,10 +34,14 @@ impl Server {
             let number = connection.number_of(post.channel);
             match post.part {
                 Part::Message => self.place_message(key, number, now),
-                Part::Answer(verdict) => self.place_answer(key, number, verdict, now),
+                Part::Answer(verdict) => self.place_answer(key, number, (verdict, post.tag), now),
                 Part::Withdrawn => {
                     connection.machine.skip_post();
                     self.withdraw(key, number, now);
+                }
+                Part::Recalled(tag) => {
+                    connection.machine.skip_post();
+                    self.recall(key, tag);
                 }
                 Part::Abort(_) => connection.machine.skip_post(),
             }
@@ -84,7 +89,13 @@ impl Server {
     }
 
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-012] [SSE-001] [SSE-004]
-    fn place_answer(&mut self, key: Key, number: u32, verdict: Verdict, now: Instant) {
+    fn place_answer(
+        &mut self,
+        key: Key,
+        number: u32,
+        (verdict, tag): (Verdict, Tag),
+        now: Instant,
+    ) {
         let always_stream = self.options.answers == Answers::Stream;
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.is_event_stream() {
@@ -124,9 +135,40 @@ impl Server {
             }
             _ => {
                 self.place_message(key, number, now);
+                self.note_answer(key, number, tag);
                 self.finish_stream(key, number, now);
             }
         }
+    }
+
+    /// The last message of a stream answers a request of a session, which its client may cancel with
+    /// a message.
+    fn note_answer(&mut self, key: Key, number: u32, tag: Tag) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if let Some(stream) = connection.streams.get_mut(number)
+            && connection.session.is_some()
+            && tag != Tag::NONE
+        {
+            stream.answers = tag;
+            self.answered.insert((key.to_number(), tag), number);
+        }
+    }
+
+    /// A request was cancelled whose answer is on its stream: what has not left stays here.
+    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
+    fn recall(&mut self, key: Key, tag: Tag) {
+        let Some(number) = self.answered.remove(&(key.to_number(), tag)) else { return };
+        self.withdraw_unread(key, number);
+        self.announce_stream(key, number);
+    }
+
+    /// Drops what nobody has begun to take of a stream.
+    fn withdraw_unread(&mut self, key: Key, number: u32) {
+        let Some(stream) = self.stream_mut(key, number) else { return };
+        let before = stream.log.len();
+        stream.withdraw_unread();
+        let gone = before - stream.log.len();
+        self.logged -= gone;
     }
 
     /// The whole response of an exchange is there. It belongs to no stream any more.
@@ -145,7 +187,10 @@ impl Server {
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {
             return;
         }
-        let Some(stream) = connection.streams.get(number) else { return };
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: what was said
+        // for the request and has not left stays here.
+        self.withdraw_unread(key, number);
+        let Some(stream) = self.stream(key, number) else { return };
         match stream.reader {
             None if !stream.can_resume() => self.drop_stream(key, number),
             Some(reader) if !stream.opened => {

@@ -1,6 +1,7 @@
 //! What is kept for readers that lost their connection, and for how long.
 
 use crate::Instant;
+use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 
 use super::timing::LEAST;
@@ -89,6 +90,15 @@ impl Server {
         }
     }
 
+    /// The answer on a stream cannot be withdrawn any more.
+    pub(super) fn forget_answer(&mut self, key: Key, number: u32, tag: Tag) {
+        let place = (key.to_number(), tag);
+        // A client may have used an id twice.
+        if self.answered.get(&place) == Some(&number) {
+            self.answered.remove(&place);
+        }
+    }
+
     pub(super) fn drop_stream(&mut self, key: Key, number: u32) {
         let Some(Connection { session, principal, streams, .. }) = self.connections.get_mut(key)
         else {
@@ -104,6 +114,9 @@ impl Server {
             session.open -= usize::from(stream.reader.is_some());
         }
         self.logged -= stream.log.len();
+        if stream.answers != Tag::NONE {
+            self.forget_answer(key, number, stream.answers);
+        }
         if stream.kept_until.is_some() {
             self.kept -= 1;
             self.compact_finished();

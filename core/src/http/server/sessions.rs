@@ -9,6 +9,7 @@ use crate::Instant;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::{Frame, Malformed, RequestId};
 use crate::peer;
+use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 
 use super::admission::{busy, refusal};
@@ -240,6 +241,9 @@ impl Server {
             self.store.forget(&session, None, connection.principal.as_ref());
             self.kept -= session.finished.len();
             self.compact_finished();
+        }
+        for stream in connection.streams.iter().filter(|stream| stream.answers != Tag::NONE) {
+            self.forget_answer(key, stream.number, stream.answers);
         }
         self.logged -= connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
         self.replays -= connection.streams.iter().filter(|it| it.replay.is_some()).count();

@@ -2,6 +2,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use crate::Instant;
+use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 
 use super::log::{Log, Resume};
@@ -37,6 +38,8 @@ pub(super) struct Stream {
     pub(super) opened: bool,
     /// Whether an answer that stands alone is JSON, whatever the form of others.
     pub(super) brief: bool,
+    /// The request that its last message answers.
+    pub(super) answers: Tag,
     /// Nothing more will be appended.
     pub(super) done: bool,
     /// Until when it is kept for its reader, once it is done.
@@ -59,6 +62,7 @@ impl Stream {
             kind: None,
             opened: false,
             brief: false,
+            answers: Tag::NONE,
             done: false,
             kept_until: None,
         }
@@ -171,6 +175,13 @@ impl Stream {
         }
         self.taken = self.taken.max(self.log.start());
         self.issued = self.issued.max(self.log.start());
+    }
+
+    /// Drops what no reader has begun to take. A reader of stored events has to take all of them.
+    pub(super) fn withdraw_unread(&mut self) {
+        if self.replay.is_none() {
+            self.log.withdraw_from(self.taken);
+        }
     }
 
     /// Whether a client could come back for it.

@@ -41,9 +41,9 @@ fn ids_keep_their_type() {
         ("1", RequestId::Number(1)),
         ("-9223372036854775808", RequestId::Number(i64::MIN)),
         ("9223372036854775807", RequestId::Number(i64::MAX)),
-        (r#""1""#, RequestId::try_from("1").expect("short")),
-        (r#""\u0061\n""#, RequestId::try_from("a\n").expect("short")),
-        (r#""""#, RequestId::try_from("").expect("short")),
+        (r#""1""#, RequestId::from("1")),
+        (r#""\u0061\n""#, RequestId::from("a\n")),
+        (r#""""#, RequestId::from("")),
     ] {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"ping"}}"#);
         let Ok(Message::Request(request)) = single(&text) else { panic!("refused {text}") };
@@ -54,15 +54,11 @@ fn ids_keep_their_type() {
 #[test]
 fn other_ids_are_refused_each_for_its_reason() {
     // Rule: [RPC-002] [RPC-003] [RPC-012].
-    let long = format!("\"{}\"", "x".repeat(ID_LENGTH_MAX + 1));
-    let very_long = format!("\"{}\"", "x".repeat(1000));
     for (text, reason) in [
         ("null", Reason::IdNull),
         ("1.0", Reason::IdFractional),
         ("1e3", Reason::IdFractional),
         ("9223372036854775808", Reason::IdOutOfRange),
-        (&long, Reason::IdTooLong),
-        (&very_long, Reason::IdTooLong),
         ("true", Reason::IdWrongType),
         ("{}", Reason::IdWrongType),
         ("[1]", Reason::IdWrongType),
@@ -71,6 +67,44 @@ fn other_ids_are_refused_each_for_its_reason() {
         assert_eq!(malformed, Malformed { reason, id: None, shape: Shape::Request });
         assert_eq!(malformed.code(), ErrorCode::INVALID_REQUEST);
         assert!(malformed.answer().is_some());
+    }
+}
+
+#[test]
+fn an_id_may_be_long_and_beyond_the_limit_it_is_refused_under_itself() {
+    // Rule: [RPC-002] [RPC-006] [RPC-009].
+    let limits = ParseLimits::default();
+    let limit = limits.id_length;
+    assert!(limit >= 1024);
+    // An escape counts as what it takes.
+    let escaped = |count: usize| r"\u00e9".repeat(count);
+    for (text, reads) in [
+        ("x".repeat(65), true),
+        ("x".repeat(limit), true),
+        ("x".repeat(limit + 1), false),
+        ("x".repeat(100_000), false),
+        (escaped(limit / 6), true),
+        (escaped(limit / 6 + 1), false),
+    ] {
+        let id = RequestId::from(&*text.replace(r"\u00e9", "\u{e9}"));
+        for (members, shape) in
+            [(r#""method":"ping""#, Shape::Request), (r#""result":{}"#, Shape::Response)]
+        {
+            let frame = format!(r#"{{"jsonrpc":"2.0","id":"{text}",{members}}}"#);
+            match (parse(frame.as_bytes(), limits), shape) {
+                (Ok(Frame::Single(Message::Request(request))), Shape::Request) if reads => {
+                    assert_eq!(request.id, id);
+                }
+                (Ok(Frame::Single(Message::Response(response))), Shape::Response) if reads => {
+                    assert_eq!(response.id, Some(id.clone()));
+                }
+                (Err(malformed), _) if !reads => {
+                    let reason = Reason::IdTooLong { limit };
+                    assert_eq!(malformed, Malformed { reason, id: Some(id.clone()), shape });
+                }
+                (parsed, _) => panic!("{parsed:?} for an id of {} bytes", text.len()),
+            }
+        }
     }
 }
 
@@ -106,10 +140,24 @@ fn requests_that_break_a_rule_are_answered_under_their_id() {
 }
 
 #[test]
-fn an_id_given_twice_is_no_id() {
-    let malformed = broken(r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}"#);
-    assert_eq!(malformed.reason, Reason::DuplicateMember("id"));
-    assert_eq!(malformed.id, None);
+fn members_given_twice_leave_the_id_where_that_is_clear() {
+    // Rule: [RPC-009].
+    for (members, repeated, id) in [
+        (r#""id":1,"id":2,"method":"m""#, "id", None),
+        (r#""id":1,"method":"m","id":2"#, "id", None),
+        (r#""id":1,"id":"1","method":"m""#, "id", None),
+        (r#""id":1,"\u0069d":2,"method":"m""#, "id", None),
+        // Another member that is repeated later does not make it clear again.
+        (r#""id":1,"id":2,"method":"m","method":"n""#, "method", None),
+        (r#""id":1,"id":2,"id":1,"method":"m""#, "id", None),
+        (r#""id":1,"id":1,"method":"m""#, "id", Some(1)),
+        (r#""method":"m","method":"n","id":1,"id":1"#, "id", Some(1)),
+        (r#""method":"m","id":1,"method":"n","params":{},"params":{}"#, "params", Some(1)),
+    ] {
+        let malformed = broken(&format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
+        assert_eq!(malformed.reason, Reason::DuplicateMember(repeated), "{members}");
+        assert_eq!(malformed.id, id.map(RequestId::Number), "{members}");
+    }
 }
 
 #[test]
@@ -162,7 +210,7 @@ fn a_response_carries_exactly_one_outcome() {
     else {
         panic!("refused")
     };
-    assert_eq!(response.id, RequestId::try_from("a").ok());
+    assert_eq!(response.id, Some(RequestId::from("a")));
     assert_eq!(response.outcome, Ok(RawJson::trusted(r#"{"x":1}"#)));
     for (text, reason) in [
         (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, Reason::ResultAndError),
@@ -225,7 +273,7 @@ fn an_escaped_key_is_the_key() {
 
 #[test]
 fn text_that_goes_too_deep_keeps_the_id_that_came_before() {
-    let limits = ParseLimits { depth: 3, batch: 1 };
+    let limits = ParseLimits { depth: 3, ..ParseLimits::default() };
     let fits = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[]}}"#;
     assert!(parse(fits, limits).is_ok());
     let deep = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[[]]}}"#;
@@ -236,7 +284,7 @@ fn text_that_goes_too_deep_keeps_the_id_that_came_before() {
     assert_eq!(parse(deep, limits).expect_err("too deep").answer(), None);
     let deep = br#"{"jsonrpc":"2.0","method":"m","params":{"a":[[]]},"id":1}"#;
     assert_eq!(parse(deep, limits).expect_err("too deep").shape, Shape::Unknown);
-    assert!(parse(b"{}", ParseLimits { depth: 0, batch: 0 }).is_err());
+    assert!(parse(b"{}", ParseLimits { depth: 0, ..ParseLimits::default() }).is_err());
     let hostile = "[".repeat(1_000_000);
     assert!(matches!(broken(&hostile).reason, Reason::TooDeep { .. }));
 }

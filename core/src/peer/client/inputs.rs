@@ -229,7 +229,8 @@ impl Client {
         let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
         let id = entry.id.clone();
         let part = Part::Answer(Verdict::Result);
-        self.connection.outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, part, |out| {
+        let tag = self.connection.tag(&id);
+        self.connection.outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, part, tag, |out| {
             write_result(out, &id, result)
         })?;
         self.connection.requests.remove(request.key);

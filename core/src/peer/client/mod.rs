@@ -29,6 +29,7 @@ use super::event::{
 };
 use super::outbox::{Channel, Lane, Outbox, Part};
 use super::outgoing::{CallOptions, MetaParts, Outgoing};
+use super::queue::Tag;
 use super::slab::{Key, Slab};
 
 pub(super) use inputs::{QUESTION_LENGTH_MIN, Question, Round};
@@ -331,6 +332,7 @@ impl Client {
             Lane::Bulk,
             Channel::UNSOLICITED,
             Part::Message,
+            Tag::NONE,
             |out| crate::jsonrpc::write_notification(out, method.as_str(), Some(params)),
         )?;
         Ok(())
@@ -377,7 +379,8 @@ impl Client {
     }
 
     /// The next bytes for the stream, for a driver that may write only part of them and tells how
-    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none.
+    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none. What was
+    /// shown stays until it is consumed, whatever is cancelled meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         let bytes = self.connection.outbox.peek();

@@ -15,6 +15,7 @@ use crate::peer::metadata::{
 };
 use crate::peer::outbox::{Channel, Lane, Part};
 use crate::peer::outgoing::{CallOptions, MetaParts, Outgoing};
+use crate::peer::queue::Tag;
 use crate::protocol::{At, Capabilities, InitializeParams, Method, Wire};
 use crate::{Era, Instant, Revision, Revisions};
 
@@ -311,9 +312,10 @@ impl Client {
         };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
         let channel = Channel::UNSOLICITED;
-        let written = self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
-            write_notification(out, Method::Initialized.as_str(), crate::jsonrpc::NO_PARAMS)
-        });
+        let written =
+            self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, Tag::NONE, |out| {
+                write_notification(out, Method::Initialized.as_str(), crate::jsonrpc::NO_PARAMS)
+            });
         debug_assert!(written.is_ok(), "a notification without parameters");
         let session = Session {
             revision,

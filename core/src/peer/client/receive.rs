@@ -206,8 +206,8 @@ impl Client {
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
         if known == Some(Method::Ping) {
-            let part = Part::Answer(Verdict::Result);
-            self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, |out| {
+            let (part, tag) = (Part::Answer(Verdict::Result), self.connection.tag(&id));
+            self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, tag, |out| {
                 let written = crate::jsonrpc::write_result(out, &id, &RawJson::EMPTY_OBJECT);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
             });
@@ -315,8 +315,8 @@ impl Client {
     }
 
     pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
-        let part = Part::Answer(Verdict::Failed(error.code));
-        self.connection.outbox.push(Lane::Bulk, Channel::UNSOLICITED, part, |out| {
+        let (part, tag) = (Part::Answer(Verdict::Failed(error.code)), self.connection.tag(id));
+        self.connection.outbox.push(Lane::Bulk, Channel::UNSOLICITED, part, tag, |out| {
             write_error(out, Some(id), error);
         });
     }
@@ -384,7 +384,11 @@ impl Client {
     // MCP 2025-11-25 basic/utilities/cancellation#error-handling [CANC-001] [CANC-004] [CANC-007]
     fn cancelled<'f>(&mut self, params: &RawJson<'f>) -> Option<Event<'f>> {
         let (id, reason) = cancellation(params);
-        let key = self.connection.requests.by_id(&id?)?;
+        let id = id?;
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: its answer
+        // may wait to be sent.
+        self.connection.withdraw(&id);
+        let key = self.connection.requests.by_id(&id)?;
         let request = self.connection.requests.remove(key)?;
         let input = matches!(
             request.method,

@@ -92,7 +92,6 @@ impl Client {
                 channel: Channel::UNSOLICITED,
                 timing: Timing::NEVER,
                 held: None,
-                written: self.connection.outbox.mark(),
                 wants_progress: None,
                 last_progress: None,
                 repeat: None,

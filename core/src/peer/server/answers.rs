@@ -10,6 +10,7 @@ use crate::peer::connection::error_at;
 use crate::peer::error::AnswerError;
 use crate::peer::event::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
+use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, Work};
 use crate::protocol::{At, CacheHints, Capability, LoggingLevel, Method, Wire};
 use crate::shared::Shared;
@@ -127,7 +128,8 @@ impl Server {
             out.push(b'}');
             Ok(())
         };
-        let written = self.write_notification(Method::Progress, channel, &params);
+        let tag = self.connection.tag_of(request.key);
+        let written = self.write_notification(Method::Progress, channel, tag, &params);
         debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
     }
 
@@ -155,6 +157,7 @@ impl Server {
             return Ok(());
         }
         let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
+        let tag = entry.map_or(Tag::NONE, |entry| self.connection.tag(&entry.id));
         let modern = entry.filter(|entry| entry.revision.era() == Era::Modern);
         let least = match (modern, &self.session) {
             // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007] [LOG-008]
@@ -183,13 +186,13 @@ impl Server {
             if !self.modern.contains(Capability::Logging) {
                 return Ok(());
             }
-            self.write_notification(Method::Message, channel, &params)
+            self.write_notification(Method::Message, channel, tag, &params)
         } else if request.is_none() && self.connection.closed.is_some() {
             Ok(())
         } else {
             // What belongs to a request goes before its answer, and that may come after the end of
             // the input.
-            self.notify_session(Method::Message, channel, &params)
+            self.notify_session(Method::Message, channel, tag, &params)
         }
     }
 
@@ -243,7 +246,10 @@ impl Server {
             // The common case is written straight into the queue.
             None => {
                 let part = Part::Answer(Verdict::Result);
-                self.connection.outbox.try_push(Lane::Bulk, reply.channel, part, |out| {
+                // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002]
+                let initialize = method == Some(Method::Initialize);
+                let tag = if initialize { Tag::NONE } else { self.connection.tag(id) };
+                self.connection.outbox.try_push(Lane::Bulk, reply.channel, part, tag, |out| {
                     write_result(out, id, &complete)
                 })
             }
@@ -251,7 +257,7 @@ impl Server {
                 let mut answer = Vec::new();
                 let written = write_result(&mut answer, id, &complete);
                 if written.is_ok() {
-                    self.write_answer(Lane::Bulk, reply, Verdict::Result, |out| {
+                    self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
                         out.extend_from_slice(&answer);
                     });
                 }
@@ -277,25 +283,31 @@ impl Server {
         let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, false));
     }
 
-    pub(super) fn answer_typed<R: Serialize>(
+    /// Answers `initialize`.
+    pub(super) fn answer_initialize<R: Serialize>(
         &mut self,
         id: &RequestId,
         result: &R,
         reply: ReplyTo,
     ) {
         let revision = Revision::LATEST_LEGACY;
-        let _answered = self.finish_answer(id, None, revision, reply, (&Typed(result), false));
+        let method = Some(Method::Initialize);
+        let _answered = self.finish_answer(id, method, revision, reply, (&Typed(result), false));
     }
 
     /// The empty result of a legacy request.
     pub(super) fn answer_empty(&mut self, id: &RequestId, reply: ReplyTo) {
-        self.write_answer(Lane::Bulk, reply, Verdict::Result, |out| write_empty_result(out, id));
+        self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
+            write_empty_result(out, id)
+        });
     }
 
     // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, so it
     // overtakes results that wait.
     pub(super) fn answer_ping(&mut self, id: &RequestId, reply: ReplyTo) {
-        self.write_answer(Lane::Control, reply, Verdict::Result, |out| write_empty_result(out, id));
+        self.write_answer(Lane::Control, id, reply, Verdict::Result, |out| {
+            write_empty_result(out, id);
+        });
     }
 
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {

@@ -1,9 +1,12 @@
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{self, ErrorObject};
 use crate::peer::connection::{Flow, write_error_unread};
+use crate::peer::event::{Cancelled, Event, RequestHandle, Subject};
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
-use crate::peer::requests::ReplyTo;
+use crate::peer::queue::Tag;
+use crate::peer::requests::{ReplyTo, Work};
 use crate::peer::slab::Key;
 use crate::{Instant, Revision};
 
@@ -20,11 +23,32 @@ const MUCH_WAITS: &str = "too many answers wait to be read; try again later";
 pub(in crate::peer) struct Batch {
     /// Requests that are not answered yet, and one more while the batch is being read.
     waiting: usize,
-    /// The answers so far, separated by commas.
+    /// The texts of the answers so far.
     answers: Vec<u8>,
-    /// How much of them is counted among those of all batches.
-    counted: usize,
+    /// Which they are, in order.
+    answered: Vec<Answered>,
     channel: Channel,
+}
+
+/// An answer that waits for others of its batch.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::peer) struct Answered {
+    tag: Tag,
+    length: usize,
+    withdrawn: bool,
+}
+
+/// Where an answer waits: in which batch, and at which place there.
+pub(in crate::peer) type Place = (Key, usize);
+
+impl Batch {
+    const fn new(channel: Channel) -> Self {
+        Self { waiting: 1, answers: Vec::new(), answered: Vec::new(), channel }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.answered.iter().all(|answer| answer.withdrawn)
+    }
 }
 
 impl Server {
@@ -46,8 +70,7 @@ impl Server {
                 channel,
             );
         }
-        let key =
-            self.batches.insert(Batch { waiting: 1, answers: Vec::new(), counted: 0, channel });
+        let key = self.batches.insert(Batch::new(channel));
         let mut first = None;
         for message in batch {
             let flow = match message {
@@ -70,7 +93,9 @@ impl Server {
                         if let Some(batch) = self.batches.get_mut(key) {
                             batch.waiting += 1;
                         }
-                        self.answer_in_batch(key, |out| {
+                        let tag =
+                            malformed.id.as_ref().map_or(Tag::NONE, |id| self.connection.tag(id));
+                        self.answer_in_batch(key, tag, |out| {
                             write_error_unread(out, malformed.id.as_ref(), &error, Some(BATCHES));
                         });
                     }
@@ -95,26 +120,31 @@ impl Server {
     pub(super) fn write_answer(
         &mut self,
         lane: Lane,
+        id: &jsonrpc::RequestId,
         reply: ReplyTo,
         verdict: Verdict,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
         match reply.batch {
             None => {
-                self.connection.outbox.push(lane, reply.channel, Part::Answer(verdict), write);
+                let (part, tag) = (Part::Answer(verdict), self.connection.tag(id));
+                self.connection.outbox.push(lane, reply.channel, part, tag, write);
             }
-            Some(key) => self.answer_in_batch(key, write),
+            Some(key) => self.answer_in_batch(key, self.connection.tag(id), write),
         }
     }
 
-    fn answer_in_batch(&mut self, key: Key, write: impl FnOnce(&mut Vec<u8>)) {
+    fn answer_in_batch(&mut self, key: Key, tag: Tag, write: impl FnOnce(&mut Vec<u8>)) {
         if let Some(batch) = self.batches.get_mut(key) {
-            if !batch.answers.is_empty() {
-                batch.answers.push(b',');
-            }
+            let before = batch.answers.len();
             write(&mut batch.answers);
-            self.batched += batch.answers.len() - batch.counted;
-            batch.counted = batch.answers.len();
+            let length = batch.answers.len() - before;
+            let place = (key, batch.answered.len());
+            batch.answered.push(Answered { tag, length, withdrawn: false });
+            self.batched += length;
+            if batch.waiting > 1 && tag != Tag::NONE {
+                self.answered.insert(tag, place);
+            }
             // More would be held for as long as the slowest request takes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
             if self.batched > self.connection.terms.limits.batch_bytes_max && batch.waiting > 1 {
@@ -127,13 +157,59 @@ impl Server {
     /// Sends the answers that a batch has so far.
     fn send_batched(&mut self, key: Key, part: Part) {
         let Some(batch) = self.batches.get_mut(key) else { return };
-        let (answers, channel) = (core::mem::take(&mut batch.answers), batch.channel);
-        self.batched -= core::mem::take(&mut batch.counted);
-        self.connection.outbox.push(Lane::Bulk, channel, part, |out| {
-            out.push(b'[');
-            out.extend_from_slice(&answers);
-            out.push(b']');
+        let (texts, channel) = (core::mem::take(&mut batch.answers), batch.channel);
+        let answered = core::mem::take(&mut batch.answered);
+        self.batched -= texts.len();
+        for answer in &answered {
+            if self.answered.get(&answer.tag).is_some_and(|(batch, _)| *batch == key) {
+                self.answered.remove(&answer.tag);
+            }
+        }
+        if answered.iter().all(|answer| answer.withdrawn) {
+            return;
+        }
+        let mut rest = &*texts;
+        let messages = answered.iter().filter_map(|answer| {
+            let (text, after) = rest.split_at(answer.length);
+            rest = after;
+            (!answer.withdrawn).then_some((answer.tag, text))
         });
+        self.connection.outbox.push_batch(channel, part, messages);
+    }
+
+    /// Withdraws what is to be sent for a request that is answered, but whose answer has not left.
+    pub(super) fn withdraw_answer(&mut self, id: &jsonrpc::RequestId) {
+        let tag = self.connection.tag(id);
+        self.connection.outbox.withdraw(tag);
+        match self.answered.remove(&tag) {
+            Some((key, place)) => {
+                let batch = self.batches.get_mut(key);
+                if let Some(answer) = batch.and_then(|batch| batch.answered.get_mut(place)) {
+                    answer.withdrawn = true;
+                }
+            }
+            None => self.connection.outbox.post(Channel::UNSOLICITED, Part::Recalled(tag)),
+        }
+    }
+
+    /// Forgets a request that the client gave up.
+    pub(super) fn give_up_request<'f>(
+        &mut self,
+        key: Key,
+        reason: Option<Cow<'f, str>>,
+        now: Instant,
+    ) -> Option<Event<'f>> {
+        let request = self.connection.requests.remove(key)?;
+        self.connection.withdraw(&request.id);
+        self.withdraw(request.reply);
+        match request.work {
+            // MCP 2026-07-28 basic/patterns/subscriptions#cancellation [SUBS-010]
+            Work::Listening(_) => return None,
+            Work::Input { round } => self.abandon_round(round, now),
+            Work::Application => {}
+        }
+        let subject = Subject::Request(RequestHandle::of(key));
+        Some(Event::Cancelled(Cancelled { subject, reason }))
     }
 
     /// A request needs no answer any more.
@@ -152,7 +228,7 @@ impl Server {
         if batch.waiting > 0 {
             return;
         }
-        if batch.answers.is_empty() {
+        if batch.is_empty() {
             let channel = batch.channel;
             self.connection.outbox.post(channel, Part::Withdrawn);
         } else {
@@ -168,7 +244,7 @@ impl Server {
         reply: ReplyTo,
     ) {
         let verdict = Verdict::Failed(error.code);
-        self.write_answer(Lane::Bulk, reply, verdict, |out| {
+        self.write_answer(Lane::Bulk, id, reply, verdict, |out| {
             jsonrpc::write_error(out, Some(id), error);
         });
     }
@@ -181,7 +257,7 @@ impl Server {
         reply: ReplyTo,
     ) {
         let verdict = Verdict::Refused(error.code);
-        self.write_answer(Lane::Bulk, reply, verdict, |out| {
+        self.write_answer(Lane::Bulk, id, reply, verdict, |out| {
             jsonrpc::write_error(out, Some(id), error);
         });
     }

@@ -8,6 +8,7 @@ use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed};
 use crate::peer::connection::Flow;
 use crate::peer::event::Violation;
 use crate::peer::metadata::{SERVER_INFO, text};
+use crate::peer::policy::IncompleteInitialize;
 use crate::protocol::{
     At, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel, Wire,
 };
@@ -45,22 +46,23 @@ impl Server {
         let (mut version, mut capabilities, mut client_info) = (None, None, None);
         for member in incoming.params.walk() {
             match &*member.name() {
-                "protocolVersion" => version = text(&member.value),
+                "protocolVersion" => version = Some(member.value),
                 "capabilities" => capabilities = Some(member.value),
                 "clientInfo" => client_info = Some(member.value),
                 _ => {}
             }
         }
-        let bad = |what| ErrorObject::invalid_params(what);
-        let Some(version) = version else {
-            return self.refuse_initialize(incoming, &bad("`protocolVersion` is a string"));
-        };
+        let given = InitializeMembers { version, capabilities, client_info };
+        if let Some(what) = given.fault(self.connection.terms.policy.incomplete_initialize) {
+            return self.refuse_initialize(incoming, what);
+        }
+        let InitializeMembers { version, capabilities, client_info } = given;
+        let version = version.as_ref().and_then(text).unwrap_or_default();
         // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-003] [VER-004] [VER-005] [VER-007]
         let revision = Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
-        // Absent capabilities are read as none: nothing is lost by serving such a client.
         let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
         let Ok(client) = Capabilities::of_checked_client(declared, revision) else {
-            return self.refuse_initialize(incoming, &bad("`capabilities` is not valid"));
+            return self.refuse_initialize(incoming, "`capabilities` is not valid");
         };
         let declared = self.declared(revision);
         let server = declared
@@ -79,17 +81,14 @@ impl Server {
             log_level: LOG_LEVEL_UNASKED,
             subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });
-        self.answer_typed(&incoming.id, &At(&result, revision), incoming.reply);
+        self.answer_initialize(&incoming.id, &At(&result, revision), incoming.reply);
         Ok(None)
     }
 
-    fn refuse_initialize<'f>(
-        &mut self,
-        incoming: &Incoming<'f>,
-        error: &ErrorObject<'_>,
-    ) -> Flow<'f> {
-        self.answer_refusal(&incoming.id, error, incoming.reply);
-        self.bad_parameters(crate::protocol::Method::Initialize, "not a valid `initialize`")
+    fn refuse_initialize<'f>(&mut self, incoming: &Incoming<'f>, what: &'static str) -> Flow<'f> {
+        let error = ErrorObject::invalid_params(what);
+        self.answer_refusal(&incoming.id, &error, incoming.reply);
+        self.bad_parameters(crate::protocol::Method::Initialize, what)
     }
 
     /// What a server without the handshake says to a client that needs it. The client has no way
@@ -135,6 +134,50 @@ impl Server {
             Era::Modern => Revisions::MODERN,
         };
         !self.revisions.intersection(of_era).is_empty()
+    }
+}
+
+/// The members of an `initialize` that every legacy revision requires.
+struct InitializeMembers<'f> {
+    version: Option<RawJson<'f>>,
+    capabilities: Option<RawJson<'f>>,
+    client_info: Option<RawJson<'f>>,
+}
+
+impl InitializeMembers<'_> {
+    /// What is missing or of the wrong type, if anything.
+    // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001]
+    fn fault(&self, incomplete: IncompleteInitialize) -> Option<&'static str> {
+        let (mut name, mut client_version) = (None, None);
+        for member in self.client_info.iter().flat_map(RawJson::walk) {
+            match &*member.name() {
+                "name" => name = Some(member.value),
+                "version" => client_version = Some(member.value),
+                _ => {}
+            }
+        }
+        let begins_otherwise = |value: &Option<RawJson<'_>>, first: char| {
+            value.as_ref().is_some_and(|value| !value.as_str().starts_with(first))
+        };
+        let no_string = |value| begins_otherwise(value, '"');
+        let no_object = |value| begins_otherwise(value, '{');
+        let faults = [
+            (no_string(&self.version), "`protocolVersion` is not a string"),
+            (no_object(&self.capabilities), "`capabilities` is not an object"),
+            (no_object(&self.client_info), "`clientInfo` is not an object"),
+            (no_string(&name), "`clientInfo.name` is not a string"),
+            (no_string(&client_version), "`clientInfo.version` is not a string"),
+        ];
+        let absent = [
+            (self.version.is_none(), "`protocolVersion` is missing"),
+            (self.capabilities.is_none(), "`capabilities` is missing"),
+            (self.client_info.is_none(), "`clientInfo` is missing"),
+            (name.is_none(), "`clientInfo.name` is missing"),
+            (client_version.is_none(), "`clientInfo.version` is missing"),
+        ];
+        let refused = incomplete == IncompleteInitialize::Refuse;
+        let absent = absent.into_iter().filter(|_| refused);
+        faults.into_iter().chain(absent).find_map(|(is_so, what)| is_so.then_some(what))
     }
 }
 

@@ -18,7 +18,7 @@ mod tasks;
 use alloc::string::String;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
@@ -36,10 +36,11 @@ use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violatio
 use super::outbox::{Channel, Lane, Outbox, Part};
 use super::outgoing::{CallOptions, Outgoing};
 use super::questions::{NotOffered, not_offered};
+use super::queue::Tag;
 use super::requests::ReplyTo;
 use super::slab::Slab;
 
-pub(super) use batches::Batch;
+pub(super) use batches::{Answered, Batch, Place};
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub use options::ServerOptions;
@@ -83,6 +84,8 @@ pub struct Server {
     batches: Slab<Batch>,
     /// Bytes of the answers in them.
     batched: usize,
+    /// Where these wait.
+    answered: HashMap<Tag, Place, FixedState>,
     /// Bytes that rounds of input keep.
     input_bytes: usize,
     owed: owed::Owed,
@@ -158,6 +161,7 @@ impl Server {
             rounds: Slab::new(),
             batches: Slab::new(),
             batched: 0,
+            answered: HashMap::with_hasher(FixedState::with_seed(seed)),
             input_bytes: 0,
             owed: owed::Owed::default(),
             #[cfg(feature = "recording")]
@@ -329,7 +333,7 @@ impl Server {
         let session = self.session.as_ref().filter(|session| session.initialized);
         let Some(session) = session else { return Err(CallError::NotOpen) };
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
-        self.write_notification(method, Channel::UNSOLICITED, params)?;
+        self.write_notification(method, Channel::UNSOLICITED, Tag::NONE, params)?;
         Ok(())
     }
 
@@ -374,7 +378,8 @@ impl Server {
     }
 
     /// The next bytes for the stream, for a driver that may write only part of them and tells how
-    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none.
+    /// many with [`consume_transmit`](Self::consume_transmit). Empty when there are none. What was
+    /// shown stays until it is consumed, whatever is cancelled meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         self.pay();
@@ -455,6 +460,7 @@ impl Server {
         &mut self,
         method: Method,
         channel: Channel,
+        tag: Tag,
         params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
         let Some(session) = &self.session else { return Ok(()) };
@@ -463,16 +469,17 @@ impl Server {
         if open.is_err() {
             return Ok(());
         }
-        self.write_notification(method, channel, params)
+        self.write_notification(method, channel, tag, params)
     }
 
     fn write_notification(
         &mut self,
         method: Method,
         channel: Channel,
+        tag: Tag,
         params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
-        self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, |out| {
+        self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, tag, |out| {
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
         })
     }

@@ -1,4 +1,3 @@
-use alloc::borrow::Cow;
 use alloc::string::String;
 
 use crate::catalog::subject::Given;
@@ -10,14 +9,13 @@ use crate::peer::attachment::Attachment;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{
-    CallHandle, Cancelled, Ended, Event, Failure, Inputs, MethodName, Notification, Opened,
-    Request, RequestHandle, Subject, Violation,
+    CallHandle, Ended, Event, Failure, Inputs, MethodName, Notification, Opened, Request,
+    RequestHandle, Violation,
 };
 use crate::peer::metadata::{Metadata, text};
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
-use crate::peer::slab::Key;
 use crate::protocol::{Capabilities, Capability, Kind, LoggingLevel, Method, Phase, Refusal, Side};
 use crate::{Era, Instant, Revision};
 
@@ -358,6 +356,14 @@ impl Server {
             self.answer_error(&id, &error, reply);
             return Ok(Some(Event::Violation(Violation::TooManyRequests)));
         }
+        let token_length_max = self.connection.terms.limits.id_length_max;
+        if let Some(RequestId::Text(token)) = &metadata.progress_token
+            && token.len() > token_length_max
+        {
+            let error = ErrorObject::invalid_params("`progressToken` is too long");
+            self.answer_error(&id, &error, reply);
+            return Ok(None);
+        }
         let known = match &method {
             MethodName::Known(method) => Some(*method),
             MethodName::Other(_) => None,
@@ -474,7 +480,10 @@ impl Server {
                 self.connection.start_keep_alive(revision, now);
                 Ok(Some(Event::Opened(Opened { revision })))
             }
-            _ => {
+            // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: said already. A client that
+            // says it again, say because it saw no response to its POST, does no harm.
+            Some(_) => Ok(None),
+            None => {
                 let violation =
                     Violation::OutOfPlace("`notifications/initialized` without `initialize`");
                 self.connection.violation(self.connection.terms.policy.forbidden, violation)
@@ -495,31 +504,15 @@ impl Server {
             }
         }
         // Only the client's own requests are looked at: each direction has its own ids.
-        let Some(key) = id.and_then(|id| self.connection.requests.by_id(&id)) else {
+        let Some(id) = id else { return Ok(None) };
+        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
+        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no message from here on, and
+        // of those that were made none that has not left.
+        let Some(key) = self.connection.requests.by_id(&id) else {
+            self.withdraw_answer(&id);
             return Ok(None);
         };
-        // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
-        // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-016]: no response from here on.
         Ok(self.give_up_request(key, reason, now))
-    }
-
-    /// Forgets a request that the client gave up.
-    pub(super) fn give_up_request<'f>(
-        &mut self,
-        key: Key,
-        reason: Option<Cow<'f, str>>,
-        now: Instant,
-    ) -> Option<Event<'f>> {
-        let request = self.connection.requests.remove(key)?;
-        self.withdraw(request.reply);
-        match request.work {
-            // MCP 2026-07-28 basic/patterns/subscriptions#cancellation [SUBS-010]
-            Work::Listening(_) => return None,
-            Work::Input { round } => self.abandon_round(round, now),
-            Work::Application => {}
-        }
-        let subject = Subject::Request(RequestHandle::of(key));
-        Some(Event::Cancelled(Cancelled { subject, reason }))
     }
 
     // ------------------------------------------------------------------ responses

@@ -6,6 +6,7 @@ use crate::jsonrpc::{ErrorObject, RawJson, RequestId, Typed, WriteJson, write_id
 use crate::peer::connection::Flow;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::outbox::{Channel, Lane};
+use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, Work};
 use crate::protocol::{At, Capability, Method, SubscriptionFilter, TaskStatusParams};
 use crate::{Era, Revision};
@@ -30,8 +31,12 @@ impl Server {
         };
         let subscribed = self.session.as_ref().is_some_and(|session| session.is_subscribed(uri));
         if subscribed && self.connection.closed.is_none() {
-            let written =
-                self.notify_session(Method::ResourcesUpdated, Channel::UNSOLICITED, &params);
+            let written = self.notify_session(
+                Method::ResourcesUpdated,
+                Channel::UNSOLICITED,
+                Tag::NONE,
+                &params,
+            );
             debug_assert!(written.is_ok(), "a string is JSON");
         }
         let wanted = |filter: &SubscriptionFilter| {
@@ -77,7 +82,8 @@ impl Server {
         for (_, method, wanted) in lists.into_iter().filter(|(changed, ..)| *changed) {
             let initialized = self.session.as_ref().is_some_and(|session| session.initialized);
             if initialized && self.connection.closed.is_none() {
-                let written = self.notify_session(method, Channel::UNSOLICITED, &super::NO_PARAMS);
+                let written =
+                    self.notify_session(method, Channel::UNSOLICITED, Tag::NONE, &super::NO_PARAMS);
                 debug_assert!(written.is_ok(), "an empty object is JSON");
             }
             self.notify_listeners(method, &super::NO_PARAMS, &wanted);
@@ -103,7 +109,9 @@ impl Server {
             slot = key.slot + 1;
             let Some(entry) = self.connection.requests.get(key) else { continue };
             let (id, channel) = (entry.id.clone(), entry.reply.channel);
-            let written = self.write_notification(method, channel, &OnStream { id: &id, params });
+            let tag = self.connection.tag(&id);
+            let on_stream = OnStream { id: &id, params };
+            let written = self.write_notification(method, channel, tag, &on_stream);
             debug_assert!(written.is_ok(), "the parameters are JSON");
         }
     }
@@ -159,9 +167,11 @@ impl Server {
                 Ok(())
             };
             let on_stream = OnStream { id: &id, params: &params };
+            let tag = self.connection.tag(&id);
             let written = self.write_notification(
                 Method::SubscriptionsAcknowledged,
                 incoming.reply.channel,
+                tag,
                 &on_stream,
             );
             debug_assert!(written.is_ok(), "a filter is JSON");

@@ -48,7 +48,8 @@ impl Server {
         }
         let entry = self.connection.requests.get(request.key);
         let channel = entry.map_or(Channel::UNSOLICITED, |entry| entry.reply.channel);
-        self.notify_session(Method::Progress, channel, params)
+        let tag = self.connection.tag_of(request.key);
+        self.notify_session(Method::Progress, channel, tag, params)
     }
 }
 

@@ -136,7 +136,7 @@ fn reserved_keys_have_typed_accessors() {
     assert_eq!(meta.client_info(), Some(Implementation::new("c", "1")));
     assert!(meta.client_capabilities().unwrap().sampling.is_some());
     assert_eq!(meta.log_level(), Some(LoggingLevel::Error));
-    assert_eq!(meta.subscription_id(), RequestId::try_from("s").ok());
+    assert_eq!(meta.subscription_id(), Some(RequestId::from("s")));
     assert_eq!(meta.server_info(), Some(Implementation::new("s", "2")));
     assert_eq!(meta.related_task(), Some(RelatedTask::new("t")));
     assert_eq!(Meta::new().client_info(), None);

@@ -1,0 +1,342 @@
+//! What was made for a request that is cancelled, and has not left, does not leave any more.
+
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{
+    CallOptions, Event, Failure, Limits, Request, RequestHandle, Server, ServerOptions,
+};
+use mcp_sansio::protocol::{
+    ClientCapabilities, InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map,
+    Method, RootsCapability,
+};
+use mcp_sansio::{Instant, Revision};
+
+use crate::words::*;
+
+const NOW: Instant = Instant::ZERO;
+
+/// A server, and a client that reads nothing until it is told to.
+struct Site {
+    server: Server,
+    revision: Revision,
+}
+
+impl Site {
+    fn new(revision: Revision, options: ServerOptions, capabilities: &str) -> Self {
+        let mut site = Self { server: Server::new(options, 1), revision };
+        if LEGACY.contains(&revision) {
+            site.send(&initialize(revision.as_str(), capabilities));
+            site.send(INITIALIZED);
+            site.read();
+        }
+        site
+    }
+
+    fn send(&mut self, line: &str) -> Option<Event<'static>> {
+        let event = self.server.handle_message(line.as_bytes(), NOW).expect("it is open");
+        event.map(Event::into_owned)
+    }
+
+    /// A request of the site's era that asks for progress and log messages.
+    fn ask(&mut self, id: &str, method: &str, members: &str) -> Option<Event<'static>> {
+        let line = if LEGACY.contains(&self.revision) {
+            let members = if members.is_empty() { String::new() } else { format!("{members},") };
+            request(id, method, &format!(r#"{{{members}"_meta":{{"progressToken":{id}}}}}"#))
+        } else {
+            let meta =
+                format!(r#""progressToken":{id},"io.modelcontextprotocol/logLevel":"debug""#);
+            modern_with(id, method, members, "{}", &meta)
+        };
+        self.send(&line)
+    }
+
+    fn call(&mut self, id: &str) -> Request<'static> {
+        match self.ask(id, "tools/call", r#""name":"t""#) {
+            Some(Event::Request(request)) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Progress, a log message and the answer, none of which is read.
+    fn work(&mut self, request: RequestHandle) {
+        self.server.progress(request, 1.0, None, None, NOW);
+        self.server.log(Some(request), LoggingLevel::Error, None, "l").unwrap();
+        self.server.progress(request, 2.0, None, None, NOW);
+    }
+
+    fn answer(&mut self, request: RequestHandle) {
+        self.server.respond_with(request, &RawJson::EMPTY_OBJECT).unwrap();
+    }
+
+    fn cancel(&mut self, id: &str) -> Option<Event<'static>> {
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        self.send(&notification("notifications/cancelled", &params))
+    }
+
+    /// All that waits, a word for each message.
+    fn read(&mut self) -> Vec<String> {
+        let mut text = Vec::new();
+        while let Some(bytes) = self.server.poll_transmit() {
+            text.extend_from_slice(bytes);
+        }
+        let text = String::from_utf8(text).unwrap();
+        let say = |line: &str| -> String {
+            let message: serde_json::Value = serde_json::from_str(line).unwrap();
+            if let Some(messages) = message.as_array() {
+                let ids: Vec<_> = messages.iter().map(|it| it["id"].to_string()).collect();
+                return format!("[{}]", ids.join(","));
+            }
+            match (message.get("method"), message.get("id")) {
+                (Some(method), _) if method == "notifications/progress" => {
+                    format!("progress of {}", message["params"]["progressToken"])
+                }
+                (Some(method), _) => method.as_str().unwrap().to_owned(),
+                (None, Some(id)) => format!("answer {id}"),
+                (None, None) => panic!("{line}"),
+            }
+        };
+        text.lines().map(say).collect()
+    }
+}
+
+#[test]
+fn nothing_more_is_sent_for_a_request_that_is_cancelled() {
+    // Rule: [CANC-003] [CANC-016].
+    for revision in Revision::ALL {
+        for answered in [false, true] {
+            for id in ["1", r#""one""#, &format!("\"{}\"", "x".repeat(500))] {
+                let mut site = Site::new(revision, full_server(), "{}");
+                let (first, second) = (site.call(id), site.call("2"));
+                for request in [first.handle, second.handle, first.handle] {
+                    site.work(request);
+                }
+                if answered {
+                    site.answer(first.handle);
+                }
+                site.answer(second.handle);
+                let event = site.cancel(id);
+                assert_eq!(matches!(event, Some(Event::Cancelled(_))), !answered, "{event:?}");
+                let expected =
+                    ["progress of 2", "notifications/message", "progress of 2", "answer 2"];
+                assert_eq!(site.read(), expected, "{id} at {revision}");
+                // The id is free again at 2026-07-28, and what is said under it is sent.
+                if !LEGACY.contains(&revision) {
+                    let again = site.call(id);
+                    site.answer(again.handle);
+                    assert_eq!(site.read(), [format!("answer {id}")]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_has_left_is_not_withdrawn_and_what_follows_it_is() {
+    // Rule: [CANC-006] [CANC-016].
+    for revision in Revision::ALL {
+        let mut site = Site::new(revision, full_server(), "{}");
+        let request = site.call("1").handle;
+        site.work(request);
+        // On its way as soon as it is shown, as part of it may be written.
+        let shown = site.server.peek_transmit().len();
+        assert!(shown > 0);
+        site.answer(request);
+        assert!(site.cancel("1").is_none());
+        assert_eq!(site.server.peek_transmit().len(), shown);
+        let said = ["progress of 1", "notifications/message", "progress of 1"];
+        assert_eq!(site.read(), said, "{revision}");
+    }
+}
+
+#[test]
+fn an_answer_of_the_machine_is_withdrawn_too() {
+    // Rule: [CANC-003] [CANC-016].
+    for revision in Revision::ALL {
+        let mut site = Site::new(revision, full_server(), "{}");
+        for id in ["1", "2", "3"] {
+            let list = site.ask(id, "no/such", "");
+            assert!(list.is_none());
+        }
+        if LEGACY.contains(&revision) {
+            site.send(&request("4", "ping", "{}"));
+            site.cancel("4");
+        }
+        site.cancel("1");
+        site.cancel("3");
+        assert_eq!(site.read(), ["answer 2"], "{revision}");
+    }
+}
+
+#[test]
+fn the_answer_to_initialize_is_never_withdrawn() {
+    // Rule: [CANC-002].
+    let mut site = Site { server: Server::new(bare_server(), 1), revision: Revision::V2025_11_25 };
+    site.send(&initialize("2025-11-25", "{}"));
+    site.cancel("1");
+    assert_eq!(site.read(), ["answer 1"]);
+}
+
+#[test]
+fn a_listen_stream_that_is_cancelled_says_nothing_more() {
+    // Rule: [CANC-016] [SUBS-010].
+    let mut site = Site::new(Revision::V2026_07_28, full_server(), "{}");
+    let filter = r#""notifications":{"toolsListChanged":true}"#;
+    for id in ["1", "2"] {
+        site.ask(id, "subscriptions/listen", filter);
+    }
+    site.server.announce(mcp_sansio::catalog::Changes { tools: true, ..Default::default() });
+    site.cancel("1");
+    let said = ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"];
+    assert_eq!(site.read(), said);
+}
+
+#[test]
+fn what_is_withdrawn_gives_its_room_back() {
+    // Rule: [CANC-016].
+    let mut limits = Limits::default();
+    limits.transmit_bytes_max = 100_000;
+    for revision in Revision::ALL {
+        let mut site = Site::new(revision, full_server().limits(limits.clone()), "{}");
+        for round in 0..20 {
+            let mut ids = Vec::new();
+            while !site.server.is_congested() {
+                let id = (round * 10_000 + ids.len() + 10).to_string();
+                site.ask(&id, "no/such", "");
+                ids.push(id);
+            }
+            assert!(ids.len() > 500, "{}", ids.len());
+            // From both ends and from the middle.
+            ids.sort_by_key(|id| (id.len(), id.chars().rev().collect::<String>()));
+            for id in &ids[1..] {
+                site.cancel(id);
+            }
+            assert!(!site.server.is_congested());
+            assert_eq!(site.read(), [format!("answer {}", ids[0])], "{revision}");
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_answers_and_as_many_cancellations() {
+    // Rule: [CANC-016].
+    const COUNT: usize = 10_000;
+    let mut limits = Limits::default();
+    limits.requests_in_flight_max = COUNT;
+    let mut site = Site::new(Revision::V2026_07_28, full_server().limits(limits), "{}");
+    let requests: Vec<_> = (0..COUNT).map(|id| site.call(&id.to_string()).handle).collect();
+    for request in requests {
+        site.work(request);
+        site.answer(request);
+    }
+    for id in (0..COUNT).filter(|id| id % 100 != 7) {
+        site.cancel(&id.to_string());
+    }
+    let said = site.read();
+    assert_eq!(said.len(), 4 * COUNT / 100);
+    assert!(said.iter().all(|it| it.ends_with("07") || !it.contains(' ') || it.ends_with(" 7")));
+}
+
+/// A batch of calls with these ids.
+fn batch(site: &mut Site, ids: &[u32]) -> Vec<RequestHandle> {
+    let calls: Vec<_> =
+        ids.iter().map(|id| request(&id.to_string(), "tools/call", r#"{"name":"t"}"#)).collect();
+    let mut events: Vec<_> = site.send(&format!("[{}]", calls.join(","))).into_iter().collect();
+    events.extend(core::iter::from_fn(|| site.server.poll_event()));
+    let handle = |event| match event {
+        Event::Request(request) => request.handle,
+        other => panic!("{other:?}"),
+    };
+    events.into_iter().map(handle).collect()
+}
+
+#[test]
+fn an_answer_is_withdrawn_from_its_batch() {
+    // Rule: [CANC-003] [BATCH-006].
+    // How many are answered when the cancellations come; the last answer sends the batch.
+    for answered in 0..=4 {
+        for gone in 0..16_u32 {
+            let mut site = Site::new(Revision::V2025_03_26, full_server(), "{}");
+            let requests = batch(&mut site, &[1, 2, 3, 4]);
+            for request in &requests[..answered] {
+                site.answer(*request);
+            }
+            let is_gone = |id: u32| gone >> (id - 1) & 1 > 0;
+            for id in (1..=4).filter(|id| is_gone(*id)) {
+                site.cancel(&id.to_string());
+            }
+            for (request, id) in requests.iter().zip(1..).skip(answered) {
+                if !is_gone(id) {
+                    site.answer(*request);
+                }
+            }
+            let left: Vec<_> =
+                (1..=4).filter(|id| !is_gone(*id)).map(|id| id.to_string()).collect();
+            let expected =
+                if left.is_empty() { vec![] } else { vec![format!("[{}]", left.join(","))] };
+            assert_eq!(site.read(), expected, "{answered} answered, {gone:04b} cancelled");
+            assert!(!site.server.is_congested());
+        }
+    }
+}
+
+#[test]
+fn questions_for_a_cancelled_request_are_withdrawn_or_cancelled() {
+    // Rule: [CANC-001] [CANC-003].
+    for revision in LEGACY {
+        for read in [false, true] {
+            let mut site = Site::new(revision, full_server(), r#"{"roots":{}}"#);
+            let request = site.call("1");
+            let question: InputRequest = ListRootsParams::new().into();
+            let questions = Map::default().with("q", question);
+            let questions = InputRequiredResult::new().input_requests(questions);
+            site.server.require_input(request, &questions, NOW).unwrap();
+            if read {
+                assert_eq!(site.read(), ["roots/list"]);
+            }
+            assert!(matches!(site.cancel("1"), Some(Event::Cancelled(_))));
+            let expected: &[&str] = if read { &["notifications/cancelled"] } else { &[] };
+            assert_eq!(site.read(), expected, "{revision}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_is_cancelled_before_it_leaves_is_never_sent() {
+    // Rule: [CANC-001] [CANC-018].
+    for revision in Revision::ALL {
+        let mut wire = client_at(revision, plain_client());
+        let options = CallOptions::default();
+        let mut call = || wire.machine.call(Method::ToolsCall, &echo(), &options, NOW).unwrap();
+        let calls = [call(), call(), call()];
+        wire.machine.cancel(calls[0], "", NOW);
+        wire.machine.cancel(calls[2], "", NOW);
+        assert_eq!(wire.message()["id"], 3);
+        wire.expect_nothing();
+        for call in [calls[0], calls[2]] {
+            let Event::Ended(ended) = wire.event() else { panic!("an end") };
+            assert_eq!((ended.call, ended.outcome.unwrap_err()), (call, Failure::Cancelled));
+        }
+        wire.send(&result("3", "{}"));
+        assert_eq!(wire.told(), "ended with {}");
+    }
+}
+
+#[test]
+fn a_clients_answer_is_withdrawn() {
+    // Rule: [CANC-003].
+    for revision in LEGACY {
+        let host =
+            plain_client().capabilities(ClientCapabilities::new().roots(RootsCapability::new()));
+        let mut client = client_at(revision, host).machine;
+        for id in ["7", "8"] {
+            let line = request(id, "roots/list", "{}");
+            let event = client.handle_message(line.as_bytes(), NOW).unwrap();
+            let Some(Event::Input(input)) = event else { panic!("{event:?}") };
+            let input = input.handle;
+            client.answer_input_with(input, &raw(r#"{"roots":[]}"#), NOW).unwrap();
+        }
+        let cancelled = notification("notifications/cancelled", r#"{"requestId":7}"#);
+        assert!(client.handle_message(cancelled.as_bytes(), NOW).unwrap().is_none());
+        let sent = core::str::from_utf8(client.poll_transmit().unwrap()).unwrap().to_owned();
+        assert!(sent.contains(r#""id":8"#) && !sent.contains(r#""id":7"#), "{sent}");
+    }
+}
