@@ -140,8 +140,8 @@ macro_rules! nested {
 }
 
 impl Param {
-    /// The names in the object that this member is, where no decoder looks at all of them before a
-    /// part is acted on. What is in the objects below it is for their readers.
+    /// The names in the object that this member is. Decoders refuse repeats as well, but not every
+    /// reader decodes a whole object, nor is every member decoded that has one value only.
     const fn nested(self) -> &'static Names {
         match self {
             Self::Ref => nested!("ref": "type", "name", "uri", "title"),
@@ -155,6 +155,13 @@ impl Param {
             Self::ClientInfo => nested!(
                 "clientInfo": "name", "version", "title", "description", "websiteUrl", "icons"
             ),
+            Self::RequestedSchema => {
+                nested!("requestedSchema": "type", "properties", "required", "$schema")
+            }
+            Self::ModelPreferences => nested!(
+                "modelPreferences": "hints", "costPriority", "speedPriority", "intelligencePriority"
+            ),
+            Self::ToolChoice => nested!("toolChoice": "mode"),
             Self::Notifications => nested!(
                 "notifications": "toolsListChanged", "promptsListChanged", "resourcesListChanged",
                 "resourceSubscriptions", "taskIds"

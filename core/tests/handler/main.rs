@@ -32,6 +32,8 @@ mod questions;
 mod repeater;
 #[cfg(feature = "auth")]
 mod repeats;
+#[cfg(feature = "auth")]
+mod repeats_host;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;

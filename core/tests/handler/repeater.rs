@@ -244,7 +244,7 @@ pub(crate) fn message(id: Option<&str>, method: &str, params: &str) -> String {
 }
 
 /// The messages of lines, of a body or of an event stream.
-fn messages_in(text: &str) -> Vec<Value> {
+pub(crate) fn messages_in(text: &str) -> Vec<Value> {
     let texts = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     let values = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
     values

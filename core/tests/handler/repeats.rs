@@ -1,6 +1,7 @@
 //! Requests that repeat a member, by clients that hope for two readers: one that checks the first and
 //! one that acts on the last. The members are those of the schemas.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use mcp_sansio::http::ServerOptions;
@@ -13,13 +14,18 @@ use crate::repeater::{Line, Log, META, Peer, TOKEN, VIOLATION, Way, message, ser
 use crate::spec::{self, Schema};
 
 /// A method and the members of its parameters, each with its schema.
-struct Described {
-    method: Method,
-    members: Vec<(String, Value)>,
+pub(crate) struct Described {
+    pub(crate) method: Method,
+    pub(crate) members: Vec<(String, Value)>,
 }
 
-/// The requests that clients send, or the notifications, by the schema of a revision and that of tasks.
-fn described(folder: &Path, revision: Revision, kind: Kind) -> Vec<Described> {
+/// The requests or the notifications that a side sends, by the schema of a revision and that of tasks.
+pub(crate) fn described(
+    folder: &Path,
+    revision: Revision,
+    side: Side,
+    kind: Kind,
+) -> Vec<Described> {
     let mut found: Vec<Described> = Vec::new();
     let mut files = vec![folder.join(revision.as_str()).join("schema.json")];
     if revision.era() == Era::Modern {
@@ -36,12 +42,13 @@ fn described(folder: &Path, revision: Revision, kind: Kind) -> Vec<Described> {
             let member = |name| members.iter().rfind(|(key, _)| *key == name).map(|(_, it)| *it);
             let method = member("method").and_then(|it| Method::parse(it["const"].as_str()?));
             let Some(method) = method else { continue };
-            let sent = method.row().side(Side::Client).revisions.contains(revision);
+            let sent = method.row().side(side).revisions.contains(revision);
             if method.row().kind != kind || !sent {
                 continue;
             }
             let params = member("params").map(|it| schema.members(it, None).0).unwrap_or_default();
-            let members = params
+            // Alternatives list a member more than once.
+            let members: BTreeMap<String, Value> = params
                 .into_iter()
                 .map(|(key, it)| {
                     let nested = schema.members(it, None).0;
@@ -49,7 +56,7 @@ fn described(folder: &Path, revision: Revision, kind: Kind) -> Vec<Described> {
                     (key.clone(), Value::Object(nested.collect()))
                 })
                 .collect();
-            found.push(Described { method, members });
+            found.push(Described { method, members: members.into_iter().collect() });
         }
     }
     assert!(!found.is_empty(), "{revision}");
@@ -76,6 +83,13 @@ fn values(method: Method, member: &str, revision: Revision) -> (Value, Value) {
         "clientInfo" => (json!({ "name": "c", "version": "1" }), json!({})),
         "protocolVersion" => (json!(revision.as_str()), json!("2026-07-28")),
         "level" => (json!("info"), json!("debug")),
+        "messages" => {
+            let content = json!({ "type": "text", "text": "t" });
+            (json!([{ "role": "user", "content": content }]), json!([]))
+        }
+        "requestedSchema" => (json!({ "type": "object", "properties": {} }), json!({})),
+        "maxTokens" | "requestId" | "progress" | "total" | "progressToken" => (json!(1), json!(2)),
+        "mode" => (json!("form"), json!("url")),
         "_meta" if revision.era() == Era::Modern => {
             let meta: Value = serde_json::from_str(&format!("{{{META}}}")).unwrap();
             (meta["_meta"].clone(), json!({ "progressToken": 1 }))
@@ -91,14 +105,27 @@ fn subject_of(method: Method) -> &'static str {
 }
 
 /// The key with its first letter as an escape.
-fn escaped(key: &str) -> String {
+pub(crate) fn escaped(key: &str) -> String {
     let (first, rest) = key.split_at(1);
     format!(r"\u{:04x}{rest}", first.as_bytes()[0])
 }
 
 /// The members that a method wants, without one of them, and without braces.
-fn others(described: &Described, without: &str, revision: Revision) -> String {
-    let wanted = ["name", "uri", "ref", "argument", "level", "taskId", "notifications", "_meta"];
+pub(crate) fn others(described: &Described, without: &str, revision: Revision) -> String {
+    let wanted = [
+        "name",
+        "uri",
+        "ref",
+        "argument",
+        "level",
+        "taskId",
+        "notifications",
+        "_meta",
+        "messages",
+        "maxTokens",
+        "message",
+        "requestedSchema",
+    ];
     let opening = ["protocolVersion", "capabilities", "clientInfo"];
     let mut text = String::new();
     for (key, _) in &described.members {
@@ -116,7 +143,7 @@ fn others(described: &Described, without: &str, revision: Revision) -> String {
 }
 
 /// Parameters with a member twice, in every order and spelling, and what a header would say of them.
-fn repeats(
+pub(crate) fn repeats(
     described: &Described,
     key: &str,
     revision: Revision,
@@ -130,16 +157,15 @@ fn repeats(
         false => values(described.method, subject, revision).0.as_str().map(String::from),
     });
     let mut found = Vec::new();
-    for (first, second) in [
-        (&harmless, &wanted),
-        (&wanted, &harmless),
-        (&harmless, &harmless),
-        (&harmless, &json!(null)),
-        (&json!(1), &harmless),
+    let spellings = [(key, key), (&spelled, key), (key, &spelled)];
+    for (first, second, spelled) in [
+        (&harmless, &wanted, 3),
+        (&wanted, &harmless, 3),
+        (&harmless, &harmless, 1),
+        (&harmless, &json!(null), 1),
+        (&json!(1), &harmless, 1),
     ] {
-        let spellings = [(key, key), (&spelled, key), (key, &spelled)];
-        let different = first.is_string() && second.is_string() && first != second;
-        for (one, two) in &spellings[..if different { 3 } else { 1 }] {
+        for (one, two) in &spellings[..spelled] {
             let text = format!(r#"{{"{one}":{first}{others},"{two}":{second}}}"#);
             found.push((text, subjects.clone()));
             let text = format!(r#"{{"{one}":{first},"{two}":{second}{others}}}"#);
@@ -156,7 +182,7 @@ fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way()
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
-        for described in described(&folder, revision, Kind::Request) {
+        for described in described(&folder, revision, Side::Client, Kind::Request) {
             let method = described.method.as_str();
             for (key, _) in &described.members {
                 for (params, subjects) in repeats(&described, key, revision) {
@@ -195,7 +221,7 @@ fn a_repeat_inside_of_a_member_is_refused() {
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
-        for described in described(&folder, revision, Kind::Request) {
+        for described in described(&folder, revision, Side::Client, Kind::Request) {
             for (key, nested) in &described.members {
                 // What is in these is named by an application, or has a test of its own.
                 if ["arguments", "inputResponses", "_meta"].contains(&&**key) {
@@ -312,7 +338,7 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
             continue;
         }
         let mut peer = Peer::new(way, revision);
-        for described in described(&folder, revision, Kind::Notification) {
+        for described in described(&folder, revision, Side::Client, Kind::Notification) {
             for (key, _) in &described.members {
                 let method = described.method.as_str();
                 for (params, _) in repeats(&described, key, revision) {

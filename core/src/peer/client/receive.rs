@@ -360,6 +360,12 @@ impl Client {
             let violation = Violation::OutOfPlace("a request without an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
+        // The reader of progress looks for repeats itself.
+        if method != Method::Progress
+            && let Err(what) = check_repeats(&params)
+        {
+            return self.bad_parameters(method, what);
+        }
         let Some(session) = &self.session else {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
             if method.row().server.phase == Phase::Always {
@@ -373,12 +379,6 @@ impl Client {
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
-        }
-        // Progress is read in one go.
-        if method != Method::Progress
-            && let Err(what) = check_repeats(&params)
-        {
-            return self.bad_parameters(method, what);
         }
         match method {
             Method::Cancelled if revision.era() == Era::Modern => {
