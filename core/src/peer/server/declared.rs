@@ -60,8 +60,8 @@ impl Server {
             }
             _ => Capabilities::of_checked_client(declared, revision)?,
         };
-        let Standing { text, seen } =
-            standing.unwrap_or(Standing { text: declared, seen: Seen::default() });
+        let alone = || Standing { text: declared, ..Standing::default() };
+        let Standing { text, seen } = standing.unwrap_or_else(alone);
         if text.len() <= DECLARED_LENGTH_MAX {
             let start = text.len() - declared.len();
             self.last_declared =
