@@ -370,7 +370,7 @@ impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
     // of the protocol.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let arguments = received.request.param("arguments");
+        let arguments = received.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
         match arguments.decode() {
             Ok(arguments) => Ok(Self { arguments, context: Context::new(&received) }),
@@ -392,7 +392,7 @@ fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
 
 impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let arguments = received.request.param("arguments");
+        let arguments = received.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
         // MCP 2025-11-25 server/prompts#error-handling [PRMT-006] [PRMT-007]
         let arguments = arguments.decode().map_err(|error| invalid_params(&error))?;
@@ -402,7 +402,7 @@ impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
 
 impl FromReceived<OfResource> for Call<Read> {
     fn from_received(mut received: Received<'_, '_>) -> Result<Self, Error> {
-        let uri = received.request.param("uri");
+        let uri = received.request.subject();
         let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
         let variables = core::mem::take(&mut received.variables);
         Ok(Self { arguments: Read { uri, variables }, context: Context::new(&received) })

@@ -30,7 +30,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
         if request.method != Method::ToolsCall {
             return None;
         }
-        let name = request.param("name")?;
+        let name = request.subject()?;
         let tool = self.catalog.tool(&name.to_text()?)?;
         tool.output_schema.is_some().then(|| tool.name.clone())
     }
@@ -38,18 +38,16 @@ impl<'h, K: Kind> Dispatch<'h, K> {
     /// The handler of a request, with the variables of the template that led to it.
     pub(super) fn find(&self, request: &Request<'_>) -> Result<Found<'h, K>, Box<Outcome>> {
         let handlers = self.handlers;
-        let subject = |key| request.param(key).and_then(|text| text.to_text());
+        let subject = || request.subject().and_then(|text| text.to_text()).unwrap_or_default();
         let found = match &request.method {
             MethodName::Known(Method::ToolsCall) => {
-                let name = subject("name").unwrap_or_default();
+                let name = subject();
                 self.check_arguments(&name, request)?;
                 handlers.tools.get(&name)
             }
-            MethodName::Known(Method::PromptsGet) => {
-                handlers.prompts.get(&subject("name").unwrap_or_default())
-            }
+            MethodName::Known(Method::PromptsGet) => handlers.prompts.get(&subject()),
             MethodName::Known(Method::ResourcesRead) => {
-                let uri = subject("uri").unwrap_or_default();
+                let uri = subject();
                 if let Some(function) = handlers.resources.get(&uri) {
                     Some(function)
                 } else if let Some((template, variables)) = self.catalog.find_template(&uri)
@@ -77,7 +75,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
 
     // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
     fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
-        let arguments = request.param("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
+        let arguments = request.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
         self.catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
             Box::new(match invalid {
                 Invalid::Protocol(error) => Outcome::Error(error),
@@ -100,9 +98,15 @@ impl<'h, K: Kind> Dispatch<'h, K> {
 }
 
 impl Request<'_> {
-    /// The member of the parameters called `key`.
-    pub(super) fn param(&self, key: &str) -> Option<RawJson<'_>> {
-        self.places.get(&self.params, key)
+    /// What it is about: the value of `name`, `uri` or `taskId`, by its method, as every check before
+    /// has read it.
+    pub(super) fn subject(&self) -> Option<RawJson<'_>> {
+        self.places.subject(&self.params)
+    }
+
+    /// The value of `arguments`, an object where the method is one that has some.
+    pub(super) fn arguments(&self) -> Option<RawJson<'_>> {
+        self.places.arguments(&self.params)
     }
 
     /// Lets go of the parameters.

@@ -9,8 +9,7 @@ use core::time::Duration;
 
 use crate::Instant;
 use crate::auth::{Grant, ProtectedResource, TokenCheck};
-use crate::http::{ExchangeId, RequestHead, Response};
-use crate::jsonrpc::Frame;
+use crate::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use crate::peer::Event;
 use crate::peer::attachment::Attachment;
 
@@ -192,7 +191,7 @@ impl<K: Kind> HttpServer<K> {
             head,
             body,
             Some(grant.principal()),
-            &|frame| grant.check(frame),
+            &|body| grant.check(body),
             now,
         );
         let attachment = Attachment::new(grant.clone());
@@ -219,7 +218,7 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> Option<ExchangeId> {
         let resource = Arc::clone(&self.handlers.protection.as_ref()?.resource);
-        let refuse = &|_: Option<&Frame<'_>>| Err(resource.no_token());
+        let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
         Some(self.machine.handle_request_if(head, body, None, refuse, now).0)
     }
 }

@@ -30,4 +30,4 @@ pub use head::{Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use refusal::Refusal;
-pub use server::{Server, ServerLimits, ServerOptions, ServerTimeouts};
+pub use server::{ParsedBody, Server, ServerLimits, ServerOptions, ServerTimeouts};

@@ -20,6 +20,7 @@ use super::error::{CallError, ConnectionClosed};
 use super::event::{
     CallHandle, CloseReason, Ended, Event, Failure, MethodName, Progress, Violation,
 };
+use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
 use super::outbox::{Channel, Lane, Outbox, Part, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
@@ -364,17 +365,24 @@ impl Connection {
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-005]
     pub(super) fn on_progress<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Flow<'f> {
         const BAD: &str = "`progressToken` and a number `progress` are required";
+        let bad = |what| Violation::BadParameters { method: Method::Progress, what };
         let (mut token, mut progress, mut total, mut message) = (None, None, None, None);
+        let mut seen = Seen::default();
         for member in params.walk() {
-            match &*member.name() {
-                "progressToken" => token = member.value.to_number::<i64>(),
-                "progress" => progress = Some(member.value).filter(is_number),
-                "total" => total = Some(member.value).filter(is_number),
-                "message" => message = text(&member.value),
+            let Some(param) = Param::parse(&member.name()) else { continue };
+            let mut once = param.once(&mut seen);
+            match param {
+                Param::ProgressToken => token = member.value.to_number::<i64>(),
+                Param::Progress => progress = Some(member.value).filter(is_number),
+                Param::Total => total = Some(member.value).filter(is_number),
+                Param::Message => message = text(&member.value),
+                Param::Meta => once = once.and_then(|()| check_meta(&member.value)),
                 _ => {}
             }
+            if let Err(what) = once {
+                return self.violation(self.terms.policy.malformed, bad(what));
+            }
         }
-        let bad = |what| Violation::BadParameters { method: Method::Progress, what };
         let Some(progress) = progress else {
             return self.violation(self.terms.policy.malformed, bad(BAD));
         };

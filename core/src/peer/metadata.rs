@@ -4,6 +4,8 @@ use core::ops::Range;
 use crate::jsonrpc::{Member, Members, RawJson, RequestId, STANDING_IS_KEPT};
 use crate::protocol::{LoggingLevel, Method};
 
+use super::members::{MetaKey, Param, Seen};
+
 /// Prefix of the keys that the protocol keeps for itself in `_meta`.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -14,6 +16,9 @@ pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 
 /// What the machine itself needs of a message's parameters, found in one walk over their members.
+///
+/// Whatever is checked, routed or handled by a member takes it from here, so that no two of them can
+/// understand two things: a member with a meaning that is repeated is refused by the walk.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata<'a> {
     pub(crate) progress_token: Option<RequestId>,
@@ -24,10 +29,11 @@ pub(crate) struct Metadata<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) uri: Option<Cow<'a, str>>,
     pub(crate) arguments: Option<RawJson<'a>>,
-    pub(crate) places: Places,
+    found: Found,
+    seen: Seen,
     /// The start of `_meta` that says what a client says with every request: up to the end of the
     /// capabilities, if the version is before them and nothing of the request's own is.
-    pub(crate) standing: Option<&'a str>,
+    pub(crate) standing: Option<Standing<'a>>,
     /// `_meta` starts as it did before: what is in that part is not repeated here.
     pub(crate) stands: bool,
     pub(crate) input_responses: Option<RawJson<'a>>,
@@ -37,11 +43,26 @@ pub(crate) struct Metadata<'a> {
     pub(crate) modern_fault: Option<&'static str>,
 }
 
-/// Where members of the parameters are that handlers are found by or work on, so that nobody looks
-/// for them twice. What is nowhere was not looked for, or is not there.
+/// The start of a `_meta` that was read, and which members are in it: the same text has the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) seen: Seen,
+}
+
+/// Where the members are that handlers are found by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    name: Place,
+    uri: Place,
+    task_id: Place,
+    arguments: Place,
+}
+
+/// Where in the parameters of a request is what it is about, and the arguments for that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Places {
-    name: Place,
+    subject: Place,
     arguments: Place,
 }
 
@@ -49,26 +70,25 @@ pub(crate) struct Places {
 type Place = (u32, u32);
 
 impl Places {
-    /// The member of `params` called `key`, which was found or is looked for now.
-    pub(crate) fn get<'p>(&self, params: &'p RawJson<'_>, key: &str) -> Option<RawJson<'p>> {
-        let (start, end) = match key {
-            "name" => self.name,
-            "arguments" => self.arguments,
-            _ => (0, 0),
-        };
-        match params.as_str().get(start as usize..end as usize) {
-            Some(text) if !text.is_empty() => Some(RawJson::trusted(text)),
-            _ => params.get(key),
-        }
+    /// The value of the member that the request is about; nothing if it has none.
+    pub(crate) fn subject<'p>(&self, params: &'p RawJson<'_>) -> Option<RawJson<'p>> {
+        at(params, self.subject)
+    }
+
+    /// The value of the member `arguments`.
+    pub(crate) fn arguments<'p>(&self, params: &'p RawJson<'_>) -> Option<RawJson<'p>> {
+        at(params, self.arguments)
     }
 }
 
-/// The place, or nowhere in a text that is far too long.
-fn place(range: &Range<usize>) -> Place {
-    match (u32::try_from(range.start), u32::try_from(range.end)) {
-        (Ok(start), Ok(end)) => (start, end),
-        _ => (0, 0),
-    }
+fn at<'p>(params: &'p RawJson<'_>, (start, end): Place) -> Option<RawJson<'p>> {
+    let text = params.as_str().get(start as usize..end as usize);
+    text.filter(|text| !text.is_empty()).map(RawJson::trusted)
+}
+
+/// The place in a text that is not too long for it.
+const fn place(range: &Range<usize>) -> Place {
+    (range.start as u32, range.end as u32)
 }
 
 impl<'a> Metadata<'a> {
@@ -76,67 +96,70 @@ impl<'a> Metadata<'a> {
     ///
     /// The error says what is wrong with them.
     pub(crate) fn read(params: &RawJson<'a>) -> Result<Self, &'static str> {
-        Self::read_after(params, "")
+        let mut found = Self::read_after(params, Standing::default())?;
+        found.standing = None;
+        Ok(found)
     }
 
-    /// The same where the start of an earlier `_meta` is known: see [`Metadata::standing`]. The same
-    /// start says the same, so it is compared and not read.
+    /// The same on a connection that keeps what its other side said before: see
+    /// [`Metadata::standing`]. The same start of a `_meta` says the same, so it is compared and not
+    /// read.
     // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
-    pub(crate) fn read_after(params: &RawJson<'a>, standing: &str) -> Result<Self, &'static str> {
-        let mut standing = standing;
-        loop {
-            let mut found = Self::default();
-            let mut members = params.walk();
-            while let Some(member) = members.next_after(standing) {
-                found.take(member, standing)?;
-            }
-            let again = found.protocol_version.is_some() || found.client_capabilities.is_some();
-            if !(found.stands && again) {
-                return Ok(found);
-            }
-            // Said again, a member counts as it is said last.
-            standing = "";
+    pub(crate) fn read_after(
+        params: &RawJson<'a>,
+        standing: Standing<'_>,
+    ) -> Result<Self, &'static str> {
+        if u32::try_from(params.as_str().len()).is_err() {
+            return Err("the parameters are too long");
         }
+        let mut found = Self::default();
+        let mut members = params.walk();
+        while let Some(member) = members.next_after(standing.text) {
+            if let Some(param) = Param::parse(&member.name()) {
+                param.once(&mut found.seen)?;
+                found.take(param, member, standing)?;
+            }
+        }
+        Ok(found)
     }
 
-    fn take(&mut self, member: Member<'a>, standing: &str) -> Result<(), &'static str> {
-        match &*member.name() {
-            "_meta" => self.read_meta(&member.value, standing)?,
-            "name" => {
+    fn take(
+        &mut self,
+        param: Param,
+        member: Member<'a>,
+        standing: Standing<'_>,
+    ) -> Result<(), &'static str> {
+        match param {
+            Param::Meta => self.read_meta(&member.value, standing)?,
+            Param::Name => {
                 self.name = text(&member.value);
-                self.places.name = place(&member.range);
+                self.found.name = place(&member.range);
             }
-            "uri" => self.uri = text(&member.value),
-            "arguments" if self.arguments.is_none() => {
-                self.places.arguments = place(&member.range);
+            Param::Uri => {
+                self.uri = text(&member.value);
+                self.found.uri = place(&member.range);
+            }
+            Param::Arguments => {
+                self.found.arguments = place(&member.range);
                 self.arguments = Some(member.value);
             }
-            "inputResponses" => {
+            Param::TaskId => self.found.task_id = place(&member.range),
+            Param::InputResponses => {
                 // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                 if !answers_are_objects(&member.value) {
                     self.modern_fault = Some("`inputResponses` is an object of result objects");
                 }
                 self.input_responses = Some(member.value);
             }
-            "requestState" => {
+            Param::RequestState => {
                 self.request_state = text(&member.value);
                 if self.request_state.is_none() {
                     self.modern_fault = Some("`requestState` is a string");
                 }
             }
-            _ => {}
+            other => other.check_nested(&member.value)?,
         }
         Ok(())
-    }
-
-    /// Whether parameters may have a `_meta`, going by their text alone: to look costs next to
-    /// nothing, and most requests of the legacy era have none.
-    #[cfg(feature = "http")]
-    pub(crate) fn may_be_in(params: &RawJson<'_>) -> bool {
-        let text = params.as_str().as_bytes();
-        memchr::memchr2_iter(b'_', b'\\', text)
-            // A key can be spelled with escapes.
-            .any(|at| text[at] == b'\\' || text[at..].starts_with(b"_meta"))
     }
 
     /// What a request of `method` is about. The other member may be there too, and means nothing.
@@ -147,45 +170,75 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    fn read_meta(&mut self, meta: &RawJson<'a>, standing: &str) -> Result<(), &'static str> {
+    /// Where a request of `method` says what it is about, and the arguments for that.
+    pub(crate) const fn places(&self, method: Method) -> Places {
+        let subject = match method {
+            Method::ToolsCall | Method::PromptsGet => self.found.name,
+            Method::TasksGet | Method::TasksResult | Method::TasksUpdate | Method::TasksCancel => {
+                self.found.task_id
+            }
+            _ => self.found.uri,
+        };
+        Places { subject, arguments: self.found.arguments }
+    }
+
+    /// What is wrong with the arguments of a tool or a prompt. `null` is no object: the schemas of all
+    /// revisions have `arguments?: object`, and where one reader took `null` for absent another would
+    /// find the wrong type.
+    // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
+    pub(crate) fn fault_of_arguments(&self, method: Method) -> Option<&'static str> {
+        let takes_some = matches!(method, Method::ToolsCall | Method::PromptsGet);
+        let wrong = self.arguments.as_ref().is_some_and(|arguments| !arguments.is_object());
+        (takes_some && wrong).then_some("`arguments` must be an object")
+    }
+
+    fn read_meta(
+        &mut self,
+        meta: &RawJson<'a>,
+        standing: Standing<'_>,
+    ) -> Result<(), &'static str> {
         if !meta.is_object() {
             return Err("`_meta` is an object");
         }
         let text = meta.frame_text();
-        let known = STANDING_IS_KEPT && !standing.is_empty();
-        let rest = text.strip_prefix(standing).filter(|_| known);
-        self.stands |= rest.is_some();
+        let known = STANDING_IS_KEPT && !standing.text.is_empty();
+        let rest = text.strip_prefix(standing.text).filter(|_| known);
+        self.stands = rest.is_some();
+        let mut seen = if self.stands { standing.seen } else { Seen::default() };
         let mut named = false;
         for member in rest.map_or_else(|| meta.walk(), Members::after) {
-            match &*member.name() {
+            let Some(key) = MetaKey::parse(&member.name()) else { continue };
+            key.once(&mut seen)?;
+            match key {
                 // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]
                 // MCP 2026-07-28 basic/patterns/progress#progress-flow [PROG-002]
-                PROGRESS_TOKEN => {
+                MetaKey::ProgressToken => {
                     let token = member.value.to_id();
                     self.progress_token =
                         Some(token.ok_or("`progressToken` is a string or an integer")?);
                 }
-                PROTOCOL_VERSION => {
+                MetaKey::ProtocolVersion => {
                     let version = self::text(&member.value);
                     if version.is_none() {
                         self.modern_fault = Some("the protocol version is a string");
                     }
                     self.protocol_version = Some(version.unwrap_or_default());
-                    (named, self.standing) = (true, None);
+                    named = true;
                 }
-                CLIENT_CAPABILITIES => {
+                MetaKey::ClientCapabilities => {
                     self.client_capabilities = Some(member.value);
                     let kept = STANDING_IS_KEPT && named && !self.has_own();
-                    self.standing = text.get(..member.range.end).filter(|_| kept);
+                    let standing = text.get(..member.range.end).filter(|_| kept);
+                    self.standing = standing.map(|text| Standing { text, seen });
                 }
                 // MCP 2026-07-28 server/utilities/logging#error-handling [LOG-005]
-                LOG_LEVEL => {
+                MetaKey::LogLevel => {
                     self.log_level = member.value.decode().ok();
                     if self.log_level.is_none() {
                         self.modern_fault = Some("no such log level");
                     }
                 }
-                SUBSCRIPTION_ID => self.subscription_id = member.value.to_id(),
+                MetaKey::SubscriptionId => self.subscription_id = member.value.to_id(),
                 _ => {}
             }
         }
@@ -212,6 +265,8 @@ fn answers_are_objects(value: &RawJson<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+
     use super::*;
 
     #[test]
@@ -226,17 +281,6 @@ mod tests {
         assert_eq!(found.progress_token, Some(RequestId::from("t")));
         assert_eq!(found.protocol_version.as_deref(), Some("2026-07-28"));
         assert_eq!(found.request_state.as_deref(), Some("s\n"));
-    }
-
-    #[cfg(feature = "http")]
-    #[test]
-    fn no_metadata_is_overlooked_however_it_is_spelled() {
-        for with in [r#"{"_meta":{}}"#, r#"{"a":"__","_meta":{}}"#, r#"{"\u005fmeta":{}}"#] {
-            assert!(Metadata::may_be_in(&RawJson::trusted(with)), "{with}");
-        }
-        for without in ["{}", r#"{"meta":1}"#, r#"{"name":"a_b","arguments":{"_":"_met"}}"#] {
-            assert!(!Metadata::may_be_in(&RawJson::trusted(without)), "{without}");
-        }
     }
 
     #[test]
@@ -260,31 +304,35 @@ mod tests {
     const BOTH: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28",
         "io.modelcontextprotocol/clientCapabilities":{"roots":{}}"#;
 
+    fn after<'a>(text: &'a str, standing: &str, seen: Seen) -> Result<Metadata<'a>, &'static str> {
+        Metadata::read_after(&RawJson::trusted(text), Standing { text: standing, seen })
+    }
+
+    /// The start that a first request leaves.
+    fn standing_of(meta: &str) -> Option<(String, Seen)> {
+        let text = alloc::format!(r#"{{"_meta":{{{meta}}}}}"#);
+        let found = after(&text, "", Seen::default()).unwrap();
+        found.standing.map(|it| (it.text.into(), it.seen))
+    }
+
     #[test]
     fn what_stands_is_what_comes_before_anything_of_the_requests_own() {
         let stands = |before: &str, after: &str| {
-            let text = alloc::format!(r#"{{"_meta":{{{before}{BOTH}{after}}}}}"#);
-            let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
-            found.standing.map(alloc::string::String::from)
+            let found = standing_of(&alloc::format!("{before}{BOTH}{after}"));
+            found.map(|(text, _)| text)
         };
         let expected = alloc::format!(r#"{{"x":1,{BOTH}"#);
         assert_eq!(stands(r#""x":1,"#, r#","progressToken":7"#), Some(expected));
         assert_eq!(stands(r#""progressToken":7,"#, ""), None);
         assert_eq!(stands(r#""io.modelcontextprotocol/logLevel":"none","#, ""), None);
-        assert_eq!(stands("", r#","io.modelcontextprotocol/protocolVersion":"2""#), None);
-        let again = r#","progressToken":7,"io.modelcontextprotocol/clientCapabilities":{}"#;
-        assert_eq!(stands("", again), None);
-        let parted = r#"},"_meta":{"io.modelcontextprotocol/clientCapabilities":{}"#;
-        assert_eq!(stands("", parted), None);
     }
 
     #[test]
-    fn what_stands_already_is_not_repeated_unless_it_is_said_again() {
-        let standing = alloc::format!("{{{BOTH}");
+    fn what_stands_already_is_not_read_again() {
+        let (standing, seen) = standing_of(BOTH).unwrap();
         let read = |meta: &str| {
             let text = alloc::format!(r#"{{"_meta":{meta},"name":"a\"}}","arguments":{{"b":1}}}}"#);
-            let params = RawJson::trusted(&text);
-            let found = Metadata::read_after(&params, &standing).unwrap();
+            let found = after(&text, &standing, seen).unwrap();
             assert_eq!(found.subject(Method::ToolsCall), Some("a\"}"));
             assert_eq!(found.arguments, Some(RawJson::trusted(r#"{"b":1}"#)));
             (found.stands, found.progress_token, found.protocol_version.is_some())
@@ -293,36 +341,73 @@ mod tests {
         assert_eq!(read(&alloc::format!("{{{BOTH}}}")), (true, None, false));
         assert_eq!(read(&alloc::format!(r#"{{{BOTH},"progressToken":7}}"#)), (true, token, false));
         assert_eq!(read(&alloc::format!(r#"{{"x":1,{BOTH}}}"#)), (false, None, true));
-        let again = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
-        assert_eq!(read(&alloc::format!("{{{BOTH},{again}}}")), (false, None, true));
     }
 
     #[test]
-    fn of_two_of_it_each_member_counts_as_it_is_said_last() {
-        let standing = alloc::format!("{{{BOTH}");
-        let read = |first: &str, second: &str| {
-            let text = alloc::format!(r#"{{"_meta":{{{first}}},"_meta":{{{second}}}}}"#);
-            let found = Metadata::read_after(&RawJson::trusted(&text), &standing).unwrap();
-            (found.stands, found.progress_token, found.protocol_version.map(Cow::into_owned))
+    fn a_repeat_is_found_behind_what_stands_already() {
+        const KEYS: [&str; 4] = ["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"];
+        let first = alloc::format!(r#""io.modelcontextprotocol/clientInfo":{{}},{BOTH}"#);
+        let (standing, seen) = standing_of(&first).unwrap();
+        let read = |meta: &str| {
+            let text = alloc::format!(r#"{{"_meta":{{{meta}}}}}"#);
+            let fault = after(&text, &standing, seen).err();
+            assert_eq!(fault, after(&text, "", Seen::default()).err(), "{meta}");
+            fault
         };
-        let token = || Some(RequestId::Number(7));
-        let version = |version| Some(alloc::string::String::from(version));
+        for key in KEYS {
+            let meta = alloc::format!(r#"{first},"io.modelcontextprotocol/{key}":"debug""#);
+            assert_eq!(read(&meta).is_some(), key != "logLevel", "{key}");
+        }
         let other = r#""io.modelcontextprotocol/protocolVersion":"2""#;
-        assert_eq!(read(BOTH, r#""progressToken":7"#), (true, token(), None));
-        assert_eq!(read(BOTH, other), (false, None, version("2")));
-        assert_eq!(read(other, BOTH), (false, None, version("2026-07-28")));
+        for (one, two) in [(&*first, "\"progressToken\":7"), (&first, other), (other, &first)] {
+            assert_eq!(
+                read(&alloc::format!(r#"{one}}},"_meta":{{{two}"#)),
+                Some("`_meta` is repeated")
+            );
+        }
     }
 
     #[test]
     fn places_are_those_of_the_members_that_were_read() {
-        let text = r#"{"uri":"u","arguments":{"name":1},"name":"n","arguments":[],"name":"last"}"#;
+        let text = r#"{"uri":"u","arguments":{"name":1},"taskId":"t","na\u006de":"n"}"#;
         let params = RawJson::trusted(text);
-        let places = Metadata::read(&params).unwrap().places;
-        for (key, value) in
-            [("name", r#""last""#), ("uri", r#""u""#), ("arguments", r#"{"name":1}"#)]
-        {
-            assert_eq!(places.get(&params, key), Some(RawJson::trusted(value)), "{key}");
+        let found = Metadata::read(&params).unwrap();
+        for (method, value) in [
+            (Method::ToolsCall, r#""n""#),
+            (Method::PromptsGet, r#""n""#),
+            (Method::ResourcesRead, r#""u""#),
+            (Method::TasksGet, r#""t""#),
+            (Method::TasksResult, r#""t""#),
+            (Method::TasksUpdate, r#""t""#),
+            (Method::TasksCancel, r#""t""#),
+        ] {
+            let places = found.places(method);
+            assert_eq!(places.subject(&params), Some(RawJson::trusted(value)), "{method}");
+            let arguments = places.arguments(&params);
+            assert_eq!(arguments, Some(RawJson::trusted(r#"{"name":1}"#)), "{method}");
         }
-        assert_eq!(places.get(&params, "other"), None);
+        // What is not in the parameters is nowhere, whatever else is there.
+        let places = Metadata::read(&RawJson::trusted("{}")).unwrap().places(Method::ToolsCall);
+        assert_eq!((places.subject(&params), places.arguments(&params)), (None, None));
+    }
+
+    #[test]
+    fn arguments_of_tools_and_prompts_are_an_object_or_absent() {
+        for (arguments, wrong) in [
+            ("{}", false),
+            (r#"{"a":null}"#, false),
+            ("null", true),
+            ("[]", true),
+            ("1", true),
+            (r#""{}""#, true),
+        ] {
+            let text = alloc::format!(r#"{{"arguments":{arguments}}}"#);
+            let found = Metadata::read(&RawJson::trusted(&text)).unwrap();
+            for method in [Method::ToolsCall, Method::PromptsGet] {
+                assert_eq!(found.fault_of_arguments(method).is_some(), wrong, "{arguments}");
+            }
+            assert_eq!(found.fault_of_arguments(Method::ToolsList), None);
+        }
+        assert_eq!(Metadata::default().fault_of_arguments(Method::ToolsCall), None);
     }
 }

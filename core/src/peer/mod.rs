@@ -17,6 +17,7 @@ pub(crate) mod deadlines;
 mod error;
 mod event;
 mod limits;
+pub(crate) mod members;
 mod memory;
 pub(crate) mod metadata;
 pub(crate) mod outbox;

@@ -246,6 +246,8 @@ impl Capabilities {
         let tasks = revision == Revision::V2025_11_25;
         let modern = revision >= Revision::V2026_07_28;
         let mut set = Self::NONE;
+        // Nothing in it is known, but it is there once.
+        declared.has("experimental")?;
         if let Some(roots) = declared.object("roots")? {
             set = set
                 .with(Capability::Roots, true)
@@ -254,18 +256,18 @@ impl Capabilities {
         if let Some(sampling) = declared.object("sampling")? {
             set = set
                 .with(Capability::Sampling, true)
-                .with(Capability::SamplingTools, modes && sampling.has("tools"))
-                .with(Capability::SamplingContext, modes && sampling.has("context"));
+                .with(Capability::SamplingTools, sampling.has("tools")? && modes)
+                .with(Capability::SamplingContext, sampling.has("context")? && modes);
         }
         if let Some(elicitation) = declared.object("elicitation")?
             && revision >= Revision::V2025_06_18
         {
             // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means
             // form mode only.
-            let url = modes && elicitation.has("url");
+            let url = elicitation.has("url")? && modes;
             set = set
                 .with(Capability::Elicitation, true)
-                .with(Capability::ElicitationForm, elicitation.has("form") || !url)
+                .with(Capability::ElicitationForm, elicitation.has("form")? || !url)
                 .with(Capability::ElicitationUrl, url);
         }
         if let Some(declared) = declared.object("tasks")?
@@ -276,7 +278,7 @@ impl Capabilities {
         if let Some(extensions) = declared.object("extensions")?
             && modern
         {
-            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION));
+            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION)?);
         }
         Ok(set)
     }
@@ -301,11 +303,11 @@ impl Capabilities {
     fn read_server(declared: &Declared<'_>, revision: Revision) -> Result<Self, serde_json::Error> {
         let modern = revision >= Revision::V2026_07_28;
         let mut set = Self::NONE
-            .with(Capability::Logging, declared.has("logging"))
+            .with(Capability::Logging, declared.has("logging")?)
             // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
             .with(
                 Capability::Completions,
-                declared.has("completions") && revision >= Revision::V2025_03_26,
+                declared.has("completions")? && revision >= Revision::V2025_03_26,
             );
         if let Some(tools) = declared.object("tools")? {
             set = set
@@ -331,7 +333,7 @@ impl Capabilities {
         if let Some(extensions) = declared.object("extensions")?
             && modern
         {
-            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION));
+            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION)?);
         }
         Ok(set)
     }
@@ -353,8 +355,8 @@ impl FromIterator<Capability> for Capabilities {
 fn of_tasks(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> {
     let mut set = Capabilities::NONE
         .with(Capability::Tasks, true)
-        .with(Capability::TasksList, declared.has("list"))
-        .with(Capability::TasksCancel, declared.has("cancel"));
+        .with(Capability::TasksList, declared.has("list")?)
+        .with(Capability::TasksCancel, declared.has("cancel")?);
     if let Some(requests) = declared.object("requests")? {
         for (group, method, capability) in [
             ("tools", "call", Capability::TasksToolsCall),
@@ -362,7 +364,8 @@ fn of_tasks(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> 
             ("elicitation", "create", Capability::TasksElicitation),
         ] {
             let methods = requests.object(group)?;
-            set = set.with(capability, methods.is_some_and(|methods| methods.has(method)));
+            let declared = methods.map_or(Ok(false), |methods| methods.has(method))?;
+            set = set.with(capability, declared);
         }
     }
     Ok(set)

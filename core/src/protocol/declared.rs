@@ -26,23 +26,29 @@ impl<'a> Declared<'a> {
         if value.is_object() { Ok(Self(value)) } else { Err(wrong("an object")) }
     }
 
-    fn get(&self, name: &str) -> Option<RawJson<'_>> {
-        self.0.get(name).filter(|value| value.as_str() != "null")
+    /// The member called `name`, which may be there once.
+    fn get(&self, name: &str) -> Result<Option<RawJson<'_>>, Error> {
+        let mut named = self.0.members().filter(|member| member.is_named(name));
+        let value = named.next().map(|member| member.value);
+        if named.next().is_some() {
+            return Err(Error::custom(format_args!("the capability `{name}` is repeated")));
+        }
+        Ok(value.filter(|value| value.as_str() != "null"))
     }
 
     /// Whether there is a member, of whatever type.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
+    pub(super) fn has(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.get(name)?.is_some())
     }
 
     /// The object that a member is, if it is there.
     pub(super) fn object(&self, name: &str) -> Result<Option<Declared<'_>>, Error> {
-        self.get(name).map(Declared::of).transpose()
+        self.get(name)?.map(Declared::of).transpose()
     }
 
     /// Whether a member is there and true.
     pub(super) fn flag(&self, name: &str) -> Result<bool, Error> {
-        match self.get(name).as_ref().map(RawJson::as_str) {
+        match self.get(name)?.as_ref().map(RawJson::as_str) {
             Some("true") => Ok(true),
             Some("false") | None => Ok(false),
             Some(_) => Err(wrong("true or false")),
@@ -64,10 +70,17 @@ mod tests {
         let declared = Declared::parse(text).unwrap();
         let a = declared.object("a").unwrap().unwrap();
         assert!(a.flag("on").unwrap() && !a.flag("off").unwrap() && !a.flag("n").unwrap());
-        assert!(a.has("off") && !a.has("n") && !a.has("x"));
+        assert!(a.has("off").unwrap() && !a.has("n").unwrap() && !a.has("x").unwrap());
         assert!(declared.object("x").unwrap().is_none());
         assert!(declared.object("b").is_err() && declared.object("c").is_err());
         assert!(declared.flag("b").is_err() && declared.flag("a").is_err());
         assert!(Declared::parse("[]").is_err() && Declared::parse("{").is_err());
+    }
+
+    #[test]
+    fn a_repeated_capability_is_an_error() {
+        let declared = Declared::parse(r#"{"a":{},"b":true,"\u0061":{},"b":true}"#).unwrap();
+        assert!(declared.object("a").is_err() && declared.has("a").is_err());
+        assert!(declared.flag("b").is_err() && !declared.has("c").unwrap());
     }
 }

@@ -28,10 +28,20 @@ mod pair;
 #[cfg(feature = "auth")]
 mod protection;
 mod questions;
+#[cfg(feature = "auth")]
+mod repeater;
+#[cfg(feature = "auth")]
+mod repeats;
+#[cfg(feature = "auth")]
+mod repeats_host;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
 mod server;
+#[cfg(feature = "auth")]
+#[path = "../schema/spec.rs"]
+#[allow(dead_code, reason = "here nothing is judged by a schema, only its members are listed")]
+mod spec;
 mod subscriptions;
 mod task_desk;
 mod task_visitor;

@@ -198,6 +198,33 @@ fn ids_of_events_and_sessions_that_never_were_are_refused() {
 }
 
 #[test]
+fn requests_that_repeat_members_are_each_refused() {
+    let mut site = Site::new();
+    let session = site.session();
+    let modern = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call")];
+    let body = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{params}}}}}"#)
+    };
+    let twice = body(r#""name":"t","name":"u","_meta":{}"#);
+    let meta = body(r#""name":"t","_meta":{},"_m\u0065ta":{}"#);
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":1}}"#;
+    levels_off(&mut site, |site, _| {
+        for (body, member) in [(&*twice, "`name`"), (&*meta, "`_meta`"), (note, "`requestId`")] {
+            for (response, status) in [
+                (site.send("POST", &modern, body), 400),
+                (site.in_session(&session, "POST", body), if body == note { 400 } else { 200 }),
+            ] {
+                let response = response.expect("a whole response");
+                assert_eq!(response.head.status.0, status, "{body}");
+                let text = String::from_utf8(response.body).unwrap();
+                assert!(text.contains(member), "{body}: {text}");
+            }
+        }
+        assert!(site.due.is_empty());
+    });
+}
+
+#[test]
 fn bodies_of_anything_are_each_refused() {
     let mut site = Site::new();
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));

@@ -172,6 +172,29 @@ fn requests_under_an_id_that_is_in_use_are_each_refused() {
 }
 
 #[test]
+fn requests_that_repeat_members_are_each_refused() {
+    let mut site = Site::new();
+    // As many repeats as fit, of members that are known and of others.
+    let (names, unknown) = (r#","name":"u""#.repeat(120), r#","x":1"#.repeat(200));
+    for id in 0..MANY {
+        let known = format!(r#"{{"name":"t"{names}}}"#);
+        let late = format!(r#"{{"name":"t"{unknown},"n\u0061me":"u"}}"#);
+        let params = if id % 2 == 0 { known } else { late };
+        site.line(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
+        ));
+    }
+    assert!(site.due.is_empty());
+    assert_eq!((site.count("`name` is repeated"), site.violations), (MANY, MANY));
+    site.violations = 0;
+    for _ in 0..MANY {
+        site.line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":1}}"#);
+    }
+    assert_eq!(site.violations, MANY);
+    site.serves();
+}
+
+#[test]
 fn cancellations_of_nothing_are_passed_over() {
     // Rule: [CANC-004].
     let mut site = Site::new();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::http::server::Answers;
-use mcp_sansio::http::{Refusal, ServerOptions, Status};
+use mcp_sansio::http::{ParsedBody, Refusal, ServerOptions, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
 
@@ -18,14 +18,14 @@ fn refusal() -> Refusal {
 }
 
 /// Refuses everything.
-fn nothing(_: Option<&Frame<'_>>) -> Result<(), Refusal> {
+fn nothing(_: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
     Err(refusal())
 }
 
 /// Refuses bodies with a call of a tool.
-fn no_call(frame: Option<&Frame<'_>>) -> Result<(), Refusal> {
+fn no_call(body: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
     let is_call = |message: &Message<'_>| matches!(message, Message::Request(request) if request.method == "tools/call");
-    let calls = match frame {
+    let calls = match body.map(ParsedBody::frame) {
         Some(Frame::Single(message)) => is_call(message),
         Some(Frame::Batch(batch)) => batch.clone().flatten().any(|message| is_call(&message)),
         None => false,

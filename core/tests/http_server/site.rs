@@ -6,8 +6,10 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, Principal, Refusal, RequestHead, Server, ServerOptions};
-use mcp_sansio::jsonrpc::{ErrorObject, Frame};
+use mcp_sansio::http::{
+    ExchangeId, ParsedBody, Principal, Refusal, RequestHead, Server, ServerOptions,
+};
+use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
@@ -26,7 +28,7 @@ pub(crate) struct Site {
     /// Who sends the requests, as far as the server is told.
     pub(crate) principal: Option<Principal>,
     /// What a layer above has against requests.
-    pub(crate) permit: fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
+    pub(crate) permit: fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
     pub(crate) events: VecDeque<Event<'static>>,
     replies: Vec<Reply>,
     tickets: BTreeMap<ExchangeId, Ticket>,

@@ -57,6 +57,13 @@ fn a_question_that_was_not_offered_or_cannot_be_read_ends_the_call() {
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"},"b":{}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}}"#,
         r#"{"resultType":"input_required","inputRequests":{"a":7}}"#,
+        // What is said twice could be read by each in another way.
+        r#"{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}},"inputRequests":{"r":{"method":"roots/list"}}}"#,
+        r#"{"resultType":"input_required","requestState":"a","request\u0053tate":"b"}"#,
+        r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","method":"roots/list"}}}"#,
+        r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":{},"params":{}}}}"#,
+        r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"form","mode":"form"}}}}"#,
+        r#"{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"a","messag\u0065":"b"}}}}"#,
     ];
     for asked in asked {
         let mut wire = called(&CallOptions::default());

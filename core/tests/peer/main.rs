@@ -27,6 +27,7 @@ mod misbehaving_client_peer;
 mod misbehaving_server_peer;
 mod progress;
 mod random;
+mod repeats;
 mod subscriptions;
 mod tasks;
 mod timeouts;

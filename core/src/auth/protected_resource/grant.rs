@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 use crate::Principal;
-use crate::http::{Refusal, Status};
-use crate::jsonrpc::{ErrorObject, Frame, Message, RawJson, RequestMessage};
+use crate::http::{ParsedBody, Refusal, Status};
+use crate::jsonrpc::ErrorObject;
 use crate::shared::Shared;
 
 /// What the token of a request is good for here. Cheap to clone.
@@ -79,27 +79,17 @@ impl Grant {
     /// # Errors
     ///
     /// It is not: the request is refused with this, and nothing of it is acted on.
-    pub fn check(&self, body: Option<&Frame<'_>>) -> Result<(), Refusal> {
+    pub fn check(&self, body: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
         let resource = &*self.0.resource;
         let mut needs = self.base();
-        let mut add = |request: &RequestMessage<'_>| {
-            let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-            for scope in resource.operations.of(&request.method, params) {
-                if !needs.contains(&scope) {
-                    needs.push(scope);
-                }
-            }
-        };
-        match body {
-            Some(Frame::Single(Message::Request(request))) => add(request),
-            Some(Frame::Batch(batch)) => {
-                for message in batch.clone() {
-                    if let Ok(Message::Request(request)) = message {
-                        add(&request);
+        if let Some(body) = body {
+            body.for_each_request(|method, subject| {
+                for scope in resource.operations.of(method, subject) {
+                    if !needs.contains(&scope) {
+                        needs.push(scope);
                     }
                 }
-            }
-            _ => {}
+            });
         }
         self.need(&needs)
     }

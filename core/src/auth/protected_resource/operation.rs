@@ -4,7 +4,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::scope;
-use crate::jsonrpc::RawJson;
 use crate::protocol::Method;
 
 /// What a client may ask for, and a scope be needed for: a method, or one thing that it is about.
@@ -68,15 +67,12 @@ impl Needs {
         scopes.iter().for_each(|it| scope::add(known, it));
     }
 
-    /// What a request needs. The subject is read once, and as handlers are found by it.
-    pub(super) fn of(&self, method: &str, params: &RawJson<'_>) -> impl Iterator<Item = &str> {
+    /// What a request needs. `subject` is what it is about, as its handler is found by it.
+    pub(super) fn of(&self, method: &str, subject: Option<&str>) -> impl Iterator<Item = &str> {
         let of_method = self.0.get(method);
-        let subject = of_method.filter(|it| !it.subjects.is_empty()).and_then(|of_method| {
-            let key = if method == Method::ResourcesRead.as_str() { "uri" } else { "name" };
-            of_method.subjects.get(&*params.get(key)?.to_text()?)
-        });
+        let of_subject = of_method.and_then(|it| it.subjects.get(subject?));
         let always = of_method.map(|it| &it.always);
-        always.into_iter().chain(subject).flatten().map(String::as_str)
+        always.into_iter().chain(of_subject).flatten().map(String::as_str)
     }
 
     pub(super) fn knows(&self, scope: &str) -> bool {

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::*;
 use crate::Principal;
 use crate::auth::{BearerChallenge, Challenge};
-use crate::http::{Refusal, Status};
-use crate::jsonrpc::{ParseLimits, parse};
+use crate::http::{ParsedBody, Refusal, Status};
+use crate::jsonrpc::ParseLimits;
 use crate::shared::Shared;
 
 const URI: &str = "https://mcp.example.com/mcp";
@@ -38,8 +38,8 @@ pub(super) fn read(refusal: &Refusal) -> BearerChallenge {
 
 /// What a grant has against a body.
 fn against(grant: &Grant, body: &str) -> Option<(Status, String)> {
-    let frame = parse(body.as_bytes(), ParseLimits::default()).expect(body);
-    let refusal = grant.check(Some(&frame)).err()?;
+    let body = ParsedBody::parse(body.as_bytes(), ParseLimits::default()).expect(body);
+    let refusal = grant.check(Some(&body)).err()?;
     let challenge = read(&refusal);
     assert_eq!(challenge.error.as_deref(), Some("insufficient_scope"));
     assert_eq!(challenge.resource_metadata, Some(resource().metadata_url()));

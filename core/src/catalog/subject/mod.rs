@@ -25,7 +25,8 @@ pub(crate) struct Given<'a> {
 
 impl Catalog {
     /// Checks a request that is about one thing. `subject` is the member `name` or `uri` of
-    /// `params`, if that is a string.
+    /// `params`, if that is a string. No member of `params` may be repeated: the machines hand out
+    /// none that are.
     ///
     /// Linear in the length of `params`, and in the number of resource templates for a URI that is
     /// not listed. Methods that are about nothing in a catalog pass.
@@ -139,7 +140,7 @@ impl Catalog {
         // MCP 2025-06-18 server/utilities/completion#requesting-completions [COMP-002]
         if revision >= Revision::V2025_06_18
             && let Some(context) = present(params, "context")
-            && let Some(known) = check_arguments(context.get("arguments").as_ref())?
+            && let Some(known) = check_arguments(present(&context, "arguments").as_ref())?
             && known.members().any(|member| !is_string(&member.value))
         {
             return Err(wrong("the values of `context.arguments` must be strings"));
@@ -184,11 +185,11 @@ fn check_task(tool: &Tool, asked: bool) -> Checked {
     }
 }
 
-/// The member `arguments`, which is an object if it is there; `null` is not.
+/// The member `arguments`, which is an object if it is there. `null` is none.
 fn check_arguments<'r, 'a>(
     arguments: Option<&'r RawJson<'a>>,
 ) -> Result<Option<&'r RawJson<'a>>, ErrorObject<'static>> {
-    match arguments.filter(|arguments| **arguments != RawJson::NULL) {
+    match arguments {
         Some(arguments) if !arguments.is_object() => Err(wrong("`arguments` must be an object")),
         arguments => Ok(arguments),
     }

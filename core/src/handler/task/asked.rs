@@ -102,7 +102,7 @@ impl TaskTable {
         }
         // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014]: whatever
         // the metadata says.
-        let name = request.params.get("taskId");
+        let name = request.subject();
         let name = name.as_ref().and_then(RawJson::to_text);
         let name = name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
         // MCP 2025-11-25 basic/utilities/tasks#protocol-errors [TASK-019]

@@ -33,7 +33,7 @@ impl TaskTable {
         now: Instant,
         dropped: &mut Option<Handler>,
     ) -> Result<Json, ErrorObject<'static>> {
-        let name = request.params.get("taskId").and_then(|name| name.to_text().map(Into::into));
+        let name = request.subject().and_then(|name| name.to_text().map(Into::into));
         let name: alloc::string::String =
             name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
         let responses = match &request.method {
@@ -96,6 +96,7 @@ pub(super) fn written_task(
     written.map_err(|_| ErrorObject::internal("the task could not be written"))
 }
 
+// Read after the machine has refused repeats, so there is one.
 fn responses_of<'r>(request: &'r Request<'_>) -> Result<RawJson<'r>, ErrorObject<'static>> {
     let responses = request.params.get("inputResponses").filter(RawJson::is_object);
     responses.ok_or_else(|| ErrorObject::invalid_params("`inputResponses` is an object"))

@@ -87,8 +87,9 @@ pub(crate) enum MirrorMismatch {
     Invalid { header: String, reason: InvalidFieldValue },
     #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
     OutOfRange { header: String },
-    #[error("the argument for {header} is there twice")]
-    Ambiguous { header: String },
+    /// A member that is mirrored, or leads to one that is, stands twice in its object.
+    #[error("the argument `{member}` is repeated")]
+    Repeated { member: String },
 }
 
 impl Mirrors {
@@ -141,7 +142,7 @@ impl Mirrors {
                 Scalar::OutOfRange => {
                     return Err(UnmirrorableArgument::OutOfRange { header: header.clone() });
                 }
-                Scalar::Ambiguous => {
+                Scalar::Repeated(_) => {
                     return Err(UnmirrorableArgument::Ambiguous { header: header.clone() });
                 }
             };
@@ -159,7 +160,8 @@ impl Mirrors {
     ///
     /// # Errors
     ///
-    /// The client's fault, to be answered with 400 and -32020: see [`MirrorMismatch`].
+    /// The client's fault, to be answered with 400 and -32020, or -32602 where an argument is
+    /// repeated: see [`MirrorMismatch`].
     // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-025]
     pub(crate) fn check(
         &self,
@@ -182,7 +184,9 @@ impl Mirrors {
                     return Err(MirrorMismatch::Unexpected { header: header() });
                 }
                 Scalar::Absent => continue,
-                Scalar::Ambiguous => return Err(MirrorMismatch::Ambiguous { header: header() }),
+                Scalar::Repeated(member) => {
+                    return Err(MirrorMismatch::Repeated { member: member.into() });
+                }
                 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
                 Scalar::OutOfRange => return Err(MirrorMismatch::OutOfRange { header: header() }),
                 // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-028]
@@ -205,7 +209,7 @@ impl Mirrors {
     }
 
     /// What the arguments have for each header.
-    fn find<'a>(&self, arguments: &'a RawJson<'_>) -> Vec<Occurrence<'a>> {
+    fn find<'a>(&'a self, arguments: &'a RawJson<'_>) -> Vec<Occurrence<'a>> {
         let mut found = vec![Occurrence::None; self.headers.len()];
         find_below(&self.branches, &arguments.borrow(), &mut found);
         found
@@ -213,7 +217,7 @@ impl Mirrors {
 }
 
 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-019]: at the exact path.
-fn find_below<'a>(branches: &[Branch], object: &RawJson<'a>, found: &mut [Occurrence<'a>]) {
+fn find_below<'a>(branches: &'a [Branch], object: &RawJson<'a>, found: &mut [Occurrence<'a>]) {
     if branches.is_empty() {
         return;
     }
@@ -225,7 +229,7 @@ fn find_below<'a>(branches: &[Branch], object: &RawJson<'a>, found: &mut [Occurr
                 continue;
             }
             if mem::replace(seen, true) {
-                branch.mark_ambiguous(found);
+                branch.mark_repeated(&branch.property, found);
                 continue;
             }
             if let Some(occurrence) = branch.mirror.and_then(|mirror| found.get_mut(mirror)) {
@@ -237,12 +241,12 @@ fn find_below<'a>(branches: &[Branch], object: &RawJson<'a>, found: &mut [Occurr
 }
 
 impl Branch {
-    fn mark_ambiguous(&self, found: &mut [Occurrence<'_>]) {
+    fn mark_repeated<'a>(&self, member: &'a str, found: &mut [Occurrence<'a>]) {
         if let Some(occurrence) = self.mirror.and_then(|mirror| found.get_mut(mirror)) {
-            *occurrence = Occurrence::Ambiguous;
+            *occurrence = Occurrence::Repeated(member);
         }
         for branch in &self.branches {
-            branch.mark_ambiguous(found);
+            branch.mark_repeated(member, found);
         }
     }
 }
@@ -252,14 +256,15 @@ impl Branch {
 enum Occurrence<'a> {
     None,
     Once(RawJson<'a>),
-    Ambiguous,
+    /// This member on the way there is repeated.
+    Repeated(&'a str),
 }
 
 impl<'a> Occurrence<'a> {
     fn scalar(&self) -> Scalar<'a> {
         let value = match self {
             Self::None => return Scalar::Absent,
-            Self::Ambiguous => return Scalar::Ambiguous,
+            Self::Repeated(member) => return Scalar::Repeated(member),
             Self::Once(value) => value,
         };
         match value.as_str() {
@@ -285,8 +290,8 @@ enum Scalar<'a> {
     Boolean(bool),
     /// An integer that not every peer gets right.
     OutOfRange,
-    /// It is there more than once.
-    Ambiguous,
+    /// It is there more than once, or this member that leads to it is.
+    Repeated(&'a str),
     /// A fraction, an array or an object.
     Other,
 }
@@ -298,7 +303,7 @@ impl Scalar<'_> {
             Self::Boolean(boolean) => header == if *boolean { "true" } else { "false" },
             // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-030]
             Self::Integer(integer) => number::read(header) == Some(Number::Integer(*integer)),
-            Self::Absent | Self::OutOfRange | Self::Ambiguous | Self::Other => false,
+            Self::Absent | Self::OutOfRange | Self::Repeated(_) | Self::Other => false,
         }
     }
 }

@@ -4,6 +4,7 @@ use alloc::format;
 
 use crate::http::RequestHead;
 use crate::http::field_value;
+use crate::http::mirrors::MirrorMismatch;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use crate::peer::metadata::Metadata;
 use crate::protocol::Method;
@@ -41,7 +42,8 @@ impl Server {
         if matches!(method, Method::TasksGet | Method::TasksUpdate | Method::TasksCancel)
             && let Some(name) = head.mcp_name
         {
-            let task = params.get("taskId").and_then(|task| task.to_text());
+            let task = metadata.places(method).subject(params);
+            let task = task.and_then(|task| task.to_text());
             let name = field_value::decode(name).map_err(|fault| unreadable("Mcp-Name", &fault))?;
             return if task.is_none_or(|task| task == name) {
                 Ok(())
@@ -63,10 +65,13 @@ impl Server {
         // [HDR-028]
         // [HDR-009]
         let Some(mirrors) = self.mirrors.get(subject) else { return Ok(()) };
-        let arguments = params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
-        mirrors
-            .check(&arguments, &head.params)
-            .map_err(|mismatch| mismatch_error(format!("{mismatch}")))
+        let none = RawJson::EMPTY_OBJECT;
+        let arguments = metadata.arguments.as_ref().unwrap_or(&none);
+        mirrors.check(arguments, &head.params).map_err(|mismatch| match mismatch {
+            // There is no telling which of the values the header should repeat.
+            MirrorMismatch::Repeated { .. } => ErrorObject::invalid_params(format!("{mismatch}")),
+            _ => mismatch_error(format!("{mismatch}")),
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod admission;
 mod answers;
+mod body;
 #[cfg(feature = "_fuzz")]
 mod consistency;
 mod exchange;
@@ -45,6 +46,7 @@ use crate::{Instant, Revisions};
 use super::{ExchangeId, Principal};
 
 pub use admission::Admission;
+pub use body::ParsedBody;
 pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
 pub use store::{EventPlace, EventStore, NotStored, ReadId, StoreAction, StoredEvent};

@@ -8,8 +8,10 @@ use crate::http::{Content, ExchangeId, Principal, RequestHead, Response, Respons
 use crate::jsonrpc::{
     ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
 };
+use crate::peer::members::check_repeats;
 use crate::peer::metadata::Metadata;
 use crate::peer::outbox::{Channel, Verdict};
+use crate::peer::server::Read;
 use crate::peer::slab::Key;
 use crate::peer::{Event, Violation};
 use crate::protocol::{Era, Method};
@@ -17,6 +19,7 @@ use crate::{Instant, Revisions};
 
 use super::admission::{named_revision, refusal};
 use super::answers::status_of;
+use super::body::ParsedBody;
 use super::exchange::{Exchange, State};
 use super::options::Answers;
 use super::session::{STANDALONE, Transport};
@@ -36,47 +39,56 @@ impl Server {
     pub(super) fn post<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        self.check_not_closing(&frame)?;
-        match &frame {
-            Ok(Frame::Single(Message::Request(request))) => {
-                let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                let metadata = Metadata::may_be_in(params).then(|| Metadata::read(params));
-                let named = metadata.as_ref().is_some_and(names_revision);
-                if self.is_modern(head, named) {
-                    let metadata = metadata.unwrap_or_else(|| Metadata::read(params));
-                    self.check_modern(head, request, metadata)?;
-                    return Ok(self.modern(frame, principal, now));
+        self.check_not_closing(&body)?;
+        let (frame, read) = match &body {
+            Ok(ParsedBody { frame, read }) => (Ok(frame), read.as_ref()),
+            Err(malformed) => (Err(malformed), None),
+        };
+        match (frame, read) {
+            (Ok(Frame::Single(Message::Request(request))), Some(read)) => {
+                if self.is_modern(head, names_revision(read)) {
+                    self.check_modern(head, request, read)?;
+                    return Ok(self.modern(body, principal, now));
+                }
+                // Nothing says of which era it is, and neither would take it.
+                if let Err(what) = read
+                    && head.session_id.is_none()
+                    && Method::parse(&request.method) != Some(Method::Initialize)
+                {
+                    return Err(refuse_request(&request.id, &ErrorObject::invalid_params(*what)));
                 }
             }
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-009] [HCLI-006]
-            Ok(Frame::Single(Message::Notification(notification))) => {
+            (Ok(Frame::Single(Message::Notification(notification))), _) => {
                 let params = notification.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                let named = Metadata::may_be_in(params) && names_revision(&Metadata::read(params));
-                if self.is_modern(head, named) {
-                    return Ok((self.respond_whole(accepted()), None));
+                if self.is_modern(head, names_revision(&Metadata::read(params))) {
+                    return match check_repeats(params) {
+                        Ok(()) => Ok((self.respond_whole(accepted()), None)),
+                        Err(what) => Ok(self.refuse_notification(&notification.method, what)),
+                    };
                 }
             }
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
-            Ok(Frame::Single(Message::Response(_))) if self.is_modern(head, false) => {
+            (Ok(Frame::Single(Message::Response(_))), _) if self.is_modern(head, false) => {
                 let message = "at this revision a client sends no responses";
                 return Err(refusal(Status::BAD_REQUEST, None, message));
             }
             // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
-            Ok(Frame::Batch(_)) if self.is_modern(head, false) => {
+            (Ok(Frame::Batch(_)), _) if self.is_modern(head, false) => {
                 let message = "at this revision a body is one message";
                 return Err(refusal(Status::BAD_REQUEST, None, message));
             }
-            Err(malformed) if head.session_id.is_none() || self.is_modern(head, false) => {
+            (Err(malformed), _) if head.session_id.is_none() || self.is_modern(head, false) => {
                 let event = Event::Violation(Violation::Malformed(malformed.reason));
                 return Ok((self.respond_whole(refuse_malformed(malformed)), Some(event)));
             }
             _ => {}
         }
-        self.legacy(head, frame, principal, now)
+        self.legacy(head, body, principal, now)
     }
 
     /// Whether a message is of the modern era.
@@ -100,10 +112,10 @@ impl Server {
         &self,
         head: &RequestHead<'_>,
         request: &RequestMessage<'_>,
-        metadata: Result<Metadata<'_>, &'static str>,
+        read: &Read<'_>,
     ) -> Result<(), Response> {
         let refuse = |error: &ErrorObject<'_>| refuse_request(&request.id, error);
-        let metadata = metadata.map_err(|what| refuse(&ErrorObject::invalid_params(what)))?;
+        let metadata = read.as_ref().map_err(|what| refuse(&ErrorObject::invalid_params(*what)))?;
         let lacking = if metadata.protocol_version.is_none() {
             Some("`_meta` lacks `io.modelcontextprotocol/protocolVersion`")
         } else if metadata.client_capabilities.is_none() {
@@ -121,7 +133,17 @@ impl Server {
             });
         }
         let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-        self.check_headers(head, &request.method, params, &metadata).map_err(|error| refuse(&error))
+        self.check_headers(head, &request.method, params, metadata).map_err(|error| refuse(&error))
+    }
+
+    /// Refuses a notification of the modern era.
+    fn refuse_notification<'f>(&mut self, method: &str, what: &'static str) -> Handled<'f> {
+        let violation = match Method::parse(method) {
+            Some(method) => Violation::BadParameters { method, what },
+            None => Violation::OutOfPlace(what),
+        };
+        let response = refusal(Status::BAD_REQUEST, None, &format!("{violation}"));
+        (self.respond_whole(response), Some(Event::Violation(violation)))
     }
 
     /// What is said to an `initialize` without metadata where there are no sessions.
@@ -140,7 +162,7 @@ impl Server {
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008] [HSRV-020]
     fn modern<'f>(
         &mut self,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Handled<'f> {
@@ -157,7 +179,8 @@ impl Server {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
             }
-            event = machine.handle_posted(frame, Channel(ONLY), now).ok().flatten();
+            let (frame, read) = ParsedBody::split(body);
+            event = machine.handle_posted(frame, read, Channel(ONLY), now).ok().flatten();
         }
         self.settle(connection, now);
         self.arm_waiting(exchange, now);
@@ -169,33 +192,32 @@ impl Server {
     fn legacy<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let request = named_request(&frame);
+        let request = named_request(&body);
         self.check_legacy_version(head, request)?;
         let initialize = matches!(
-            &frame,
-            Ok(Frame::Single(Message::Request(request)))
-                if Method::parse(&request.method) == Some(Method::Initialize)
+            request_in(&body),
+            Some(request) if Method::parse(&request.method) == Some(Method::Initialize)
         );
         if head.session_id.is_none() && initialize {
-            return self.initialize(frame, principal, now);
+            return self.initialize(body, principal, now);
         }
         let session = self.find_session(head, principal, request)?;
-        Ok(self.deliver(session, frame, now))
+        Ok(self.deliver(session, body, now))
     }
 
     /// A request that opens a session, if it is in order.
     fn initialize<'f>(
         &mut self,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let key = self.new_session(Transport::Streamable, principal, named_request(&frame), now)?;
-        let (exchange, event) = self.deliver(key, frame, now);
+        let key = self.new_session(Transport::Streamable, principal, named_request(&body), now)?;
+        let (exchange, event) = self.deliver(key, body, now);
         let opened = self
             .connections
             .get(key)
@@ -213,36 +235,37 @@ impl Server {
     pub(super) fn deliver<'f>(
         &mut self,
         key: Key,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         now: Instant,
     ) -> Handled<'f> {
         // What is answered here: requests, and what may have been meant as one.
-        let answered = match &frame {
-            Ok(Frame::Single(message)) => matches!(message, Message::Request(_)),
-            Ok(Frame::Batch(_)) => true,
+        let answered = match &body {
+            Ok(ParsedBody { frame: Frame::Single(message), .. }) => {
+                matches!(message, Message::Request(_))
+            }
+            Ok(ParsedBody { frame: Frame::Batch(_), .. }) => true,
             Err(malformed) => malformed.answer().is_some(),
         };
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-022]: whoever polls wants
         // no stream.
         let brief = matches!(
-            &frame,
-            Ok(Frame::Single(Message::Request(request)))
-                if Method::parse(&request.method) == Some(Method::TasksGet)
+            request_in(&body),
+            Some(request) if Method::parse(&request.method) == Some(Method::TasksGet)
         );
         let Some(Connection { machine, session: Some(session), streams, .. }) =
             self.connections.get_mut(key)
         else {
-            return (self.respond_whole(no_session(named_request(&frame))), None);
+            return (self.respond_whole(no_session(named_request(&body))), None);
         };
         if session.next_stream == u32::MAX {
             // No number is used twice, and there are no more.
-            let gone = no_session(named_request(&frame));
+            let gone = no_session(named_request(&body));
             self.end_session(key, now);
             return (self.respond_whole(gone), None);
         }
         session.last_used = now;
         if !answered || session.transport == Transport::EventStream {
-            return self.acknowledge(key, frame, now);
+            return self.acknowledge(key, body, now);
         }
         // MCP 2025-11-25 basic/transports#session-management [SESS-001]
         let opens = machine.session_revision().is_none().then_some(session.id);
@@ -258,7 +281,7 @@ impl Server {
         stream.reader = Some(exchange);
         stream.brief = brief;
         streams.insert(stream);
-        let event = self.hand_over(key, frame, number, now);
+        let event = self.hand_over(key, body, number, now);
         if let Some(entry) = self.exchanges.get_mut(exchange)
             && let Some(connection) = self.connections.get_mut(key)
         {
@@ -285,12 +308,13 @@ impl Server {
     fn hand_over<'f>(
         &mut self,
         key: Key,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         number: u32,
         now: Instant,
     ) -> Option<Event<'f>> {
         let machine = &mut self.connections.get_mut(key)?.machine;
-        let event = machine.handle_posted(frame, Channel(number), now).ok().flatten()?;
+        let (frame, read) = ParsedBody::split(body);
+        let event = machine.handle_posted(frame, read, Channel(number), now).ok().flatten()?;
         Some(stamped(event, key))
     }
 
@@ -299,12 +323,12 @@ impl Server {
     fn acknowledge<'f>(
         &mut self,
         key: Key,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         now: Instant,
     ) -> Handled<'f> {
-        let malformed = frame.as_ref().err().map(refuse_malformed);
-        let is_request = matches!(&frame, Ok(Frame::Single(Message::Request(_))));
-        let event = self.hand_over(key, frame, STANDALONE, now);
+        let malformed = body.as_ref().err().map(refuse_malformed);
+        let is_request = request_in(&body).is_some();
+        let event = self.hand_over(key, body, STANDALONE, now);
         self.settle(key, now);
         let response = match (&event, malformed) {
             (_, Some(refused)) => refused,
@@ -340,16 +364,27 @@ impl Server {
 }
 
 /// Whether a body says of itself which revision it is of.
-fn names_revision(metadata: &Result<Metadata<'_>, &'static str>) -> bool {
-    metadata.as_ref().is_ok_and(|metadata| metadata.protocol_version.is_some())
+fn names_revision(read: &Read<'_>) -> bool {
+    read.as_ref().is_ok_and(|metadata| metadata.protocol_version.is_some())
+}
+
+/// The request that a body is, if it is one.
+fn request_in<'m, 'f>(
+    body: &'m Result<ParsedBody<'f>, Malformed>,
+) -> Option<&'m RequestMessage<'f>> {
+    match body {
+        Ok(ParsedBody { frame: Frame::Single(Message::Request(request)), .. }) => Some(request),
+        _ => None,
+    }
 }
 
 /// The id to which an error about a frame is said.
-pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Option<&'m RequestId> {
-    match frame {
-        Ok(Frame::Single(Message::Request(request))) => Some(&request.id),
+pub(super) fn named_request<'m>(
+    body: &'m Result<ParsedBody<'_>, Malformed>,
+) -> Option<&'m RequestId> {
+    match body {
         Err(malformed) if malformed.answer().is_some() => malformed.id.as_ref(),
-        _ => None,
+        _ => request_in(body).map(|request| &request.id),
     }
 }
 

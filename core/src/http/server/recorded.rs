@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Catalog;
 use crate::http::origin::HostTexts;
 use crate::http::{AllowedHosts, ExchangeId, Principal, Refusal, RequestHead};
-use crate::jsonrpc::Frame;
 use crate::peer::Event;
 use crate::peer::server::recorded::bare_request;
 use crate::recording::exchange::{
@@ -23,6 +22,7 @@ use crate::recording::{
 };
 use crate::{Instant, peer};
 
+use super::body::ParsedBody;
 use super::exchange::State;
 use super::session::Transport;
 use super::store::{EventStore, NotStored, ReadId, StoreAction, StoredEvent};
@@ -162,12 +162,12 @@ impl Server {
         head: &RequestHead<'_>,
         body: &'f [u8],
         principal: Option<&Principal>,
-        permit: &dyn Fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let refusal = RefCell::new(None);
-        let asked = |frame: Option<&Frame<'_>>| {
-            permit(frame).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
+        let asked = |body: Option<&ParsedBody<'_>>| {
+            permit(body).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
         };
         let handled = self.handle_route(head, body, principal, &asked, now);
         let (exchange, event) =
@@ -327,7 +327,7 @@ impl Server {
         }
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
         let principal = principal.as_deref().map(Principal::new);
-        let permit = |_: Option<&Frame<'_>>| match refused {
+        let permit = |_: Option<&ParsedBody<'_>>| match refused {
             Some(refused) => Err(refused.to_refusal()),
             None => Ok(()),
         };

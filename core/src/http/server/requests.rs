@@ -2,11 +2,11 @@
 
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, Refusal, RequestHead, Response};
-use crate::jsonrpc::{Frame, parse};
 use crate::peer::Event;
 
 use super::Server;
 use super::admission::Route;
+use super::body::ParsedBody;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
 
@@ -33,7 +33,7 @@ impl Server {
         head: &RequestHead<'_>,
         body: &'f [u8],
         principal: Option<&Principal>,
-        permit: &dyn Fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         #[cfg(feature = "recording")]
@@ -49,7 +49,7 @@ impl Server {
         head: &RequestHead<'_>,
         body: &'f [u8],
         principal: Option<&Principal>,
-        permit: &dyn Fn(Option<&Frame<'_>>) -> Result<(), Refusal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let route = self.route(head)?;
@@ -58,12 +58,12 @@ impl Server {
         }
         let exchange = match route {
             Route::Post | Route::Message => {
-                let frame = parse(body, self.blueprint.parse_limits());
-                permit(frame.as_ref().ok())
-                    .map_err(|refusal| refusal.to_response(named_request(&frame)))?;
+                let body = ParsedBody::parse(body, self.blueprint.parse_limits());
+                permit(body.as_ref().ok())
+                    .map_err(|refusal| refusal.to_response(named_request(&body)))?;
                 return match route {
-                    Route::Message => self.message(head, frame, principal, now),
-                    _ => self.post(head, frame, principal, now),
+                    Route::Message => self.message(head, body, principal, now),
+                    _ => self.post(head, body, principal, now),
                 };
             }
             _ => {

@@ -7,12 +7,13 @@ use core::hash::BuildHasher;
 
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
-use crate::jsonrpc::{Frame, Malformed, RequestId};
+use crate::jsonrpc::{Malformed, RequestId};
 use crate::peer;
 use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 
 use super::admission::{busy, refusal};
+use super::body::ParsedBody;
 use super::exchange::{Exchange, State};
 use super::log::{EventId, Resume};
 use super::posts::named_request;
@@ -281,11 +282,11 @@ impl Server {
     pub(super) fn message<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        frame: Result<Frame<'f>, Malformed>,
+        body: Result<ParsedBody<'f>, Malformed>,
         principal: Option<&Principal>,
         now: Instant,
     ) -> Result<(ExchangeId, Option<peer::Event<'f>>), Response> {
-        let request = named_request(&frame);
+        let request = named_request(&body);
         let id = head.query.0.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
         let Some(id) = id else {
             let message = "`sessionId` is missing: post to the address in the `endpoint` event";
@@ -294,8 +295,8 @@ impl Server {
         let key = SessionId::parse(id.as_bytes())
             .and_then(|id| self.session_of(id, principal, Transport::EventStream))
             .ok_or_else(|| no_session(request))?;
-        self.check_not_closing(&frame)?;
-        Ok(self.deliver(key, frame, now))
+        self.check_not_closing(&body)?;
+        Ok(self.deliver(key, body, now))
     }
 }
 

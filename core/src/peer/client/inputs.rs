@@ -12,6 +12,7 @@ use crate::peer::error::AnswerError;
 use crate::peer::event::{
     CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
 };
+use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
 use crate::peer::questions::not_offered;
@@ -57,15 +58,17 @@ impl Client {
             let call = CallHandle::of(key);
             Ok(Some(Event::Ended(Ended { call, outcome: Err(failure) })))
         };
-        let (mut asked, mut state) = (None, None);
+        let (mut asked, mut state, mut repeated) = (None, None, false);
         for member in result.walk() {
-            match &*member.name() {
-                "inputRequests" => asked = Some(member.value),
-                "requestState" => state = Some(member.value),
-                _ => {}
-            }
+            let before = match &*member.name() {
+                "inputRequests" => asked.replace(member.value),
+                "requestState" => state.replace(member.value),
+                _ => None,
+            };
+            repeated |= before.is_some();
         }
-        let readable = asked.as_ref().is_none_or(RawJson::is_object)
+        let readable = !repeated
+            && asked.as_ref().is_none_or(RawJson::is_object)
             && state.as_ref().is_none_or(|state| state.to_text().is_some());
         if !readable {
             return fail(self, Failure::InvalidAnswer("input required, but it cannot be read"));
@@ -329,15 +332,20 @@ fn question<'f>(
     client: Capabilities,
     revision: Revision,
 ) -> Option<(Method, RawJson<'f>)> {
-    let (mut method, mut params) = (None, RawJson::EMPTY_OBJECT);
+    let (mut method, mut params) = (None, None);
     for member in entry.walk() {
-        match &*member.name() {
-            "method" => method = Method::parse(&member.value.to_text()?),
-            "params" => params = member.value,
-            _ => {}
+        let before = match &*member.name() {
+            "method" => method.replace(member.value),
+            "params" => params.replace(member.value),
+            _ => None,
+        };
+        if before.is_some() {
+            return None;
         }
     }
-    let method = method?;
+    let method = Method::parse(&method?.to_text()?)?;
+    let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
+    check_repeats(&params).ok()?;
     let gates = match method {
         Method::SamplingCreateMessage | Method::RootsList | Method::ElicitationCreate => {
             method.row().side(Side::Server).gates

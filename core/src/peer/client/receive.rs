@@ -9,6 +9,7 @@ use crate::peer::event::{
     CallHandle, Cancelled, Ended, Event, Failure, Input, InputHandle, InputSource, Inputs,
     MethodName, Notification, Request, RequestHandle, Subject, Violation,
 };
+use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, text};
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
@@ -204,8 +205,9 @@ impl Client {
             return self.connection.violation(self.connection.terms.policy.duplicate_id, violation);
         }
         let known = Method::parse(&method);
+        let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]
-        if known == Some(Method::Ping) {
+        if known == Some(Method::Ping) && check_repeats(&params).is_ok() {
             let (part, tag) = (Part::Answer(Verdict::Result), self.connection.tag(&id));
             self.connection.outbox.push(Lane::Control, Channel::UNSOLICITED, part, tag, |out| {
                 let written = crate::jsonrpc::write_result(out, &id, &RawJson::EMPTY_OBJECT);
@@ -219,12 +221,14 @@ impl Client {
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         };
         let (client, server) = (session.client, session.server);
-        let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
         let metadata = match Metadata::read(&params) {
             Ok(metadata) => metadata,
             Err(what) => {
                 self.refuse_request(&id, &ErrorObject::invalid_params(what));
-                return Ok(None);
+                return match known {
+                    Some(method) => self.bad_parameters(method, what),
+                    None => Ok(None),
+                };
             }
         };
         let Some(known) = known else {
@@ -308,10 +312,15 @@ impl Client {
                 capabilities,
                 wants_progress,
                 inputs: Inputs::default(),
-                places: metadata.places,
+                places: known.map(|method| metadata.places(method)).unwrap_or_default(),
                 attachment: Attachment::default(),
             }),
         })
+    }
+
+    fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
+        let violation = Violation::BadParameters { method, what };
+        self.connection.violation(self.connection.terms.policy.malformed, violation)
     }
 
     pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
@@ -334,6 +343,11 @@ impl Client {
             if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
             }
+            if let Err(what) = check_repeats(&params) {
+                let violation = Violation::OutOfPlace(what);
+                let reaction = self.connection.terms.policy.malformed;
+                return self.connection.violation(reaction, violation);
+            }
             let revision = self.session.as_ref().map_or(Revision::LATEST, |s| s.revision);
             return Ok(Some(Event::Notification(Notification {
                 method: MethodName::Other(message.method),
@@ -345,6 +359,12 @@ impl Client {
         if method.row().kind != Kind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+        }
+        // The reader of progress looks for repeats itself.
+        if method != Method::Progress
+            && let Err(what) = check_repeats(&params)
+        {
+            return self.bad_parameters(method, what);
         }
         let Some(session) = &self.session else {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]

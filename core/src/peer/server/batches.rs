@@ -85,9 +85,11 @@ impl Server {
                         self.answer_error(&request.id, &error, reply);
                         continue;
                     }
-                    self.receive(jsonrpc::Message::Request(request), reply, now)
+                    self.receive(jsonrpc::Message::Request(request), None, reply, now)
                 }
-                Ok(message) => self.receive(message, ReplyTo { channel, batch: Some(key) }, now),
+                Ok(message) => {
+                    self.receive(message, None, ReplyTo { channel, batch: Some(key) }, now)
+                }
                 Err(malformed) => {
                     if let Some(error) = malformed.answer() {
                         if let Some(batch) = self.batches.get_mut(key) {

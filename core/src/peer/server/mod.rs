@@ -3,6 +3,7 @@
 mod answers;
 mod batches;
 mod blueprint;
+mod declared;
 mod lifecycle;
 mod options;
 mod owed;
@@ -43,8 +44,10 @@ use super::slab::Slab;
 pub(super) use batches::{Answered, Batch, Place};
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
+pub(super) use declared::DECLARED_LENGTH_MAX;
 pub use options::ServerOptions;
-pub(super) use receive::DECLARED_LENGTH_MAX;
+#[cfg(feature = "http")]
+pub(crate) use receive::Read;
 #[cfg(target_has_atomic = "ptr")]
 pub(crate) use receive::missing_capability;
 pub(super) use rounds::{Question, Round};
@@ -78,7 +81,7 @@ pub struct Server {
     modern: Capabilities,
     revisions: Revisions,
     /// What a modern client declared last.
-    last_declared: Option<receive::Declared>,
+    last_declared: Option<declared::Declared>,
     session: Option<Session>,
     rounds: Slab<Round>,
     batches: Slab<Batch>,
@@ -190,9 +193,10 @@ impl Server {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
         let channel = Channel::UNSOLICITED;
-        let known = self.last_declared.as_ref().map_or("", receive::Declared::standing);
+        let known = self.last_declared.as_ref().map(declared::Declared::standing);
+        let known = known.unwrap_or_default().text;
         let flow = match parse_after(frame, self.connection.parse_limits(), known) {
-            Ok(Frame::Single(message)) => self.receive(message, ReplyTo::on(channel), now),
+            Ok(Frame::Single(message)) => self.receive(message, None, ReplyTo::on(channel), now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };

@@ -10,20 +10,22 @@ use crate::peer::requests::ReplyTo;
 use crate::shared::Shared;
 use crate::{Instant, Revision};
 
-use super::{Blueprint, Server};
+use super::{Blueprint, Read, Server};
 
 impl Server {
     /// Takes one frame that came on `channel`. What it says of requests is answered there, at once
-    /// or later; for each channel with a request an answer comes, or the news that none will.
+    /// or later; for each channel with a request an answer comes, or the news that none will. `read`
+    /// is what the parameters of a single request say.
     pub(crate) fn handle_posted<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
+        read: Option<Read<'f>>,
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {
         self.connection.check_open()?;
         let flow = match frame {
-            Ok(Frame::Single(message)) => self.receive(message, ReplyTo::on(channel), now),
+            Ok(Frame::Single(message)) => self.receive(message, read, ReplyTo::on(channel), now),
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };

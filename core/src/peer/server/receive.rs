@@ -1,9 +1,8 @@
-use alloc::string::String;
 
 use crate::catalog::subject::Given;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
-    RequestMessage, ResponseMessage, STANDING_IS_KEPT,
+    RequestMessage, ResponseMessage,
 };
 use crate::peer::attachment::Attachment;
 use crate::peer::calls::Purpose;
@@ -12,6 +11,7 @@ use crate::peer::event::{
     CallHandle, Ended, Event, Failure, Inputs, MethodName, Notification, Opened, Request,
     RequestHandle, Violation,
 };
+use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, text};
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
@@ -19,10 +19,8 @@ use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
 use crate::protocol::{Capabilities, Capability, Kind, LoggingLevel, Method, Phase, Refusal, Side};
 use crate::{Era, Instant, Revision};
 
+use super::declared::Declared;
 use super::{NO_PARAMS, Server, Session};
-
-/// The longest declaration that is kept, in bytes: those of real clients have some hundred.
-pub(in crate::peer) const DECLARED_LENGTH_MAX: usize = 2048;
 
 /// A request on its way to whoever answers it.
 pub(super) struct Incoming<'f> {
@@ -35,34 +33,21 @@ pub(super) struct Incoming<'f> {
     pub(super) reply: ReplyTo,
 }
 
-/// What a modern client declared last, and how it reads at a revision.
-#[derive(Debug)]
-pub(super) struct Declared {
-    /// The start of a `_meta` that ends in the capabilities, or these alone.
-    text: String,
-    /// Where in there they begin.
-    start: usize,
-    revision: Revision,
-    capabilities: Capabilities,
-}
-
-impl Declared {
-    /// See [`Metadata::standing`].
-    pub(super) fn standing(&self) -> &str {
-        // A `_meta` begins with a brace.
-        if STANDING_IS_KEPT && self.start > 0 { &self.text } else { "" }
-    }
-}
+/// What the parameters of a request say, or what is wrong with them.
+pub(crate) type Read<'f> = Result<Metadata<'f>, &'static str>;
 
 impl Server {
+    /// Takes a message. `read` is what its parameters say, where they have been read on the way
+    /// here: a message is read once.
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
+        read: Option<Read<'f>>,
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
         match message {
-            Message::Request(request) => self.receive_request(request, reply, now),
+            Message::Request(request) => self.receive_request(request, read, reply, now),
             Message::Notification(notification) => self.receive_notification(notification, now),
             Message::Response(response) => self.receive_response(response, now),
         }
@@ -73,6 +58,7 @@ impl Server {
     fn receive_request<'f>(
         &mut self,
         message: RequestMessage<'f>,
+        read: Option<Read<'f>>,
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
@@ -86,16 +72,24 @@ impl Server {
         }
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
-        // before initialization is complete. Nothing else of the message matters.
+        // before initialization is complete. Most have no parameters to read.
         let ping = known == Some(Method::Ping) && self.speaks(Era::Legacy);
-        if ping && !(self.speaks(Era::Modern) && mentions_modern(params.as_ref())) {
+        if ping && params.is_none() {
             self.answer_ping(&id, reply);
             return Ok(None);
         }
         let params = params.unwrap_or(NO_PARAMS);
-        let standing = self.last_declared.as_ref().map_or("", Declared::standing);
-        let metadata = match Metadata::read_after(&params, standing) {
+        let read = read.unwrap_or_else(|| {
+            let standing = self.last_declared.as_ref().map(Declared::standing);
+            Metadata::read_after(&params, standing.unwrap_or_default())
+        });
+        let metadata = match read {
             Ok(metadata) => metadata,
+            // Otherwise nothing of its parameters matters.
+            Err(_) if ping && check_repeats(&params).is_ok() => {
+                self.answer_ping(&id, reply);
+                return Ok(None);
+            }
             Err(what) => {
                 self.answer_refusal(&id, &ErrorObject::invalid_params(what), reply);
                 return match known {
@@ -107,6 +101,10 @@ impl Server {
         let method = known.map_or(MethodName::Other(method), MethodName::Known);
         let named = metadata.stands || metadata.protocol_version.is_some();
         let modern = named && self.speaks(Era::Modern);
+        if ping && !modern {
+            self.answer_ping(&id, reply);
+            return Ok(None);
+        }
         let incoming = Incoming {
             id,
             method,
@@ -243,36 +241,6 @@ impl Server {
         self.connection.violation(self.connection.terms.policy.forbidden, violation)
     }
 
-    /// Reads what a client declares with a request. Clients declare the same with each one, so the
-    /// reading of the last text is kept: it stands for that text, not for the client.
-    fn declared_by_client(
-        &mut self,
-        declared: &str,
-        standing: Option<&str>,
-        revision: Revision,
-    ) -> Result<Capabilities, serde_json::Error> {
-        let standing =
-            standing.filter(|text| STANDING_IS_KEPT && text.len() <= DECLARED_LENGTH_MAX);
-        let capabilities = match &self.last_declared {
-            Some(last)
-                if last.revision == revision && last.text.get(last.start..) == Some(declared) =>
-            {
-                if standing.is_none() {
-                    return Ok(last.capabilities);
-                }
-                last.capabilities
-            }
-            _ => Capabilities::of_checked_client(declared, revision)?,
-        };
-        let text = standing.unwrap_or(declared);
-        if text.len() <= DECLARED_LENGTH_MAX {
-            let start = text.len() - declared.len();
-            self.last_declared =
-                Some(Declared { text: text.into(), start, revision, capabilities });
-        }
-        Ok(capabilities)
-    }
-
     /// Answers what the gate does not let through.
     fn refuse<'f>(&mut self, incoming: &Incoming<'f>, refusal: Refusal) -> Flow<'f> {
         let error = match refusal {
@@ -303,6 +271,11 @@ impl Server {
                 return Ok(None);
             }
         };
+        if let Some(what) = incoming.metadata.fault_of_arguments(method) {
+            let error = ErrorObject::invalid_params(what);
+            self.answer_error(&incoming.id, &error, incoming.reply);
+            return Ok(None);
+        }
         match method {
             Method::Discover => {
                 self.answer_discover(&incoming);
@@ -368,6 +341,7 @@ impl Server {
             MethodName::Known(method) => Some(*method),
             MethodName::Other(_) => None,
         };
+        let places = known.map(|method| metadata.places(method)).unwrap_or_default();
         let inputs =
             if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
                 Inputs {
@@ -398,7 +372,7 @@ impl Server {
             capabilities: client,
             wants_progress,
             inputs,
-            places: metadata.places,
+            places,
             attachment: Attachment::default(),
         })))
     }
@@ -428,9 +402,15 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         let params = message.params.unwrap_or(NO_PARAMS);
+        let repeats = check_repeats(&params);
         let Some(method) = Method::parse(&message.method) else {
             if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
+            }
+            if let Err(what) = repeats {
+                let violation = Violation::OutOfPlace(what);
+                let reaction = self.connection.terms.policy.malformed;
+                return self.connection.violation(reaction, violation);
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, Session::revision);
             return Ok(Some(Event::Notification(Notification {
@@ -443,6 +423,9 @@ impl Server {
         if method.row().kind != Kind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+        }
+        if let Err(what) = repeats {
+            return self.bad_parameters(method, what);
         }
         match method {
             Method::Cancelled => return self.cancelled(&params, now),
@@ -562,15 +545,6 @@ impl Server {
             }))),
         }
     }
-}
-
-/// Whether the parameters of a `ping` have modern metadata, which no `ping` should.
-fn mentions_modern(params: Option<&RawJson<'_>>) -> bool {
-    use crate::peer::metadata::PROTOCOL_VERSION;
-    // Most have none, or none that are long enough.
-    let params = params.filter(|params| params.as_str().len() > PROTOCOL_VERSION.len());
-    let meta = params.and_then(|params| params.get("_meta"));
-    meta.is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some())
 }
 
 /// The error that says which capability a request would have needed.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use crate::catalog::Changes;
 use crate::jsonrpc::{ErrorObject, RawJson, RequestId, Typed, WriteJson, write_id, write_string};
 use crate::peer::connection::Flow;
-use crate::peer::metadata::{SUBSCRIPTION_ID, text};
+use crate::peer::metadata::SUBSCRIPTION_ID;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, Work};
@@ -234,7 +234,7 @@ impl Server {
     /// `resources/subscribe` and `resources/unsubscribe` of a legacy session.
     // MCP 2025-11-25 server/resources#subscriptions [RSRC-004]
     pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_>) {
-        let uri = incoming.params.get("uri").and_then(|uri| text(&uri).map(String::from));
+        let uri = incoming.metadata.uri.as_deref().map(String::from);
         let limits = &self.connection.terms.limits;
         let (subscribed_max, length_max) = (limits.subscribed_resources_max, limits.uri_length_max);
         let outcome = match (uri, &mut self.session) {

@@ -1,0 +1,76 @@
+//! The body of a request, read once.
+
+use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson, parse};
+use crate::peer::metadata::Metadata;
+use crate::peer::server::Read;
+use crate::protocol::Method;
+
+/// The body of a request, parsed, with what the parameters of its message say.
+///
+/// Whoever judges a request sees this value, and the machine acts on the same one: the parameters of a
+/// single request are read when it is parsed, each member once. Those of a batch are read when it is
+/// their turn, always by the same reader, which refuses what another one could read differently.
+#[derive(Debug)]
+pub struct ParsedBody<'f> {
+    pub(super) frame: Frame<'f>,
+    /// What the parameters of a single request say.
+    pub(super) read: Option<Read<'f>>,
+}
+
+impl<'f> ParsedBody<'f> {
+    /// Parses a body. Linear in its length.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault: it holds no message. See [`parse`].
+    pub fn parse(body: &'f [u8], limits: ParseLimits) -> Result<Self, Malformed> {
+        let frame = parse(body, limits)?;
+        let read = match &frame {
+            Frame::Single(Message::Request(request)) => {
+                let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
+                Some(Metadata::read(params))
+            }
+            _ => None,
+        };
+        Ok(Self { frame, read })
+    }
+
+    /// The messages in it.
+    #[must_use]
+    pub const fn frame(&self) -> &Frame<'f> {
+        &self.frame
+    }
+
+    /// The frame, and what the parameters in it say.
+    pub(super) fn split(
+        body: Result<Self, Malformed>,
+    ) -> (Result<Frame<'f>, Malformed>, Option<Read<'f>>) {
+        match body {
+            Ok(Self { frame, read }) => (Ok(frame), read),
+            Err(malformed) => (Err(malformed), None),
+        }
+    }
+
+    /// Shows each request in it: its method, and what it is about. A request whose parameters are
+    /// refused is about nothing.
+    #[cfg(feature = "auth")]
+    pub(crate) fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {
+        let mut one = |method: &str, read: &Read<'_>| {
+            let known = Method::parse(method);
+            let read = read.as_ref().ok();
+            show(method, known.and_then(|method| read?.subject(method)));
+        };
+        match (&self.frame, &self.read) {
+            (Frame::Single(Message::Request(request)), Some(read)) => one(&request.method, read),
+            (Frame::Batch(batch), _) => {
+                for message in batch.clone() {
+                    if let Ok(Message::Request(request)) = message {
+                        let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
+                        one(&request.method, &Metadata::read(params));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The members of parameters that the protocol gives a meaning to. None may be repeated: JSON leaves
+//! open which of two counts, so two who read the message could understand two things.
+
+use crate::jsonrpc::RawJson;
+
+/// Defines an enum of names that tells its variants by their spelling.
+macro_rules! names {
+    ($(#[$doc:meta])* $set:ident { $($variant:ident = $name:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $set { $($variant),+ }
+
+        // Each has a bit in [`Seen`].
+        const _: () = assert!([$($name),+].len() <= u64::BITS as usize);
+
+        impl $set {
+            /// The member called `name`, its escapes resolved.
+            #[inline]
+            pub(crate) fn parse(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)+ _ => None }
+            }
+
+            /// Notes that the object has the member.
+            ///
+            /// The error says that it was there before.
+            #[inline]
+            pub(crate) fn once(self, seen: &mut Seen) -> Result<(), &'static str> {
+                if seen.insert(self as u32) { Ok(()) } else { Err(self.repeated()) }
+            }
+
+            #[cold]
+            const fn repeated(self) -> &'static str {
+                match self { $(Self::$variant => concat!("`", $name, "` is repeated"),)+ }
+            }
+        }
+    };
+}
+
+names! {
+    /// A member of the parameters of a request or a notification: of any method, at any revision, in
+    /// either direction, those of the tasks extension included.
+    ///
+    /// One list serves all methods. Whoever stands between the peers may look for a `name` without
+    /// knowing the method, and no peer has a reason to repeat a member that its method lacks.
+    // A name is compared with one after the other, so the most frequent ones come first.
+    Param {
+        Meta = "_meta",
+        Name = "name",
+        Arguments = "arguments",
+        Uri = "uri",
+        ProgressToken = "progressToken",
+        Progress = "progress",
+        Total = "total",
+        Message = "message",
+        Cursor = "cursor",
+        TaskId = "taskId",
+        Task = "task",
+        InputResponses = "inputResponses",
+        RequestState = "requestState",
+        Ref = "ref",
+        Argument = "argument",
+        Context = "context",
+        Level = "level",
+        Notifications = "notifications",
+        RequestId = "requestId",
+        Reason = "reason",
+        ProtocolVersion = "protocolVersion",
+        Capabilities = "capabilities",
+        ClientInfo = "clientInfo",
+        Logger = "logger",
+        Data = "data",
+        Messages = "messages",
+        ModelPreferences = "modelPreferences",
+        SystemPrompt = "systemPrompt",
+        IncludeContext = "includeContext",
+        Temperature = "temperature",
+        MaxTokens = "maxTokens",
+        StopSequences = "stopSequences",
+        Metadata = "metadata",
+        Tools = "tools",
+        ToolChoice = "toolChoice",
+        Mode = "mode",
+        RequestedSchema = "requestedSchema",
+        ElicitationId = "elicitationId",
+        Url = "url",
+        Status = "status",
+        StatusMessage = "statusMessage",
+        CreatedAt = "createdAt",
+        LastUpdatedAt = "lastUpdatedAt",
+        Ttl = "ttl",
+        PollInterval = "pollInterval",
+        TtlMs = "ttlMs",
+        PollIntervalMs = "pollIntervalMs",
+        InputRequests = "inputRequests",
+        Result = "result",
+        Error = "error",
+    }
+}
+
+names! {
+    /// A member of `_meta` that the protocol gives a meaning to.
+    MetaKey {
+        ProgressToken = "progressToken",
+        ProtocolVersion = "io.modelcontextprotocol/protocolVersion",
+        ClientInfo = "io.modelcontextprotocol/clientInfo",
+        ClientCapabilities = "io.modelcontextprotocol/clientCapabilities",
+        LogLevel = "io.modelcontextprotocol/logLevel",
+        SubscriptionId = "io.modelcontextprotocol/subscriptionId",
+        ServerInfo = "io.modelcontextprotocol/serverInfo",
+        RelatedTask = "io.modelcontextprotocol/related-task",
+        ModelImmediateResponse = "io.modelcontextprotocol/model-immediate-response",
+        Traceparent = "traceparent",
+        Tracestate = "tracestate",
+        Baggage = "baggage",
+    }
+}
+
+/// Which members of one object were seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen(u64);
+
+impl Seen {
+    /// Adds a member; whether it is new.
+    #[inline]
+    const fn insert(&mut self, place: u32) -> bool {
+        let bit = 1 << place;
+        let new = self.0 & bit == 0;
+        self.0 |= bit;
+        new
+    }
+}
+
+/// Names in an object, each with what is said where it is repeated.
+type Names = [(&'static str, &'static str)];
+
+macro_rules! nested {
+    ($object:literal: $($name:literal),+) => {
+        &[$(($name, concat!("`", $object, ".", $name, "` is repeated"))),+]
+    };
+}
+
+impl Param {
+    /// The names in the object that this member is. Decoders refuse repeats as well, but not every
+    /// reader decodes a whole object, nor is every member decoded that has one value only.
+    const fn nested(self) -> &'static Names {
+        match self {
+            Self::Ref => nested!("ref": "type", "name", "uri", "title"),
+            Self::Argument => nested!("argument": "name", "value"),
+            Self::Context => nested!("context": "arguments"),
+            Self::Task => nested!("task": "ttl"),
+            Self::Capabilities => nested!(
+                "capabilities": "experimental", "roots", "sampling", "elicitation", "tasks",
+                "extensions"
+            ),
+            Self::ClientInfo => nested!(
+                "clientInfo": "name", "version", "title", "description", "websiteUrl", "icons"
+            ),
+            Self::RequestedSchema => {
+                nested!("requestedSchema": "type", "properties", "required", "$schema")
+            }
+            Self::ModelPreferences => nested!(
+                "modelPreferences": "hints", "costPriority", "speedPriority", "intelligencePriority"
+            ),
+            Self::ToolChoice => nested!("toolChoice": "mode"),
+            Self::Notifications => nested!(
+                "notifications": "toolsListChanged", "promptsListChanged", "resourcesListChanged",
+                "resourceSubscriptions", "taskIds"
+            ),
+            _ => &[],
+        }
+    }
+
+    /// Looks for repeats in the object that the member is, if it is one.
+    pub(crate) fn check_nested(self, value: &RawJson<'_>) -> Result<(), &'static str> {
+        let names = self.nested();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut seen = Seen::default();
+        for member in value.members() {
+            let name = member.name();
+            let known = names.iter().zip(0..).find(|((known, _), _)| *known == name);
+            if let Some(((_, repeated), place)) = known
+                && !seen.insert(place)
+            {
+                return Err(repeated);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Looks for a repeated member in the parameters of a notification.
+///
+/// The error names the member.
+pub(crate) fn check_repeats(params: &RawJson<'_>) -> Result<(), &'static str> {
+    let mut seen = Seen::default();
+    for member in params.members() {
+        let Some(param) = Param::parse(&member.name()) else { continue };
+        param.once(&mut seen)?;
+        if param == Param::Meta {
+            check_meta(&member.value)?;
+        } else {
+            param.check_nested(&member.value)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same in a `_meta`.
+pub(crate) fn check_meta(meta: &RawJson<'_>) -> Result<(), &'static str> {
+    let mut seen = Seen::default();
+    for member in meta.members() {
+        if let Some(key) = MetaKey::parse(&member.name()) {
+            key.once(&mut seen)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(params: &str) -> Option<&'static str> {
+        check_repeats(&RawJson::trusted(params)).err()
+    }
+
+    #[test]
+    fn a_repeat_is_found_at_each_level_and_in_each_spelling() {
+        for (params, found) in [
+            (r#"{"name":"a","name":"a"}"#, "`name` is repeated"),
+            (r#"{"uri":1,"x":{},"u\u0072i":null}"#, "`uri` is repeated"),
+            (r#"{"_meta":{},"_meta":1}"#, "`_meta` is repeated"),
+            (r#"{"_meta":{"progressToken":1,"progressToken":1}}"#, "`progressToken` is repeated"),
+            (r#"{"ref":{"type":"a","name":"b","typ\u0065":1}}"#, "`ref.type` is repeated"),
+            (r#"{"task":{"ttl":1,"ttl":1}}"#, "`task.ttl` is repeated"),
+        ] {
+            assert_eq!(fault(params), Some(found), "{params}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_meaning_may_be_repeated() {
+        for params in [
+            r#"{"x":1,"x":2,"name":"a"}"#,
+            r#"{"name":"a","arguments":{"name":1,"name":2}}"#,
+            r#"{"_meta":{"a/b":1,"a/b":2}}"#,
+            r#"{"ref":{"x":1,"x":1}}"#,
+            r#"{"ref":[1,1],"argument":"name"}"#,
+            "{}",
+        ] {
+            assert_eq!(fault(params), None, "{params}");
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Requests that repeat a member, by clients that hope for two readers: one that checks the first and
+//! one that acts on the last. The members are those of the schemas.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio::protocol::{Kind, Method, Side};
+use mcp_sansio::{Era, Revision};
+use serde_json::{Value, json};
+
+use crate::gatehouse::{Gatehouse, legacy_call};
+use crate::repeater::{Line, Log, META, Peer, TOKEN, VIOLATION, Way, message, server, ways};
+use crate::spec::{self, Schema};
+
+/// A method and the members of its parameters, each with its schema.
+pub(crate) struct Described {
+    pub(crate) method: Method,
+    pub(crate) members: Vec<(String, Value)>,
+}
+
+/// The requests or the notifications that a side sends, by the schema of a revision and that of tasks.
+pub(crate) fn described(
+    folder: &Path,
+    revision: Revision,
+    side: Side,
+    kind: Kind,
+) -> Vec<Described> {
+    let mut found: Vec<Described> = Vec::new();
+    let mut files = vec![folder.join(revision.as_str()).join("schema.json")];
+    if revision.era() == Era::Modern {
+        files.push(folder.join("ext-tasks/schema.json"));
+    }
+    for file in files {
+        let schema = Schema::load(&file);
+        for name in schema.names() {
+            let definition = schema.definition(name).unwrap();
+            if definition.get("anyOf").is_some() {
+                continue;
+            }
+            let (members, _) = schema.members(definition, None);
+            let member = |name| members.iter().rfind(|(key, _)| *key == name).map(|(_, it)| *it);
+            let method = member("method").and_then(|it| Method::parse(it["const"].as_str()?));
+            let Some(method) = method else { continue };
+            let sent = method.row().side(side).revisions.contains(revision);
+            if method.row().kind != kind || !sent {
+                continue;
+            }
+            let params = member("params").map(|it| schema.members(it, None).0).unwrap_or_default();
+            // Alternatives list a member more than once.
+            let members: BTreeMap<String, Value> = params
+                .into_iter()
+                .map(|(key, it)| {
+                    let nested = schema.members(it, None).0;
+                    let nested = nested.into_iter().map(|(key, it)| (key.clone(), it.clone()));
+                    (key.clone(), Value::Object(nested.collect()))
+                })
+                .collect();
+            found.push(Described { method, members: members.into_iter().collect() });
+        }
+    }
+    assert!(!found.is_empty(), "{revision}");
+    found
+}
+
+/// Two values of a member: a harmless one, and one that a client would like to get through with it.
+fn values(method: Method, member: &str, revision: Revision) -> (Value, Value) {
+    let (name, other) = match method {
+        Method::PromptsGet => ("open", "secret"),
+        _ => ("who", "delete"),
+    };
+    match member {
+        "name" => (json!(name), json!(other)),
+        "uri" => (json!("mem://public"), json!("mem://secret")),
+        "arguments" | "context" | "task" | "capabilities" | "inputResponses" => {
+            (json!({}), json!({ "a": {} }))
+        }
+        "notifications" => (json!({}), json!({ "toolsListChanged": true })),
+        "ref" => {
+            (json!({ "type": "ref/prompt", "name": "open" }), json!({ "type": "ref/resource" }))
+        }
+        "argument" => (json!({ "name": "a", "value": "b" }), json!({ "name": "c", "value": "d" })),
+        "clientInfo" => (json!({ "name": "c", "version": "1" }), json!({})),
+        "protocolVersion" => (json!(revision.as_str()), json!("2026-07-28")),
+        "level" => (json!("info"), json!("debug")),
+        "messages" => {
+            let content = json!({ "type": "text", "text": "t" });
+            (json!([{ "role": "user", "content": content }]), json!([]))
+        }
+        "requestedSchema" => (json!({ "type": "object", "properties": {} }), json!({})),
+        "maxTokens" | "requestId" | "progress" | "total" | "progressToken" => (json!(1), json!(2)),
+        "mode" => (json!("form"), json!("url")),
+        "_meta" if revision.era() == Era::Modern => {
+            let meta: Value = serde_json::from_str(&format!("{{{META}}}")).unwrap();
+            (meta["_meta"].clone(), json!({ "progressToken": 1 }))
+        }
+        "_meta" => (json!({}), json!({ "progressToken": 1 })),
+        _ => (json!("a"), json!("b")),
+    }
+}
+
+/// The member that a header names.
+fn subject_of(method: Method) -> &'static str {
+    if method == Method::ResourcesRead { "uri" } else { "name" }
+}
+
+/// The key with its first letter as an escape.
+pub(crate) fn escaped(key: &str) -> String {
+    let (first, rest) = key.split_at(1);
+    format!(r"\u{:04x}{rest}", first.as_bytes()[0])
+}
+
+/// The members that a method wants, without one of them, and without braces.
+pub(crate) fn others(described: &Described, without: &str, revision: Revision) -> String {
+    let wanted = [
+        "name",
+        "uri",
+        "ref",
+        "argument",
+        "level",
+        "taskId",
+        "notifications",
+        "_meta",
+        "messages",
+        "maxTokens",
+        "message",
+        "requestedSchema",
+    ];
+    let opening = ["protocolVersion", "capabilities", "clientInfo"];
+    let mut text = String::new();
+    for (key, _) in &described.members {
+        let first = matches!(described.method, Method::Initialize) && opening.contains(&&**key);
+        if key != without && (first || wanted.contains(&&**key)) {
+            let value = values(described.method, key, revision).0;
+            text.push_str(&format!(",{}:{value}", json!(key)));
+        }
+    }
+    if revision.era() == Era::Modern && without != "_meta" && !text.contains(r#""_meta""#) {
+        text.push(',');
+        text.push_str(META);
+    }
+    text
+}
+
+/// Parameters with a member twice, in every order and spelling, and what a header would say of them.
+pub(crate) fn repeats(
+    described: &Described,
+    key: &str,
+    revision: Revision,
+) -> Vec<(String, [Option<String>; 2])> {
+    let others = others(described, key, revision);
+    let (harmless, wanted) = values(described.method, key, revision);
+    let spelled = escaped(key);
+    let subject = subject_of(described.method);
+    let subjects = [&harmless, &wanted].map(|value| match key == subject {
+        true => value.as_str().map(String::from),
+        false => values(described.method, subject, revision).0.as_str().map(String::from),
+    });
+    let mut found = Vec::new();
+    let spellings = [(key, key), (&spelled, key), (key, &spelled)];
+    for (first, second, spelled) in [
+        (&harmless, &wanted, 3),
+        (&wanted, &harmless, 3),
+        (&harmless, &harmless, 1),
+        (&harmless, &json!(null), 1),
+        (&json!(1), &harmless, 1),
+    ] {
+        for (one, two) in &spellings[..spelled] {
+            let text = format!(r#"{{"{one}":{first}{others},"{two}":{second}}}"#);
+            found.push((text, subjects.clone()));
+            let text = format!(r#"{{"{one}":{first},"{two}":{second}{others}}}"#);
+            found.push((text, subjects.clone()));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way() {
+    // Rule: [AUTHS-015] [HSRV-023] [HDR-025].
+    let Some(folder) = spec::folder() else { return };
+    let mut cases = 0;
+    for (way, revision) in ways() {
+        let mut peer = Peer::new(way, revision);
+        for described in described(&folder, revision, Side::Client, Kind::Request) {
+            let method = described.method.as_str();
+            for (key, _) in &described.members {
+                for (params, subjects) in repeats(&described, key, revision) {
+                    let both = if subjects[0] == subjects[1] { 1 } else { 2 };
+                    for name in &subjects[..both] {
+                        peer.expect_refusal(method, name.as_deref(), &params, key);
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases > 5_000, "{cases}");
+}
+
+#[test]
+fn a_call_that_asks_to_be_a_task_is_read_as_any_other() {
+    for way in [Way::Stream, Way::Http] {
+        let mut peer = Peer::new(way, Revision::V2025_11_25);
+        for (params, member) in [
+            (r#"{"task":{},"name":"who","name":"delete"}"#, "`name`"),
+            (r#"{"name":"delete","task":{},"name":"who"}"#, "`name`"),
+            (r#"{"task":null,"name":"who","task":{}}"#, "`task`"),
+            (r#"{"task":{"ttl":1,"ttl":2},"name":"who"}"#, "`task.ttl`"),
+        ] {
+            peer.expect_refusal("tools/call", None, params, member);
+        }
+        let created = peer.ask("tools/call", None, r#""task":{},"name":"who""#);
+        assert!(created["result"]["task"]["taskId"].is_string(), "{created}");
+    }
+}
+
+#[test]
+fn a_repeat_inside_of_a_member_is_refused() {
+    let Some(folder) = spec::folder() else { return };
+    let mut cases = 0;
+    for (way, revision) in ways() {
+        let mut peer = Peer::new(way, revision);
+        for described in described(&folder, revision, Side::Client, Kind::Request) {
+            for (key, nested) in &described.members {
+                // What is in these is named by an application, or has a test of its own.
+                if ["arguments", "inputResponses", "_meta"].contains(&&**key) {
+                    continue;
+                }
+                let others = others(&described, key, revision);
+                let subject = subject_of(described.method);
+                let name = values(described.method, subject, revision).0;
+                for inner in nested.as_object().unwrap().keys() {
+                    for again in [inner.clone(), escaped(inner)] {
+                        let object = format!(r#"{{"{inner}":1,"{again}":1}}"#);
+                        let params = format!(r#"{{"{key}":{object}{others}}}"#);
+                        let method = described.method.as_str();
+                        peer.expect_refusal(method, name.as_str(), &params, inner);
+                        cases += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases > 200, "{cases}");
+}
+
+#[test]
+fn every_key_of_the_metadata_is_said_once() {
+    for (way, revision) in ways() {
+        let mut peer = Peer::new(way, revision);
+        for key in [
+            "progressToken",
+            "traceparent",
+            "tracestate",
+            "baggage",
+            "io.modelcontextprotocol/protocolVersion",
+            "io.modelcontextprotocol/clientInfo",
+            "io.modelcontextprotocol/clientCapabilities",
+            "io.modelcontextprotocol/logLevel",
+            "io.modelcontextprotocol/subscriptionId",
+            "io.modelcontextprotocol/serverInfo",
+            "io.modelcontextprotocol/related-task",
+            "io.modelcontextprotocol/model-immediate-response",
+        ] {
+            let known = META.strip_suffix('}').unwrap().strip_prefix(r#""_meta":{"#).unwrap();
+            let twice = format!(r#""{key}":"a","{}":"b""#, escaped(key));
+            for meta in [format!("{known},{twice}"), format!("{twice},{known}")] {
+                let params = format!(r#"{{"name":"who","_meta":{{{meta}}}}}"#);
+                peer.expect_refusal("tools/call", Some("who"), &params, key);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_that_says_everything_once_needs_the_scopes_of_what_it_runs() {
+    // However its key is spelled, and whatever else is in it.
+    for (way, revision) in ways() {
+        let mut peer = Peer::new(way, revision);
+        for (method, key, name) in [
+            ("tools/call", "name", "delete"),
+            ("prompts/get", "name", "secret"),
+            ("resources/read", "uri", "mem://secret"),
+        ] {
+            let ran = name.trim_start_matches("mem://");
+            for key in [key.to_owned(), escaped(key)] {
+                let members = format!(r#""x":1,"{key}":"{name}","x":2"#);
+                if matches!(way, Way::Stream | Way::StreamBatch) {
+                    peer.ask(method, Some(name), &members);
+                    assert_eq!(peer.ran(), [ran]);
+                } else {
+                    // The whole request is refused, a batch too.
+                    let params = peer.params(&members);
+                    let mut text = message(Some("\"q\""), method, &params);
+                    if way == Way::HttpBatch {
+                        text = format!("[{},{text}]", legacy_call(9, "who"));
+                    }
+                    let answer = peer.tell(&text, Some((method, Some(name))));
+                    assert_eq!(peer.ran(), [""; 0], "{answer:?}");
+                    assert_eq!(answer[0]["error"]["code"], -32600, "{answer:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_that_are_null_are_no_object_to_anybody() {
+    // Rule: [TOOL-004] [PRMT-006].
+    for (way, revision) in ways() {
+        let mut peer = Peer::new(way, revision);
+        for (method, name) in
+            [("tools/call", "who"), ("tools/call", "route"), ("prompts/get", "open")]
+        {
+            for arguments in ["null", "[]", "1", r#""{}""#] {
+                let members = format!(r#""name":"{name}","arguments":{arguments}"#);
+                let params = peer.params(&members);
+                let answer = peer.ask_whole(method, Some(name), &params);
+                assert_eq!(peer.ran(), [""; 0], "{answer}");
+                assert_eq!(
+                    answer["error"]["code"], -32602,
+                    "{way:?} {revision} {params}: {answer}"
+                );
+                let text = answer["error"]["message"].as_str().unwrap();
+                assert!(text.contains("`arguments`"), "{answer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
+    // Rule: [RPC-013].
+    let Some(folder) = spec::folder() else { return };
+    for (way, revision) in ways() {
+        if matches!(way, Way::StreamBatch | Way::HttpBatch) {
+            continue;
+        }
+        let mut peer = Peer::new(way, revision);
+        for described in described(&folder, revision, Side::Client, Kind::Notification) {
+            for (key, _) in &described.members {
+                let method = described.method.as_str();
+                for (params, _) in repeats(&described, key, revision) {
+                    let text = message(None, method, &params);
+                    peer.log.lock().unwrap().clear();
+                    match &mut peer.line {
+                        Line::Stream(_) => assert_eq!(peer.tell(&text, None), Vec::<Value>::new()),
+                        Line::Http(house, session) => {
+                            let bearer = format!("Bearer {TOKEN}");
+                            let mut fields = vec![("authorization", bearer.as_str())];
+                            if session.is_empty() {
+                                fields.push(("mcp-protocol-version", "2026-07-28"));
+                            } else {
+                                fields.push(("mcp-session-id", session.as_str()));
+                            }
+                            let answer = house.send("POST", "/mcp", &fields, &text);
+                            assert_eq!(answer.status, 400, "{revision} {text}: {answer:?}");
+                            assert!(answer.text.contains(key), "{revision} {text}: {answer:?}");
+                        }
+                    }
+                    assert_eq!(*peer.log.lock().unwrap(), [VIOLATION], "{way:?} {revision} {text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_argument_that_a_header_repeats_is_there_once() {
+    // Rule: [HDR-025] [HDR-028].
+    let mut house = Gatehouse::of(&server(&Log::default()), ServerOptions::new());
+    let bearer = format!("Bearer {TOKEN}");
+    for (arguments, member) in [
+        (r#"{"region":"eu","region":"us"}"#, "region"),
+        (r#"{"region":"us","region":"eu"}"#, "region"),
+        (r#"{"region":"us","r\u0065gion":"us"}"#, "region"),
+        (r#"{"region":"us","where":{"dry":true,"dry":true}}"#, "dry"),
+        (r#"{"region":"us","where":{},"where":{"dry":true}}"#, "where"),
+    ] {
+        let params = format!(r#"{{"name":"route","arguments":{arguments},{META}}}"#);
+        let body = message(Some("1"), "tools/call", &params);
+        for dry in [None, Some(("mcp-param-dry", "true"))] {
+            let mut fields = vec![
+                ("authorization", bearer.as_str()),
+                ("mcp-protocol-version", "2026-07-28"),
+                ("mcp-method", "tools/call"),
+                ("mcp-name", "route"),
+                ("mcp-param-region", "us"),
+            ];
+            fields.extend(dry);
+            let answer = house.send("POST", "/mcp", &fields, &body);
+            let error: Value = serde_json::from_str(&answer.text).unwrap();
+            assert_eq!((answer.status, &error["error"]["code"]), (400, &json!(-32602)), "{body}");
+            let text = error["error"]["message"].as_str().unwrap();
+            assert!(text.contains(member), "{body}: {answer:?}");
+        }
+    }
+}
