@@ -4,12 +4,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
-use crate::Instant;
+use crate::{Era, Instant};
 use crate::catalog::CatalogError;
 use crate::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
 };
-use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
+use crate::http::{self, ExchangeId, Principal, Refusal, RequestHead, Response, Status};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
 
@@ -216,7 +216,10 @@ impl<K: Kind> HttpServer<K> {
             return;
         }
         let request = table.map(|_| request.clone());
-        let attended = Attended { ticket: Arc::clone(&running.ticket), request };
+        // Of a request there is one handler at a time.
+        self.end_running(handle);
+        let caller = self.machine.begin_handler(handle);
+        let attended = Attended { ticket: Arc::clone(&running.ticket), request, caller };
         self.running.insert(handle, attended);
         if self.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
@@ -228,7 +231,7 @@ impl<K: Kind> HttpServer<K> {
     pub fn finish(&mut self, answer: Finished<'_>, now: Instant) {
         let Finished { request, outcome } = answer;
         let handle = request.handle;
-        self.running.remove(&handle);
+        self.end_running(handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
@@ -266,7 +269,7 @@ impl<K: Kind> HttpServer<K> {
 
     /// Answers a request whose handler came to nothing, a panic say, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
-        self.running.remove(&request);
+        self.end_running(request);
         if let Some(table) = &mut self.table {
             table.take_wish(request);
         }
@@ -352,6 +355,10 @@ impl<K: Kind> HttpServer<K> {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 Some(Dispatched::OfTask(request))
             }
+            Event::Request(request) if !self.has_room_for(&request) => {
+                let _answered = self.machine.refuse(request.handle, too_many_handlers(), now);
+                None
+            }
             Event::Request(request) if self.begin_task(&request, now) == Begun::Refused => None,
             Event::Request(request) => {
                 let principal = self.machine.principal(request.handle).cloned();
@@ -362,7 +369,7 @@ impl<K: Kind> HttpServer<K> {
                     if let Some(table) = &mut self.table {
                         table.forget(handle);
                     }
-                    if let Some(attended) = self.running.remove(&handle) {
+                    if let Some(attended) = self.end_running(handle) {
                         attended.give_up();
                     }
                 }
@@ -370,6 +377,20 @@ impl<K: Kind> HttpServer<K> {
             }
             _ => None,
         }
+    }
+
+    /// Whether the caller of a request may have one more handler at work.
+    fn has_room_for(&self, request: &Request<'_>) -> bool {
+        // A legacy request whose questions are answered goes on: it was accepted before.
+        let goes_on = request.revision.era() == Era::Legacy && request.inputs.responses.is_some();
+        goes_on || self.machine.has_room_for_handler(request.handle)
+    }
+
+    /// A handler that went on has ended, or nobody waits for it any more.
+    pub(super) fn end_running(&mut self, handle: RequestHandle) -> Option<Attended> {
+        let attended = self.running.remove(&handle)?;
+        self.machine.end_handler(attended.caller);
+        Some(attended)
     }
 
     fn work<'f>(&self, request: Request<'f>, principal: Option<Principal>) -> Work<'f, K> {
@@ -434,6 +455,14 @@ impl<K: Kind> Drop for Observed<'_, K> {
     fn drop(&mut self) {
         self.server.machine.handle_disconnect(self.exchange, self.now);
     }
+}
+
+/// What a caller is told that has as many handlers at work as one may. It will pass.
+fn too_many_handlers() -> Refusal {
+    let error = ErrorObject::invalid_request("too many of your requests are being worked on");
+    let mut refusal = Refusal::new(Status::TOO_MANY_REQUESTS, error);
+    refusal.retry_after = Some(10);
+    refusal
 }
 
 /// What a client is told of a handler that panicked: nothing of what is inside.

@@ -12,6 +12,7 @@ use spin::Mutex;
 
 use crate::catalog::Catalog;
 use crate::http::Principal;
+use crate::peer::slab::Key;
 use crate::peer::{Request, RequestHandle};
 
 use super::context::{Outlet, Received};
@@ -70,6 +71,8 @@ pub(super) struct Attended {
     pub(super) ticket: Arc<Ticket>,
     /// What a task is made of; only where there are tasks.
     pub(super) request: Option<Request<'static>>,
+    /// Whose share it takes from.
+    pub(super) caller: Option<Key>,
 }
 
 impl Attended {

@@ -11,6 +11,8 @@ pub(super) struct Exchange {
     /// response stands alone.
     pub(super) connection: Option<Key>,
     pub(super) stream: u32,
+    /// Whose share it takes from.
+    pub(super) caller: Option<Key>,
     pub(super) state: State,
     /// Named by the head of the response.
     pub(super) session: Option<SessionId>,
@@ -56,6 +58,7 @@ impl Exchange {
         Self {
             connection,
             stream,
+            caller: None,
             state,
             session: None,
             queued: false,

@@ -2,8 +2,10 @@
 
 mod admission;
 mod answers;
+mod callers;
 #[cfg(feature = "_fuzz")]
 mod consistency;
+mod displacement;
 mod exchange;
 mod headers;
 mod log;
@@ -47,6 +49,7 @@ pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
 pub use store::{EventPlace, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
+use callers::Callers;
 use exchange::Exchange;
 use retention::Finished;
 use session::Session;
@@ -90,6 +93,8 @@ pub struct Server {
     /// The keys of the connections that are sessions, by the hashes of their ids.
     sessions: Index,
     hasher: FixedState,
+    /// What each caller holds of sessions, exchanges and handlers.
+    callers: Callers,
     exchanges: Slab<Exchange>,
     /// Connections of modern requests that are over: the next ones take them.
     #[expect(clippy::vec_box, reason = "they come from connections and go to them as they are")]
@@ -117,6 +122,8 @@ pub struct Server {
 struct Connection {
     machine: Box<peer::Server>,
     principal: Option<Principal>,
+    /// Whose share it takes from: of a session, the caller that opened it.
+    caller: Option<Key>,
     session: Option<Session>,
     streams: Streams,
 }
@@ -169,6 +176,7 @@ impl Server {
             connections: Slab::new(),
             sessions: Index::default(),
             hasher: FixedState::with_seed(seed),
+            callers: Callers::new(seed),
             exchanges: Slab::new(),
             spare: Vec::new(),
             ready: VecDeque::new(),
@@ -208,6 +216,13 @@ impl Server {
     #[must_use]
     pub fn exchange_count(&self) -> usize {
         self.exchanges.len()
+    }
+
+    /// Callers that hold something: a session, an exchange or a handler. Those that are known by no
+    /// principal and no address are not among them.
+    #[must_use]
+    pub const fn caller_count(&self) -> usize {
+        self.callers.len()
     }
 
     /// Takes no new request from here on: they are refused. Streams that stand open end, requests

@@ -51,7 +51,7 @@ impl Server {
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
     fn place_message(&mut self, key: Key, number: u32, now: Instant) {
         let unread_max = self.options.limits.unread_bytes_max as u64;
-        let Some(Connection { machine, session, principal, streams }) =
+        let Some(Connection { machine, session, principal, streams, .. }) =
             self.connections.get_mut(key)
         else {
             return;

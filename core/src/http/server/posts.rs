@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::http::{Content, ExchangeId, Principal, RequestHead, Response, ResponseHead, Status};
+use crate::http::{Content, ExchangeId, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
     ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
 };
@@ -17,6 +17,7 @@ use crate::{Instant, Revisions};
 
 use super::admission::{named_revision, refusal};
 use super::answers::status_of;
+use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::options::Answers;
 use super::session::{STANDALONE, Transport};
@@ -37,7 +38,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         frame: Result<Frame<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         self.check_not_closing(&frame)?;
@@ -49,7 +50,7 @@ impl Server {
                 if self.is_modern(head, named) {
                     let metadata = metadata.unwrap_or_else(|| Metadata::read(params));
                     self.check_modern(head, request, metadata)?;
-                    return Ok(self.modern(frame, principal, now));
+                    return Ok(self.modern(frame, sender, now));
                 }
             }
             // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-009] [HCLI-006]
@@ -76,7 +77,7 @@ impl Server {
             }
             _ => {}
         }
-        self.legacy(head, frame, principal, now)
+        self.legacy(head, frame, sender, now)
     }
 
     /// Whether a message is of the modern era.
@@ -141,17 +142,19 @@ impl Server {
     fn modern<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
         let connection = Connection {
             machine: self.fresh_machine(),
-            principal: principal.cloned(),
+            principal: sender.principal.cloned(),
+            caller: sender.caller,
             session: None,
             streams: Streams::of(Stream::new(ONLY)),
         };
         let connection = self.connections.insert(connection);
-        let exchange = self.exchanges.insert(Exchange::new(Some(connection), ONLY, State::Waiting));
+        let exchange = Exchange::new(Some(connection), ONLY, State::Waiting);
+        let exchange = self.open_exchange(exchange, sender.caller);
         let mut event = None;
         if let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) {
             if let Some(stream) = streams.get_mut(ONLY) {
@@ -170,7 +173,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         frame: Result<Frame<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let request = named_request(&frame);
@@ -181,21 +184,21 @@ impl Server {
                 if Method::parse(&request.method) == Some(Method::Initialize)
         );
         if head.session_id.is_none() && initialize {
-            return self.initialize(frame, principal, now);
+            return self.initialize(frame, sender, now);
         }
-        let session = self.find_session(head, principal, request)?;
-        Ok(self.deliver(session, frame, now))
+        let session = self.find_session(head, sender.principal, request)?;
+        Ok(self.deliver(session, frame, sender.caller, now))
     }
 
     /// A request that opens a session, if it is in order.
     fn initialize<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let key = self.new_session(Transport::Streamable, principal, named_request(&frame), now)?;
-        let (exchange, event) = self.deliver(key, frame, now);
+        let key = self.new_session(Transport::Streamable, sender, named_request(&frame), now)?;
+        let (exchange, event) = self.deliver(key, frame, sender.caller, now);
         let opened = self
             .connections
             .get(key)
@@ -214,8 +217,10 @@ impl Server {
         &mut self,
         key: Key,
         frame: Result<Frame<'f>, Malformed>,
+        caller: Option<Key>,
         now: Instant,
     ) -> Handled<'f> {
+        self.touch_session(key);
         // What is answered here: requests, and what may have been meant as one.
         let answered = match &frame {
             Ok(Frame::Single(message)) => matches!(message, Message::Request(_)),
@@ -252,7 +257,8 @@ impl Server {
         // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: one exchange,
         // whether it is one request or many.
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
-        exchange.session = opens;
+        (exchange.session, exchange.caller) = (opens, caller);
+        self.callers.open_exchange(caller);
         let exchange = self.exchanges.insert(exchange);
         let mut stream = Stream::new(number);
         stream.reader = Some(exchange);

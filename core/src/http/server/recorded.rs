@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::http::origin::HostTexts;
-use crate::http::{AllowedHosts, ExchangeId, Principal, Refusal, RequestHead};
+use crate::http::{AllowedHosts, ExchangeId, Principal, Refusal, RemoteAddress, RequestHead};
 use crate::jsonrpc::Frame;
 use crate::peer::Event;
 use crate::peer::server::recorded::bare_request;
@@ -188,6 +188,7 @@ impl Server {
             contradictory: head.contradictory.map(Cow::Borrowed),
             body: Payload::of(body),
             principal: principal.map(|it| stand_ins.principal(it).into()),
+            address: head.remote.map(|it| stand_ins.address(it)),
             refused: refusal.as_ref().map(Refused::of),
             session: drawn.map(|id| stand_ins.session(&id).into()),
             exchange: Handle::of(exchange.0),
@@ -311,6 +312,7 @@ impl Server {
             contradictory,
             body,
             principal,
+            address,
             refused,
             session,
             ..
@@ -325,6 +327,7 @@ impl Server {
         for (Field(name, _), value) in fields.iter().zip(&values) {
             head.field(name, value);
         }
+        head.remote = address.map(RemoteAddress::new);
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
         let principal = principal.as_deref().map(Principal::new);
         let permit = |_: Option<&Frame<'_>>| match refused {

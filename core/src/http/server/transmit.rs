@@ -53,7 +53,7 @@ impl Server {
             State::Waiting | State::Reading => return None,
             State::Whole(_) => {
                 self.exchange_deadlines.clear(key.slot);
-                let State::Whole(response) = self.exchanges.remove(key)?.state else {
+                let State::Whole(response) = self.remove_exchange(key)?.state else {
                     return None;
                 };
                 return Some(Transmit::Respond(response));
@@ -68,7 +68,7 @@ impl Server {
             }
             State::Aborted => {
                 self.exchange_deadlines.clear(key.slot);
-                self.exchanges.remove(key);
+                self.remove_exchange(key);
                 return Some(Transmit::Abort);
             }
             State::Streaming | State::Closing => {}
@@ -126,7 +126,7 @@ impl Server {
     /// The body of an exchange is complete.
     fn finish_exchange(&mut self, key: Key, now: Instant) {
         self.exchange_deadlines.clear(key.slot);
-        let Some(entry) = self.exchanges.remove(key) else { return };
+        let Some(entry) = self.remove_exchange(key) else { return };
         let Some(connection) = entry.connection else { return };
         if self.stream(connection, entry.stream).is_none() {
             return;
@@ -148,7 +148,7 @@ impl Server {
         note!(self, disconnect(exchange, now));
         let key = exchange.0;
         self.exchange_deadlines.clear(key.slot);
-        let Some(entry) = self.exchanges.remove(key) else { return };
+        let Some(entry) = self.remove_exchange(key) else { return };
         let Some(connection) = entry.connection else { return };
         if self.stream(connection, entry.stream).is_none() {
             return;
