@@ -77,9 +77,13 @@ impl<K: Kind> HttpServer<K> {
         }
         // All clients share it: those of one connection, and one for each exchange beside it.
         let reports_max = server.reports_max().saturating_add(options.limits.exchanges_max);
+        let mut handlers = Arc::clone(&server.handlers);
+        if let Some(sealing) = handlers.sealing.by_default(&secret) {
+            Arc::make_mut(&mut handlers).sealing = sealing;
+        }
         Ok(Self {
             machine: server.http_machine(options, secret, seed)?,
-            handlers: Arc::clone(&server.handlers),
+            handlers,
             outlet: Arc::new(Mailbox::new(reports_max)),
             running: BTreeMap::new(),
             table: server.open_tasks(),
@@ -256,7 +260,7 @@ impl<K: Kind> HttpServer<K> {
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
         let principal = self.machine.principal(handle);
-        let outcome = self.handlers.sealing.close(&request, principal, outcome);
+        let outcome = self.handlers.sealing.close(&request, principal, outcome, now);
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -308,7 +312,7 @@ impl<K: Kind> HttpServer<K> {
             }
         }
         let (request, principal) = self.table.as_mut()?.poll_resumed()?;
-        Some(Work { sealed: false, ..self.work(request, principal) })
+        Some(Work { sealed: false, ..self.work(request, principal, now) })
     }
 
     /// An exchange with something new to send: see [`http::Server::poll_ready`].
@@ -362,7 +366,7 @@ impl<K: Kind> HttpServer<K> {
             Event::Request(request) if self.begin_task(&request, now) == Begun::Refused => None,
             Event::Request(request) => {
                 let principal = self.machine.principal(request.handle).cloned();
-                Some(Dispatched::Work(self.work(request, principal)))
+                Some(Dispatched::Work(self.work(request, principal, now)))
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
@@ -393,7 +397,12 @@ impl<K: Kind> HttpServer<K> {
         Some(attended)
     }
 
-    fn work<'f>(&self, request: Request<'f>, principal: Option<Principal>) -> Work<'f, K> {
+    fn work<'f>(
+        &self,
+        request: Request<'f>,
+        principal: Option<Principal>,
+        now: Instant,
+    ) -> Work<'f, K> {
         let table = self.table.as_ref();
         Work {
             handlers: Arc::clone(&self.handlers),
@@ -404,6 +413,7 @@ impl<K: Kind> HttpServer<K> {
             request,
             tasks: table.is_some(),
             sealed: true,
+            now,
         }
     }
 

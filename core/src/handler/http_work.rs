@@ -10,6 +10,7 @@ use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
 
+use crate::Instant;
 use crate::catalog::Catalog;
 use crate::http::Principal;
 use crate::peer::slab::Key;
@@ -34,6 +35,8 @@ pub struct Work<'f, K: Kind = Shared> {
     pub(super) is_task: bool,
     /// Whether a state in it comes from the client.
     pub(super) sealed: bool,
+    /// When it was made.
+    pub(super) now: Instant,
 }
 
 /// What running a [`Work`] comes to.
@@ -109,9 +112,10 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed } =
+        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed, now } =
             self;
-        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref()) {
+        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now)
+        {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
         let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };

@@ -175,7 +175,8 @@ impl<K: Kind> HttpServer<K> {
 
     /// Takes a whole request whose token was checked by [`authorize`](Self::authorize) of this
     /// server: see [`handle_request`](Self::handle_request), which refuses all requests to a
-    /// protected server.
+    /// protected server. A stream that it opens ends when the token expires: see
+    /// [`http::Server::set_expiry`](crate::http::Server::set_expiry).
     pub fn handle_granted<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -184,9 +185,11 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
         let protection = self.handlers.protection.as_ref();
-        if !protection.is_some_and(|it| grant.is_for(&it.resource)) {
+        let Some(protection) = protection.filter(|it| grant.is_for(&it.resource)) else {
             return self.handle_request(head, body, None, now);
-        }
+        };
+        let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
+        let deadline = grant.expires_at().map(|end| now + left(end));
         let before = self.machine.waiting_events().count();
         let (exchange, mut event) = self.machine.handle_request_if(
             head,
@@ -195,6 +198,11 @@ impl<K: Kind> HttpServer<K> {
             &|frame| grant.check(frame),
             now,
         );
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: what is told later is
+        // told to whoever has a token then.
+        if let Some(deadline) = deadline {
+            self.machine.set_expiry(exchange, deadline);
+        }
         let attachment = Attachment::new(grant.clone());
         let attach = |event: &mut Event<'_>| {
             // One that goes on has that of whoever sent it.

@@ -231,6 +231,12 @@ pub(crate) enum Call<'a> {
         #[serde(borrow)]
         refusal: Refused<'a>,
     },
+    /// The right of an exchange ends then.
+    #[cfg(feature = "http")]
+    Expiry {
+        exchange: Handle,
+        until: u64,
+    },
     #[cfg(feature = "http")]
     Release {
         request: Handle,

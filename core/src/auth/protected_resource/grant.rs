@@ -18,6 +18,7 @@ struct Granted {
     resource: Shared<ProtectedResource>,
     principal: Principal,
     scopes: Vec<String>,
+    expires_at: Option<u64>,
 }
 
 impl Grant {
@@ -45,6 +46,7 @@ impl Grant {
             resource: Shared::clone(resource),
             principal: token.principal,
             scopes: token.scopes,
+            expires_at: token.expires_at,
         })))
     }
 
@@ -58,6 +60,12 @@ impl Grant {
     #[must_use]
     pub fn scopes(&self) -> &[String] {
         &self.0.scopes
+    }
+
+    /// The second since 1970 from which on the token is not valid any more, where it has one.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<u64> {
+        self.0.expires_at
     }
 
     /// Whether it was given for this very resource.

@@ -7,6 +7,7 @@ mod callers;
 mod consistency;
 mod displacement;
 mod exchange;
+mod expiry;
 mod headers;
 mod log;
 mod options;
@@ -146,8 +147,8 @@ pub struct UnservableTool {
 impl Server {
     /// A server without clients.
     ///
-    /// `secret` is entropy from which session ids are drawn: 32 bytes from a secure source, never
-    /// used for anything else. `seed` keys the hash tables of what clients name: draw it at random,
+    /// `secret` is entropy from which session ids are drawn, and by the handlers' layer the key of
+    /// states: 32 bytes from a secure source, never used for anything else. `seed` keys the hash tables of what clients name: draw it at random,
     /// so that a client cannot aim at collisions. It has no influence on any output.
     ///
     /// # Errors

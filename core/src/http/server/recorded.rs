@@ -263,6 +263,9 @@ impl Server {
                 let (request, level) = (request.map(Handle::to_request), level(name)?);
                 let _ = self.log(request, level, logger.as_deref(), data, when(now)?);
             }
+            Call::Expiry { exchange, until } => {
+                self.set_expiry(ExchangeId(exchange.key()), at(*until));
+            }
             Call::Release { request, retry } => {
                 self.release_connection(request.to_request(), *retry);
             }

@@ -59,7 +59,7 @@ impl Server {
         let Some(entry) = self.exchanges.get(key) else { return };
         let comment = keep_alive.map(|pause| entry.sent_at + pause);
         let close = poll_after.filter(|_| entry.polls).map(|pause| entry.opened_at + pause);
-        match [comment, close, self.read_due(key)].into_iter().flatten().min() {
+        match [comment, close, entry.expires, self.read_due(key)].into_iter().flatten().min() {
             Some(due) => self.exchange_deadlines.set(key.slot, due.max(now + LEAST)),
             None => self.exchange_deadlines.clear(key.slot),
         }
@@ -68,6 +68,9 @@ impl Server {
     fn exchange_due(&mut self, key: Key, now: Instant) {
         let ServerTimeouts { keep_alive, poll_after, retry, .. } = self.options.timeouts;
         let Some(entry) = self.exchanges.get_mut(key) else { return };
+        if entry.expires.is_some_and(|deadline| deadline <= now) {
+            return self.expire(key, now);
+        }
         let (Some(connection), number) = (entry.connection, entry.stream) else { return };
         let read_due = self.read_due(key);
         if read_due.is_some_and(|due| due <= now) {

@@ -251,17 +251,20 @@ impl Server {
         if session.is_none() {
             return machine.finish_listening();
         }
-        let Some(stream) = streams.get_mut(STANDALONE) else { return };
-        if let Some(reader) = stream.reader
-            && let Some(entry) = self.exchanges.get_mut(reader)
-        {
-            match entry.state {
-                State::Waiting | State::Reading | State::Opening => entry.closes = true,
-                _ => entry.state = State::Closing,
-            }
-            self.rest(reader);
-            self.make_ready(reader);
+        if let Some(reader) = streams.get_mut(STANDALONE).and_then(|stream| stream.reader) {
+            self.close_after_the_rest(reader);
         }
+    }
+
+    /// Closes the connection of a stream as soon as what there is has left.
+    pub(super) fn close_after_the_rest(&mut self, reader: Key) {
+        let Some(entry) = self.exchanges.get_mut(reader) else { return };
+        match entry.state {
+            State::Waiting | State::Reading | State::Opening => entry.closes = true,
+            _ => entry.state = State::Closing,
+        }
+        self.rest(reader);
+        self.make_ready(reader);
     }
 
     /// Nothing is due on an exchange any more, but what it waits for.
