@@ -14,6 +14,7 @@ use crate::jsonrpc::Frame;
 use crate::peer::Event;
 use crate::peer::attachment::Attachment;
 
+use super::dispatch::Dispatch;
 use super::http_server::HttpServer;
 use super::http_work::Work;
 use super::kind::{Kind, Shared};
@@ -190,12 +191,17 @@ impl<K: Kind> HttpServer<K> {
         };
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
+        let (handlers, catalog) = (Arc::clone(&self.handlers), self.machine.shared_catalog());
+        let template_of = |uri: &str| {
+            let found = Dispatch { handlers: &*handlers, catalog: &catalog }.template_of(uri);
+            found.map(|(template, _)| template.uri_template.clone())
+        };
         let before = self.machine.waiting_events().count();
         let (exchange, mut event) = self.machine.handle_request_if(
             head,
             body,
             Some(grant.principal()),
-            &|frame| grant.check(frame),
+            &|frame| grant.check_with(frame, Some(&template_of)),
             now,
         );
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: what is told later is

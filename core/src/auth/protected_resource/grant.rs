@@ -2,6 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::operation::TemplateOf;
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 use crate::Principal;
 use crate::http::{Refusal, Status};
@@ -84,15 +85,27 @@ impl Grant {
     /// Checks that the token is good for a request as a whole: for every message in its body, if it
     /// has one that can be read.
     ///
+    /// Which template a URI is of, the handlers' layer knows. Here a read needs what those of any
+    /// [template](super::Operation::template) need.
+    ///
     /// # Errors
     ///
     /// It is not: the request is refused with this, and nothing of it is acted on.
     pub fn check(&self, body: Option<&Frame<'_>>) -> Result<(), Refusal> {
+        self.check_with(body, None)
+    }
+
+    /// The same, with what knows which template a URI is of.
+    pub(crate) fn check_with(
+        &self,
+        body: Option<&Frame<'_>>,
+        template_of: Option<TemplateOf<'_>>,
+    ) -> Result<(), Refusal> {
         let resource = &*self.0.resource;
         let mut needs = self.base();
         let mut add = |request: &RequestMessage<'_>| {
             let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-            for scope in resource.operations.of(&request.method, params) {
+            for scope in resource.operations.of(&request.method, params, template_of) {
                 if !needs.contains(&scope) {
                     needs.push(scope);
                 }
