@@ -17,6 +17,8 @@ mod connection;
 #[cfg(feature = "auth")]
 mod entrances;
 #[cfg(feature = "auth")]
+mod expiry;
+#[cfg(feature = "auth")]
 mod gatehouse;
 #[cfg(feature = "auth")]
 mod guarded;
@@ -32,6 +34,8 @@ mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
 mod server;
+#[cfg(feature = "http")]
+mod shares;
 mod subscriptions;
 mod task_desk;
 mod task_visitor;
