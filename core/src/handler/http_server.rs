@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
-use crate::{Era, Instant};
 use crate::catalog::CatalogError;
 use crate::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
@@ -12,6 +11,7 @@ use crate::http::server::{
 use crate::http::{self, ExchangeId, Principal, Refusal, RequestHead, Response, Status};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
+use crate::{Era, Instant};
 
 use super::context::{Command, Outlet};
 use super::http_work::{Attended, Finished, Running, Work};

@@ -114,8 +114,7 @@ impl<'f, K: Kind> Work<'f, K> {
     pub fn run(self) -> Ran<'f, K> {
         let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed, now } =
             self;
-        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now)
-        {
+        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
         let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };

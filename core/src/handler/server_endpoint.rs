@@ -69,11 +69,13 @@ impl<K: Kind> ServerEndpoint<K> {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 self.serve_task(&request, now);
             }
-            Event::Request(mut request) => match self.handlers.sealing.open(&mut request, None, now) {
-                Ok(()) if self.begin_task(&request, now) == Begun::Refused => {}
-                Ok(()) => self.call(request, now),
-                Err(error) => self.answer(request, Outcome::Error(error), now),
-            },
+            Event::Request(mut request) => {
+                match self.handlers.sealing.open(&mut request, None, now) {
+                    Ok(()) if self.begin_task(&request, now) == Begun::Refused => {}
+                    Ok(()) => self.call(request, now),
+                    Err(error) => self.answer(request, Outcome::Error(error), now),
+                }
+            }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(table) = &mut self.table {

@@ -1,8 +1,8 @@
 //! In place of what seals states, where the feature `seal` is off.
 
-use crate::{Instant, Principal};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::Request;
+use crate::{Instant, Principal};
 
 use super::reply::Outcome;
 

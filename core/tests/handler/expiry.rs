@@ -65,6 +65,7 @@ fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
     assert!(house.read(stream).text.contains("subscriptions/acknowledged"));
     house.advance(LIFETIME - Duration::from_secs(1));
     house.server.remote().resource_updated("mem://a");
+    house.advance(Duration::ZERO);
     assert!(house.read_on(stream).contains("resources/updated"));
     house.advance(Duration::from_secs(1));
     let rest = house.read_on(stream);
@@ -86,6 +87,7 @@ fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
         let mut seen = house.read(stream).text;
         house.advance(LIFETIME - Duration::from_secs(1));
         house.server.remote().resource_updated("mem://a");
+        house.advance(Duration::ZERO);
         seen.push_str(&house.read_on(stream));
         assert!(seen.contains("resources/updated"), "{revision}");
         house.advance(Duration::from_secs(1));
@@ -188,9 +190,8 @@ fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
     };
     let server = server(gate).protect(of_pair(), check, unix_time.clone());
     let authorization: Authorization = equipped(at_once()).unix_time(unix_time.clone());
-    let host = Host::new("host", "1")
-        .authorization(authorization)
-        .revisions(Revisions::only(revision));
+    let host =
+        Host::new("host", "1").authorization(authorization).revisions(Revisions::only(revision));
     let (client, endpoint): (_, HttpClientEndpoint) =
         host.connect_http(ClientOptions::new(location()), 7, Instant::ZERO);
     let mut pair = HttpPair::new(&server, endpoint, usize::MAX);

@@ -127,9 +127,7 @@ impl HttpPair {
         }
         #[cfg(feature = "auth")]
         let (theirs, work) = match self.grant(&head) {
-            Ok(Some(grant)) => {
-                self.server.handle_granted(&head, &request.body, &grant, self.now)
-            }
+            Ok(Some(grant)) => self.server.handle_granted(&head, &request.body, &grant, self.now),
             Ok(None) => self.server.handle_request(&head, &request.body, None, self.now),
             Err(response) => {
                 self.log.push(format!("< {}", response.head.status.0));

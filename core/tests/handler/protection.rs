@@ -307,7 +307,8 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{params}}}"#)
         };
         if let Some(scope) = scope {
-            for lacking in ["use", "use+write", if scope == "first" { "use+second" } else { "use+first" }]
+            for lacking in
+                ["use", "use+write", if scope == "first" { "use+second" } else { "use+first" }]
             {
                 let answer = house.post(&format!("ann/{lacking}"), &session, &read(4));
                 assert_eq!(answer.status, 403, "{uri} {lacking}: {answer:?}");

@@ -45,12 +45,8 @@ impl Site {
         head.field("mcp-method", b"tools/call");
         head.field("mcp-name", tool.as_bytes());
         let principal = who.map(Principal::new);
-        let (exchange, work) = self.server.handle_request(
-            &head,
-            body.as_bytes(),
-            principal.as_ref(),
-            Instant::ZERO,
-        );
+        let (exchange, work) =
+            self.server.handle_request(&head, body.as_bytes(), principal.as_ref(), Instant::ZERO);
         match work.map(mcp_sansio::handler::Work::run) {
             Some(Ran::Done(finished)) => self.server.finish(finished, Instant::ZERO),
             Some(Ran::Running(running)) => {

@@ -64,7 +64,8 @@ impl Site {
             return Some(refused);
         }
         let exchange = measured(|| {
-            let (exchange, event) = server.handle_request(&head, body.as_bytes(), principal.as_ref(), *now);
+            let (exchange, event) =
+                server.handle_request(&head, body.as_bytes(), principal.as_ref(), *now);
             if let Some(Event::Request(request)) = event {
                 due.push(request.handle);
             }

@@ -281,7 +281,8 @@ mod tests {
 
     #[test]
     fn the_user_that_the_client_names_signs_in() {
-        for (hint, user) in [("", "user"), ("&login_hint=ann%7Cb", "ann|b"), ("&login_hint=", "user")]
+        for (hint, user) in
+            [("", "user"), ("&login_hint=ann%7Cb", "ann|b"), ("&login_hint=", "user")]
         {
             let mut office = Office::new(Approval::Page);
             let shown = office.begin(&format!("{REQUEST}{hint}"));

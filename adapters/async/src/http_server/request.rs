@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::Body;
-use mcp_sansio::http::{RemoteAddress, RequestHead};
 use mcp_sansio::http::server::Admission;
+use mcp_sansio::http::{RemoteAddress, RequestHead};
 
 /// The head of a request as the machine takes it. It comes from the address among its extensions,
 /// else from `remote`.

@@ -46,7 +46,8 @@ impl Server {
             }
         }
         for (caller, sessions, exchanges) in self.callers.held() {
-            let owned = connections().filter(|it| it.session.is_some() && it.caller == Some(caller));
+            let owned =
+                connections().filter(|it| it.session.is_some() && it.caller == Some(caller));
             assert_eq!(owned.count(), sessions, "sessions of a caller");
             let owned = self.exchanges.iter().filter(|(_, it)| it.caller == Some(caller));
             assert_eq!(owned.count(), exchanges, "exchanges of a caller");

@@ -181,7 +181,7 @@ impl Server {
         let Some(exchange) = self.exchanges.get_mut(reader) else { return };
         if matches!(exchange.state, State::Waiting) {
             exchange.state = State::Opening;
-            self.exchange_deadlines.clear(reader.slot);
+            self.rest(reader);
         }
         self.make_ready(reader);
     }

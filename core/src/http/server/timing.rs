@@ -93,11 +93,7 @@ impl Server {
                 self.make_ready(key);
                 self.arm_streaming(key, now);
             }
-            _ => {
-                if let Some(due) = read_due {
-                    self.exchange_deadlines.set(key.slot, due);
-                }
-            }
+            _ => self.rest(key),
         }
     }
 
@@ -107,7 +103,7 @@ impl Server {
         let (Some(connection), State::Waiting) = (entry.connection, &entry.state) else { return };
         entry.state = State::Opening;
         let number = entry.stream;
-        self.exchange_deadlines.clear(key.slot);
+        self.rest(key);
         if let Some(stream) = self.stream_mut(connection, number) {
             let before = stream.log.len();
             stream.open();

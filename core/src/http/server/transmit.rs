@@ -267,9 +267,10 @@ impl Server {
         self.make_ready(reader);
     }
 
-    /// Nothing is due on an exchange any more, but what it waits for.
-    fn rest(&mut self, key: Key) {
-        match self.read_due(key) {
+    /// Nothing is due on an exchange any more, but what it waits for, and the end of its right.
+    pub(super) fn rest(&mut self, key: Key) {
+        let expires = self.exchanges.get(key).and_then(|exchange| exchange.expires);
+        match [self.read_due(key), expires].into_iter().flatten().min() {
             Some(due) => self.exchange_deadlines.set(key.slot, due),
             None => self.exchange_deadlines.clear(key.slot),
         }
