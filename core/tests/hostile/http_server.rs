@@ -158,7 +158,7 @@ fn sessions_beyond_the_limit_are_refused_until_others_end() {
 
 /// Opens sessions without end, pings all that there are, and sees whether another caller gets a
 /// session of its own at any time and can use it.
-fn takes_and_holds(site: &mut Site, greedy: fn(&mut Site), modest: fn(&mut Site)) {
+fn takes_and_holds(site: &mut Site, greedy: &dyn Fn(&mut Site), modest: &dyn Fn(&mut Site)) {
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let mut held = Vec::with_capacity(64);
     levels_off(site, |site, number| {
@@ -187,11 +187,11 @@ fn takes_and_holds(site: &mut Site, greedy: fn(&mut Site), modest: fn(&mut Site)
 #[test]
 fn a_principal_that_opens_sessions_and_pings_them_keeps_nobody_out() {
     let mut site = Site::new();
-    takes_and_holds(
-        &mut site,
-        |site| site.principal = Some(Principal::new("greedy")),
-        |site| site.principal = Some(Principal::new("modest")),
-    );
+    // They outlive the machine's: what it frees is its own.
+    let (greedy, modest) = (Principal::new("greedy"), Principal::new("modest"));
+    takes_and_holds(&mut site, &|site| site.principal = Some(greedy.clone()), &|site| {
+        site.principal = Some(modest.clone())
+    });
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn an_address_that_opens_sessions_and_pings_them_keeps_nobody_out() {
     let mut site = Site::new();
     takes_and_holds(
         &mut site,
-        |site| site.address = Some("2001:db8::1".parse().unwrap()),
-        |site| site.address = Some("192.0.2.1".parse().unwrap()),
+        &|site| site.address = Some("2001:db8::1".parse().unwrap()),
+        &|site| site.address = Some("192.0.2.1".parse().unwrap()),
     );
 }
 
