@@ -15,8 +15,9 @@ pub(super) fn head_of(
 ) -> RequestHead<'_> {
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     let mut head = RequestHead::new(parts.method.as_str(), target);
-    if let Some(address) = parts.extensions.get().copied().or(remote) {
-        head.remote_address::<RemoteAddress>(address);
+    let named: Option<RemoteAddress> = parts.extensions.get().copied();
+    if let Some(address) = named.or(remote) {
+        head.remote_address(address);
     }
     // HTTP/2 has the host in the target.
     if let Some(authority) = parts.uri.authority() {
