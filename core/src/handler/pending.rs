@@ -180,6 +180,7 @@ impl Pending {
     }
 
     /// Has the subscription come back when its server ends it.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens are of HTTP"))]
     pub(super) fn renew_with(&self, filter: SubscriptionFilter) {
         let renewal = Renewal { filter, since: None, is_renewed: false };
         self.inner.lock().renewal = Some(Box::new(renewal));

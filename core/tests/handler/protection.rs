@@ -316,7 +316,7 @@ fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it()
                 assert!(named.split(' ').any(|it| it == scope), "{uri}: {named}");
             }
         }
-        let token = scope.map_or("ann/use".to_owned(), |scope| format!("ann/use+{scope}"));
+        let token = format!("ann/use+{}", scope.unwrap_or("read"));
         let answer = house.post(&token, &session, &read(5));
         assert!(answer.text.contains(what), "{uri}: {answer:?}");
     }
