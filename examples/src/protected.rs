@@ -19,10 +19,23 @@ pub const BASIC: &str = "mcp:basic";
 /// The scope that changes need.
 pub const WRITE: &str = "mcp:write";
 
-/// What to give, and for what: both scopes there are.
+/// A resource with a scope of its own, where the server has it.
+pub const SCOPED_RESOURCE: &str = "test://scoped-text";
+/// The scope that reading [`SCOPED_RESOURCE`] needs.
+pub const READ_RESOURCE: &str = "mcp:resource";
+/// A template whose resources have a scope of their own, where the server has it.
+pub const SCOPED_TEMPLATE: &str = "test://scoped/{id}/data";
+/// The scope that reading a resource of [`SCOPED_TEMPLATE`] needs.
+pub const READ_TEMPLATE: &str = "mcp:template";
+/// A prompt with a scope of its own, where the server has it.
+pub const SCOPED_PROMPT: &str = "test_scoped_prompt";
+/// The scope that getting [`SCOPED_PROMPT`] needs.
+pub const GET_PROMPT: &str = "mcp:prompt";
+
+/// What to give, and for what: all scopes there are.
 #[must_use]
 pub fn options() -> Options {
-    Options::new().scopes([BASIC, WRITE])
+    Options::new().scopes([BASIC, WRITE, READ_RESOURCE, READ_TEMPLATE, GET_PROMPT])
 }
 
 /// Starts an authorization server on a free port of this computer.
@@ -77,8 +90,9 @@ impl Beside {
     }
 }
 
-/// Has the server, which is at `url`, want tokens of `issuer`: with [`BASIC`] for everything, and
-/// with [`WRITE`] for the tool `writes`. The keys of the issuer are fetched on the tokio runtime that
+/// Has the server, which is at `url`, want tokens of `issuer`: with [`BASIC`] for everything, with
+/// [`WRITE`] for the tool `writes`, and with a scope each for [`SCOPED_RESOURCE`],
+/// [`SCOPED_TEMPLATE`] and [`SCOPED_PROMPT`]. The keys of the issuer are fetched on the tokio runtime that
 /// this is called in, wherever the server is.
 ///
 /// # Errors
@@ -111,5 +125,8 @@ fn resource(url: &str, issuer: &str, writes: &str) -> Result<ProtectedResource, 
     ProtectedResource::new(url, [issuer])?
         .base_scopes([BASIC])?
         .scopes_for(Operation::tool(writes), [WRITE])?
+        .scopes_for(Operation::resource(SCOPED_RESOURCE), [READ_RESOURCE])?
+        .scopes_for(Operation::template(SCOPED_TEMPLATE), [READ_TEMPLATE])?
+        .scopes_for(Operation::prompt(SCOPED_PROMPT), [GET_PROMPT])?
         .scopes_supported([BASIC, WRITE])
 }

@@ -36,8 +36,9 @@ impl Ask {
 
     /// What the handler wants back with the answers.
     ///
-    /// In the modern era it travels through the client, which can read it. If it influences more
-    /// than whether the request fails, have it sealed: with `Server::seal` (feature `seal`).
+    /// In the modern era it travels through the client, which can read it. On HTTP it is sealed
+    /// (feature `seal`), so that it comes back as it was or not at all; on a byte stream, where the
+    /// client is whoever started this process, with `Server::seal`.
     pub fn state(mut self, state: impl Into<String>) -> Self {
         self.state = Some(state.into());
         self

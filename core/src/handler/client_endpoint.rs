@@ -97,7 +97,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             }
             Event::Subscribed(subscribed) => {
                 if let Some(pending) = self.pending(subscribed.subscription) {
-                    pending.subscribed(subscribed.honoured);
+                    pending.subscribed(subscribed.honoured, now);
                 }
             }
             Event::Notification(notification) => {
@@ -168,10 +168,23 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             self.calls[ended.call.key.slot as usize] = None;
         }
         let outcome = match ended.outcome {
+            Ok(_) if self.subscribe_again(&pending, now) => return,
             Ok(result) => Ok(result),
+            // Its server ended it before.
+            Err(_) if pending.is_being_renewed() => Ok(RawJson::EMPTY_OBJECT),
             Err(failure) => Err(ClientError::Failed(failure.into_owned())),
         };
         pending.end(outcome);
+    }
+
+    /// Makes a subscription again that its server has ended in good order: as servers do when the
+    /// token expires that it was made with. There is another one by now, or there will be.
+    // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
+    fn subscribe_again(&mut self, pending: &Arc<Pending>, now: Instant) -> bool {
+        let Some(filter) = pending.renewal(now) else { return false };
+        let Ok(handle) = self.machine.subscribe(&filter, now) else { return false };
+        self.started(Ok(handle), Arc::clone(pending));
+        true
     }
 
     /// Cancels a task whose caller went away before it had a name.
@@ -319,6 +332,10 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                     self.started(started, pending);
                 }
                 Command::Subscribe { pending, filter } => {
+                    #[cfg(feature = "http")]
+                    if self.stage.is_on() {
+                        pending.renew_with(filter.clone());
+                    }
                     let started = self.machine.subscribe(&filter, now);
                     self.started(started, pending);
                 }

@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, Invalid};
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::metadata::Places;
 use crate::peer::{Inputs, MethodName, Request};
-use crate::protocol::{CallToolResult, Capability, Method};
+use crate::protocol::{CallToolResult, Capability, Method, ResourceTemplate};
 
 use super::kind::Kind;
 use super::reply::{Body, Outcome};
@@ -50,7 +50,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
                 let uri = subject();
                 if let Some(function) = handlers.resources.get(&uri) {
                     Some(function)
-                } else if let Some((template, variables)) = self.catalog.find_template(&uri)
+                } else if let Some((template, variables)) = self.template_of(&uri)
                     && let Some(function) = handlers.templates.get(&template.uri_template)
                 {
                     return Ok((function, variables));
@@ -71,6 +71,17 @@ impl<'h, K: Kind> Dispatch<'h, K> {
                 MethodName::Other(name) => ErrorObject::method_not_found(name),
             }))
         })
+    }
+
+    /// The template whose handler gets the reads of a URI, with its variables.
+    pub(super) fn template_of(
+        &self,
+        uri: &str,
+    ) -> Option<(&'h ResourceTemplate, Vec<(String, String)>)> {
+        if self.handlers.resources.get(uri).is_some() {
+            return None;
+        }
+        self.catalog.find_template(uri)
     }
 
     // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]

@@ -4,14 +4,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
-use crate::Instant;
 use crate::catalog::CatalogError;
 use crate::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
 };
-use crate::http::{self, ExchangeId, Principal, RequestHead, Response};
+use crate::http::{self, ExchangeId, Principal, Refusal, RequestHead, Response, Status};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::{Event, Request, RequestHandle, Subject};
+use crate::{Era, Instant};
 
 use super::context::{Command, Outlet};
 use super::http_work::{Attended, Finished, Running, Work};
@@ -77,9 +77,13 @@ impl<K: Kind> HttpServer<K> {
         }
         // All clients share it: those of one connection, and one for each exchange beside it.
         let reports_max = server.reports_max().saturating_add(options.limits.exchanges_max);
+        let mut handlers = Arc::clone(&server.handlers);
+        if let Some(sealing) = handlers.sealing.by_default(&secret) {
+            Arc::make_mut(&mut handlers).sealing = sealing;
+        }
         Ok(Self {
             machine: server.http_machine(options, secret, seed)?,
-            handlers: Arc::clone(&server.handlers),
+            handlers,
             outlet: Arc::new(Mailbox::new(reports_max)),
             running: BTreeMap::new(),
             table: server.open_tasks(),
@@ -216,7 +220,10 @@ impl<K: Kind> HttpServer<K> {
             return;
         }
         let request = table.map(|_| request.clone());
-        let attended = Attended { ticket: Arc::clone(&running.ticket), request };
+        // Of a request there is one handler at a time.
+        self.end_running(handle);
+        let caller = self.machine.begin_handler(handle);
+        let attended = Attended { ticket: Arc::clone(&running.ticket), request, caller };
         self.running.insert(handle, attended);
         if self.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
@@ -228,7 +235,7 @@ impl<K: Kind> HttpServer<K> {
     pub fn finish(&mut self, answer: Finished<'_>, now: Instant) {
         let Finished { request, outcome } = answer;
         let handle = request.handle;
-        self.running.remove(&handle);
+        self.end_running(handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
@@ -253,7 +260,7 @@ impl<K: Kind> HttpServer<K> {
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
         let principal = self.machine.principal(handle);
-        let outcome = self.handlers.sealing.close(&request, principal, outcome);
+        let outcome = self.handlers.sealing.close(&request, principal, outcome, now);
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {
@@ -266,7 +273,7 @@ impl<K: Kind> HttpServer<K> {
 
     /// Answers a request whose handler came to nothing, a panic say, with an internal error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
-        self.running.remove(&request);
+        self.end_running(request);
         if let Some(table) = &mut self.table {
             table.take_wish(request);
         }
@@ -305,7 +312,7 @@ impl<K: Kind> HttpServer<K> {
             }
         }
         let (request, principal) = self.table.as_mut()?.poll_resumed()?;
-        Some(Work { sealed: false, ..self.work(request, principal) })
+        Some(Work { sealed: false, ..self.work(request, principal, now) })
     }
 
     /// An exchange with something new to send: see [`http::Server::poll_ready`].
@@ -352,17 +359,21 @@ impl<K: Kind> HttpServer<K> {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 Some(Dispatched::OfTask(request))
             }
+            Event::Request(request) if !self.has_room_for(&request) => {
+                let _answered = self.machine.refuse(request.handle, too_many_handlers(), now);
+                None
+            }
             Event::Request(request) if self.begin_task(&request, now) == Begun::Refused => None,
             Event::Request(request) => {
                 let principal = self.machine.principal(request.handle).cloned();
-                Some(Dispatched::Work(self.work(request, principal)))
+                Some(Dispatched::Work(self.work(request, principal, now)))
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(table) = &mut self.table {
                         table.forget(handle);
                     }
-                    if let Some(attended) = self.running.remove(&handle) {
+                    if let Some(attended) = self.end_running(handle) {
                         attended.give_up();
                     }
                 }
@@ -372,7 +383,26 @@ impl<K: Kind> HttpServer<K> {
         }
     }
 
-    fn work<'f>(&self, request: Request<'f>, principal: Option<Principal>) -> Work<'f, K> {
+    /// Whether the caller of a request may have one more handler at work.
+    fn has_room_for(&self, request: &Request<'_>) -> bool {
+        // A legacy request whose questions are answered goes on: it was accepted before.
+        let goes_on = request.revision.era() == Era::Legacy && request.inputs.responses.is_some();
+        goes_on || self.machine.has_room_for_handler(request.handle)
+    }
+
+    /// A handler that went on has ended, or nobody waits for it any more.
+    pub(super) fn end_running(&mut self, handle: RequestHandle) -> Option<Attended> {
+        let attended = self.running.remove(&handle)?;
+        self.machine.end_handler(attended.caller);
+        Some(attended)
+    }
+
+    fn work<'f>(
+        &self,
+        request: Request<'f>,
+        principal: Option<Principal>,
+        now: Instant,
+    ) -> Work<'f, K> {
         let table = self.table.as_ref();
         Work {
             handlers: Arc::clone(&self.handlers),
@@ -383,6 +413,7 @@ impl<K: Kind> HttpServer<K> {
             request,
             tasks: table.is_some(),
             sealed: true,
+            now,
         }
     }
 
@@ -434,6 +465,14 @@ impl<K: Kind> Drop for Observed<'_, K> {
     fn drop(&mut self) {
         self.server.machine.handle_disconnect(self.exchange, self.now);
     }
+}
+
+/// What a caller is told that has as many handlers at work as one may. It will pass.
+fn too_many_handlers() -> Refusal {
+    let error = ErrorObject::invalid_request("too many of your requests are being worked on");
+    let mut refusal = Refusal::new(Status::TOO_MANY_REQUESTS, error);
+    refusal.retry_after = Some(10);
+    refusal
 }
 
 /// What a client is told of a handler that panicked: nothing of what is inside.

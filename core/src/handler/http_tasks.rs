@@ -55,7 +55,7 @@ impl<K: Kind> HttpServer<K> {
     }
 
     pub(super) fn drop_handler(&mut self, handler: Handler) {
-        if let Some(attended) = self.running.remove(&handler.request) {
+        if let Some(attended) = self.end_running(handler.request) {
             attended.give_up();
         }
     }

@@ -10,8 +10,10 @@ use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
 
+use crate::Instant;
 use crate::catalog::Catalog;
 use crate::http::Principal;
+use crate::peer::slab::Key;
 use crate::peer::{Request, RequestHandle};
 
 use super::context::{Outlet, Received};
@@ -33,6 +35,8 @@ pub struct Work<'f, K: Kind = Shared> {
     pub(super) is_task: bool,
     /// Whether a state in it comes from the client.
     pub(super) sealed: bool,
+    /// When it was made.
+    pub(super) now: Instant,
 }
 
 /// What running a [`Work`] comes to.
@@ -70,6 +74,8 @@ pub(super) struct Attended {
     pub(super) ticket: Arc<Ticket>,
     /// What a task is made of; only where there are tasks.
     pub(super) request: Option<Request<'static>>,
+    /// Whose share it takes from.
+    pub(super) caller: Option<Key>,
 }
 
 impl Attended {
@@ -106,9 +112,9 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed } =
+        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed, now } =
             self;
-        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref()) {
+        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
         let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };

@@ -15,6 +15,7 @@ use core::time::Duration;
 use serde::de::DeserializeOwned;
 use spin::Mutex;
 
+use crate::Instant;
 use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::peer::{CallHandle, CallOptions, MethodName, Notification, Progress};
 use crate::protocol::{LoggingLevel, SubscriptionFilter};
@@ -38,11 +39,26 @@ struct Inner {
     /// Whether the caller went away: a call that was not made yet is not made.
     abandoned: bool,
     honoured: Option<SubscriptionFilter>,
+    /// Of a subscription that comes back by itself.
+    renewal: Option<Box<Renewal>>,
     arrived: VecDeque<Notification<'static>>,
     /// What they hold, in bytes.
     arrived_bytes: usize,
     waker: Option<Waker>,
 }
+
+/// What it takes to make a subscription once more.
+struct Renewal {
+    filter: SubscriptionFilter,
+    /// When the server acknowledged it; `None` while it has not.
+    since: Option<Instant>,
+    /// Whether it has stood before.
+    is_renewed: bool,
+}
+
+/// How long a subscription has to stand before it is made again. A server that ends one sooner wants
+/// none.
+const RENEWAL_AFTER: Duration = Duration::from_secs(1);
 
 type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
 
@@ -97,6 +113,7 @@ impl Pending {
                 ended: false,
                 abandoned: false,
                 honoured: None,
+                renewal: None,
                 arrived: VecDeque::new(),
                 arrived_bytes: 0,
                 waker: None,
@@ -153,8 +170,37 @@ impl Pending {
         }
     }
 
-    pub(super) fn subscribed(&self, honoured: SubscriptionFilter) {
-        self.change(|inner| inner.honoured = Some(honoured));
+    pub(super) fn subscribed(&self, honoured: SubscriptionFilter, now: Instant) {
+        self.change(|inner| {
+            inner.honoured = Some(honoured);
+            if let Some(renewal) = &mut inner.renewal {
+                (renewal.since, renewal.is_renewed) = (Some(now), false);
+            }
+        });
+    }
+
+    /// Has the subscription come back when its server ends it.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens are of HTTP"))]
+    pub(super) fn renew_with(&self, filter: SubscriptionFilter) {
+        let renewal = Renewal { filter, since: None, is_renewed: false };
+        self.inner.lock().renewal = Some(Box::new(renewal));
+    }
+
+    /// The server has ended the subscription: what it is made again with, if it is.
+    pub(super) fn renewal(&self, now: Instant) -> Option<SubscriptionFilter> {
+        let mut inner = self.inner.lock();
+        if inner.abandoned {
+            return None;
+        }
+        let renewal = inner.renewal.as_deref_mut()?;
+        let since = renewal.since.take()?;
+        renewal.is_renewed = true;
+        (now.saturating_since(since) >= RENEWAL_AFTER).then(|| renewal.filter.clone())
+    }
+
+    /// Whether the subscription has stood before, and does not yet again.
+    pub(super) fn is_being_renewed(&self) -> bool {
+        self.inner.lock().renewal.as_ref().is_some_and(|renewal| renewal.is_renewed)
     }
 
     pub(super) fn arrive(&self, notification: Notification<'static>) {

@@ -13,6 +13,7 @@ use crate::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use crate::peer::Event;
 use crate::peer::attachment::Attachment;
 
+use super::dispatch::Dispatch;
 use super::http_server::HttpServer;
 use super::http_work::Work;
 use super::kind::{Kind, Shared};
@@ -174,7 +175,8 @@ impl<K: Kind> HttpServer<K> {
 
     /// Takes a whole request whose token was checked by [`authorize`](Self::authorize) of this
     /// server: see [`handle_request`](Self::handle_request), which refuses all requests to a
-    /// protected server.
+    /// protected server. A stream that it opens ends when the token expires: see
+    /// [`http::Server::set_expiry`](crate::http::Server::set_expiry).
     pub fn handle_granted<'f>(
         &mut self,
         head: &RequestHead<'_>,
@@ -183,17 +185,29 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
         let protection = self.handlers.protection.as_ref();
-        if !protection.is_some_and(|it| grant.is_for(&it.resource)) {
+        let Some(protection) = protection.filter(|it| grant.is_for(&it.resource)) else {
             return self.handle_request(head, body, None, now);
-        }
+        };
+        let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
+        let deadline = grant.expires_at().map(|end| now + left(end));
+        let (handlers, catalog) = (Arc::clone(&self.handlers), self.machine.shared_catalog());
+        let template_of = |uri: &str| {
+            let found = Dispatch { handlers: &*handlers, catalog: &catalog }.template_of(uri);
+            found.map(|(template, _)| template.uri_template.clone())
+        };
         let before = self.machine.waiting_events().count();
         let (exchange, mut event) = self.machine.handle_request_if(
             head,
             body,
             Some(grant.principal()),
-            &|body| grant.check(body),
+            &|body| grant.check_with(body, Some(&template_of)),
             now,
         );
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: what is told later is
+        // told to whoever has a token then.
+        if let Some(deadline) = deadline {
+            self.machine.set_expiry(exchange, deadline);
+        }
         let attachment = Attachment::new(grant.clone());
         let attach = |event: &mut Event<'_>| {
             // One that goes on has that of whoever sent it.

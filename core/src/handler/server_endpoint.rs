@@ -69,11 +69,13 @@ impl<K: Kind> ServerEndpoint<K> {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 self.serve_task(&request, now);
             }
-            Event::Request(mut request) => match self.handlers.sealing.open(&mut request, None) {
-                Ok(()) if self.begin_task(&request, now) == Begun::Refused => {}
-                Ok(()) => self.call(request, now),
-                Err(error) => self.answer(request, Outcome::Error(error), now),
-            },
+            Event::Request(mut request) => {
+                match self.handlers.sealing.open(&mut request, None, now) {
+                    Ok(()) if self.begin_task(&request, now) == Begun::Refused => {}
+                    Ok(()) => self.call(request, now),
+                    Err(error) => self.answer(request, Outcome::Error(error), now),
+                }
+            }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(table) = &mut self.table {
@@ -183,7 +185,7 @@ impl<K: Kind> ServerEndpoint<K> {
 
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
-        let outcome = self.handlers.sealing.close(&request, None, outcome);
+        let outcome = self.handlers.sealing.close(&request, None, outcome, now);
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
         let _answered = match outcome {

@@ -16,6 +16,10 @@ pub(super) struct Stage<K: Kind>(PhantomData<fn() -> K>);
 impl<K: Kind> Stage<K> {
     pub(super) const OFF: Self = Self(PhantomData);
 
+    pub(super) const fn is_on(&self) -> bool {
+        false
+    }
+
     pub(super) const fn handle_response(
         &self,
         exchange: ExchangeId,

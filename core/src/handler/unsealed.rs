@@ -1,8 +1,8 @@
 //! In place of what seals states, where the feature `seal` is off.
 
-use crate::Principal;
 use crate::jsonrpc::ErrorObject;
 use crate::peer::Request;
+use crate::{Instant, Principal};
 
 use super::reply::Outcome;
 
@@ -11,6 +11,11 @@ use super::reply::Outcome;
 pub(super) struct Sealing(());
 
 impl Sealing {
+    #[cfg(feature = "http")]
+    pub(super) const fn by_default(&self, _: &[u8; 32]) -> Option<Self> {
+        None
+    }
+
     pub(super) const fn is_on(&self) -> bool {
         false
     }
@@ -19,6 +24,7 @@ impl Sealing {
         &self,
         _: &mut Request<'_>,
         _: Option<&Principal>,
+        _: Instant,
     ) -> Result<(), ErrorObject<'static>> {
         Ok(())
     }
@@ -28,6 +34,7 @@ impl Sealing {
         _: &Request<'_>,
         _: Option<&Principal>,
         outcome: Outcome,
+        _: Instant,
     ) -> Outcome {
         outcome
     }

@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::SessionId;
+use super::{RemoteAddress, SessionId};
 
 /// The head of an incoming request, as far as the protocol cares: [`new`](Self::new), then
 /// [`field`](Self::field) for every header field.
@@ -25,6 +25,8 @@ pub struct RequestHead<'a> {
     pub(crate) last_event_id: Option<&'a [u8]>,
     /// Nothing to this layer; one of its own reads it.
     pub(crate) authorization: Hidden<Authorization<'a>>,
+    /// Where it comes from, as far as the adapter knows.
+    pub(crate) remote: Option<RemoteAddress>,
     /// Fields whose names start with `Mcp-Param-`, in the order they came.
     pub(crate) params: Vec<(&'a str, &'a [u8])>,
     /// A field that must not be repeated came with different values.
@@ -75,9 +77,17 @@ impl<'a> RequestHead<'a> {
             mcp_name: None,
             last_event_id: None,
             authorization: Hidden(Authorization::None),
+            remote: None,
             params: Vec::new(),
             contradictory: None,
         }
+    }
+
+    /// Says where the request comes from: the other end of its connection, or the client that a
+    /// proxy names which the adapter trusts. What clients may hold at once is counted by it where no
+    /// principal is known; without either the request counts against nobody's share.
+    pub fn remote_address(&mut self, address: impl Into<RemoteAddress>) {
+        self.remote = Some(address.into());
     }
 
     /// Takes note of a header field; those that the protocol does not use are passed over.
@@ -161,6 +171,7 @@ impl Status {
     pub const GONE: Self = Self(410);
     pub const CONTENT_TOO_LARGE: Self = Self(413);
     pub const UNSUPPORTED_MEDIA_TYPE: Self = Self(415);
+    pub const TOO_MANY_REQUESTS: Self = Self(429);
     pub const INTERNAL_SERVER_ERROR: Self = Self(500);
     pub const SERVICE_UNAVAILABLE: Self = Self(503);
 

@@ -16,6 +16,7 @@ mod media;
 mod mirrors;
 pub(crate) mod origin;
 mod refusal;
+mod remote_address;
 pub mod server;
 
 pub use crate::Principal;
@@ -30,4 +31,5 @@ pub use head::{Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use refusal::Refusal;
+pub use remote_address::RemoteAddress;
 pub use server::{ParsedBody, Server, ServerLimits, ServerOptions, ServerTimeouts};

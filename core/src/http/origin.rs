@@ -13,13 +13,16 @@ use super::field_value::trim;
 /// from (`Origin`). So by default both must be this machine: `localhost`, `127.0.0.0/8` or `[::1]`,
 /// on any port. A client that is no browser sends no `Origin`, and none is asked for.
 ///
-/// A server that others reach by name names it; this machine stays allowed beside it:
+/// A server that others reach by name names it. Requests to this machine's own names are still
+/// answered, but pages of this machine are then pages like others: whatever program listens on a
+/// port of a user's computer can serve one. Allow them by name:
 ///
 /// ```
 /// # use mcp_sansio::http::{AllowedHosts, InvalidAllowedHost};
 /// let allowed = AllowedHosts::new()
 ///     .allow_host("mcp.example.com")?
-///     .allow_origin("https://app.example.com")?;
+///     .allow_origin("https://app.example.com")?
+///     .allow_origin("http://localhost:5173")?;
 /// # let _ = allowed;
 /// # Ok::<_, InvalidAllowedHost>(())
 /// ```
@@ -127,10 +130,22 @@ impl AllowedHosts {
         let Some(origin) = origin.filter(|_| !self.any_origin) else {
             return Ok(());
         };
-        let allowed = text(origin).and_then(Origin::parse).is_some_and(|it| {
-            self.is_answered_for(&it.host, Some(it.port())) || self.origins.contains(&it)
-        });
+        let allowed = text(origin).and_then(Origin::parse).is_some_and(|it| self.may_use(&it));
         if allowed { Ok(()) } else { Err(HostFault::Origin) }
+    }
+
+    /// Whether the pages of an origin may use the server.
+    // MCP 2026-07-28 basic/transports/streamable-http#security-endpoint [HSRV-003]: where the server
+    // is public, nothing ties a page of some computer's own to the computer that the server runs on.
+    fn may_use(&self, origin: &Origin) -> bool {
+        self.is_named(&origin.host, Some(origin.port()))
+            || self.origins.contains(origin)
+            || (origin.host.is_loopback() && self.is_of_this_machine())
+    }
+
+    /// Whether no host is answered for but those of this machine.
+    fn is_of_this_machine(&self) -> bool {
+        !self.any_host && self.hosts.iter().all(|it| it.host.is_loopback())
     }
 
     /// Whether a host is one that requests are answered for, written as most clients write it: which
@@ -152,9 +167,14 @@ impl AllowedHosts {
     }
 
     fn is_answered_for(&self, host: &Host, port: Option<u16>) -> bool {
+        host.is_loopback() || self.is_named(host, port)
+    }
+
+    /// Whether a host was allowed by name.
+    fn is_named(&self, host: &Host, port: Option<u16>) -> bool {
         let same_port = |allowed| port.map_or(matches!(allowed, 80 | 443), |port| port == allowed);
         let allows = |it: &Authority| it.host == *host && it.port.is_none_or(same_port);
-        host.is_loopback() || self.hosts.iter().any(allows)
+        self.hosts.iter().any(allows)
     }
 }
 
@@ -329,6 +349,34 @@ mod tests {
             assert_eq!(refused, Err(HostFault::Origin), "{origin}");
         }
         assert_eq!(check(&allowed, "app.example.com", None), Err(HostFault::Host));
+    }
+
+    #[test]
+    fn a_public_server_has_pages_of_loopback_hosts_only_where_they_are_allowed_by_name() {
+        // Rule: [HSRV-003].
+        let public = AllowedHosts::new().allow_host("mcp.example.com").expect("a host");
+        let behind = AllowedHosts::new().allow_any_host();
+        for origin in ["http://localhost:5173", "http://127.0.0.1", "https://[::1]:8443"] {
+            // A proxy may have written a loopback name into `Host`.
+            for host in ["mcp.example.com", HERE] {
+                for allowed in [&public, &behind] {
+                    let refused = check(allowed, host, Some(origin));
+                    assert_eq!(refused, Err(HostFault::Origin), "{host} {origin}");
+                }
+            }
+        }
+        let page = Some("http://localhost:5173");
+        let named = public.clone().allow_origin("http://localhost:5173").expect("an origin");
+        assert_eq!(check(&named, "mcp.example.com", page), Ok(()));
+        let other = Some("http://localhost:5174");
+        assert_eq!(check(&named, "mcp.example.com", other), Err(HostFault::Origin));
+        let every_port = public.allow_host("localhost").expect("a host");
+        assert_eq!(check(&every_port, "mcp.example.com", other), Ok(()));
+        // A host of this machine that is named makes no server public.
+        let local = AllowedHosts::new().allow_host("127.0.0.1:8000").expect("a host");
+        assert_eq!(check(&local, "localhost:8000", page), Ok(()));
+        // Requests of clients that are no browsers have no origin.
+        assert_eq!(check(&behind, "mcp.example.com", None), Ok(()));
     }
 
     #[test]

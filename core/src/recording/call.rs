@@ -206,6 +206,9 @@ pub(crate) enum Call<'a> {
         body: Payload<'a>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         principal: Option<Cow<'a, str>>,
+        /// Where it came from, by its stand-in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        address: Option<core::net::IpAddr>,
         /// What the layer above had against it.
         #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
         refused: Option<Refused<'a>>,
@@ -227,6 +230,12 @@ pub(crate) enum Call<'a> {
         request: Handle,
         #[serde(borrow)]
         refusal: Refused<'a>,
+    },
+    /// The right of an exchange ends then.
+    #[cfg(feature = "http")]
+    Expiry {
+        exchange: Handle,
+        until: u64,
     },
     #[cfg(feature = "http")]
     Release {

@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv6Addr};
 use core::str;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Principal;
 use crate::http::server::{EventPlace, ReadId, StoreAction as Action, StoredEvent, Transmit};
-use crate::http::{Refusal, Response, ResponseHead, SessionId, Status};
+use crate::http::{Refusal, RemoteAddress, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
 
@@ -85,6 +86,17 @@ impl StandIns {
     pub(crate) fn principal(self, principal: &Principal) -> String {
         let text = principal.as_str();
         self.digits("principal", text.as_bytes()).unwrap_or_else(|| text.into())
+    }
+
+    /// For where a request came from: an address of those that nobody has (RFC 4193), and of which
+    /// as much counts.
+    pub(crate) fn address(self, address: RemoteAddress) -> IpAddr {
+        let Some(digits) = self.digits("address", format!("{}", address.ip()).as_bytes()) else {
+            return address.ip();
+        };
+        let segment = |at: usize| u16::from_str_radix(&digits[at..at + 4], 16).unwrap_or_default();
+        let first = 0xFD00 | (segment(0) & 0xFF);
+        IpAddr::V6(Ipv6Addr::new(first, segment(4), segment(8), segment(12), 0, 0, 0, 0))
     }
 
     /// For the name of a session within a text that may hold it.

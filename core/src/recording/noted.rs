@@ -260,6 +260,10 @@ impl<'a> Call<'a> {
         Self::Refuse { at, request, refusal: Refused::of(refusal) }
     }
 
+    pub(crate) const fn expiry(exchange: ExchangeId, deadline: Instant) -> Self {
+        Self::Expiry { exchange: Handle::of(exchange.0), until: nanos(deadline) }
+    }
+
     pub(crate) fn release(request: RequestHandle, retry: Duration) -> Self {
         Self::Release { request: request.into(), retry }
     }

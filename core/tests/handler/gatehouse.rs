@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use mcp_sansio::auth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
@@ -187,6 +188,18 @@ impl Gatehouse {
                 }
             }
         }
+    }
+
+    /// Lets time pass, deadline by deadline.
+    pub(crate) fn advance(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(due) = self.server.poll_timeout().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.server.handle_timeout(self.now);
+            self.settle();
+        }
+        self.now = end;
+        self.settle();
     }
 
     /// What there is of a response.

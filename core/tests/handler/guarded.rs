@@ -244,7 +244,7 @@ impl<K: Kind> Guarded<K> {
 const CHALLENGE: &str =
     r#"Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp""#;
 
-const METADATA: &str = r#"{
+pub(crate) const METADATA: &str = r#"{
     "issuer": "https://as.example",
     "authorization_endpoint": "https://as.example/authorize",
     "token_endpoint": "https://as.example/token",

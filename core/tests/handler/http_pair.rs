@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcp_sansio::Instant;
@@ -13,8 +13,10 @@ use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::server::Transmit as FromServer;
 use mcp_sansio::http::{
     ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, RequestHead,
-    ResponseHead, ServerOptions,
+    ResponseHead, ServerOptions, Status,
 };
+#[cfg(feature = "auth")]
+use mcp_sansio::{auth::Grant, handler::TokenDemand, http::Response};
 
 /// A client and a server that exchange HTTP in memory, driven by hand.
 pub(crate) struct HttpPair {
@@ -25,11 +27,18 @@ pub(crate) struct HttpPair {
     pub(crate) log: Vec<String>,
     /// How many bytes of a body come at once.
     pub(crate) piece: usize,
+    /// The seconds that have gone by, for clocks.
+    pub(crate) clock: Arc<AtomicU64>,
+    /// What other servers answer: status and JSON. `None`: it is for this one.
+    pub(crate) elsewhere: Option<Elsewhere>,
     /// The server's name for each exchange of the client.
     under_way: BTreeMap<ExchangeId, ExchangeId>,
     running: Vec<Pin<Box<Running>>>,
     bell: Arc<Bell>,
 }
+
+/// Answers requests to other servers.
+pub(crate) type Elsewhere = Box<dyn FnMut(&OutgoingRequest) -> Option<(u16, String)>>;
 
 #[derive(Default)]
 struct Bell(AtomicUsize);
@@ -58,6 +67,8 @@ impl HttpPair {
             now: Instant::ZERO,
             log: Vec::new(),
             piece,
+            clock: Arc::default(),
+            elsewhere: None,
             under_way: BTreeMap::new(),
             running: Vec::new(),
             bell: Arc::default(),
@@ -100,14 +111,56 @@ impl HttpPair {
     fn take_request(&mut self, request: &OutgoingRequest, cx: &mut Context<'_>) {
         let body = String::from_utf8_lossy(&request.body);
         self.log.push(format!("> {} {body}", request.method));
+        let answer = self.elsewhere.as_mut().and_then(|elsewhere| elsewhere(request));
+        if let Some((status, text)) = answer {
+            let mut head = IncomingResponse::new(Status(status));
+            head.field("content-type", b"application/json");
+            let Some(client) = &mut self.client else { return };
+            client.handle_response(request.exchange, &head, self.now);
+            client.handle_body(request.exchange, text.as_bytes(), self.now);
+            return client.handle_body_end(request.exchange, self.now);
+        }
         let mut head = RequestHead::new(request.method, request.url().path_and_query());
         head.field("host", request.url().authority().as_bytes());
         for (name, value) in request.fields() {
             head.field(name, value.as_bytes());
         }
+        #[cfg(feature = "auth")]
+        let (theirs, work) = match self.grant(&head) {
+            Ok(Some(grant)) => self.server.handle_granted(&head, &request.body, &grant, self.now),
+            Ok(None) => self.server.handle_request(&head, &request.body, None, self.now),
+            Err(response) => {
+                self.log.push(format!("< {}", response.head.status.0));
+                return self.hand_back(request.exchange, &response.head, &response.body);
+            }
+        };
+        #[cfg(not(feature = "auth"))]
         let (theirs, work) = self.server.handle_request(&head, &request.body, None, self.now);
         assert!(self.under_way.insert(request.exchange, theirs).is_none());
         run(&mut self.server, &mut self.running, work, cx, self.now);
+    }
+
+    /// What the token of a request is good for, on a server that wants one.
+    #[cfg(feature = "auth")]
+    fn grant(&self, head: &RequestHead<'_>) -> Result<Option<Grant>, Response> {
+        let mut checking = match self.server.authorize(head) {
+            TokenDemand::NotNeeded => return Ok(None),
+            TokenDemand::Respond(response) => return Err(response),
+            TokenDemand::Check(checking) => checking,
+        };
+        match Pin::new(&mut checking).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(granted) => granted.map(Some),
+            Poll::Pending => panic!("a check that waits"),
+        }
+    }
+
+    /// Gives the client a whole response.
+    #[cfg(feature = "auth")]
+    fn hand_back(&mut self, exchange: ExchangeId, head: &ResponseHead, body: &[u8]) {
+        let Some(client) = &mut self.client else { return };
+        show(client, exchange, head, self.now);
+        client.handle_body(exchange, body, self.now);
+        client.handle_body_end(exchange, self.now);
     }
 
     fn run_handlers(&mut self, cx: &mut Context<'_>) -> bool {
@@ -213,7 +266,24 @@ impl HttpPair {
     fn pass(&mut self) {
         let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
         let next = [client, self.server.poll_timeout()].into_iter().flatten().min();
-        self.now = next.expect("somebody waits for something").max(self.now);
+        self.pass_to(next.expect("somebody waits for something"));
+    }
+
+    /// Lets time pass, deadline by deadline.
+    pub(crate) fn pass_until(&mut self, end: Instant) {
+        self.settle();
+        while self.now < end {
+            let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
+            let next = [client, self.server.poll_timeout()].into_iter().flatten().min();
+            self.pass_to(next.map_or(end, |next| next.min(end)));
+            self.settle();
+        }
+    }
+
+    fn pass_to(&mut self, time: Instant) {
+        self.now = time.max(self.now);
+        let seconds = self.now.saturating_since(Instant::ZERO).as_secs();
+        self.clock.store(seconds, Ordering::SeqCst);
         if let Some(client) = &mut self.client {
             client.handle_timeout(self.now);
         }

@@ -17,6 +17,8 @@ mod connection;
 #[cfg(feature = "auth")]
 mod entrances;
 #[cfg(feature = "auth")]
+mod expiry;
+#[cfg(feature = "auth")]
 mod gatehouse;
 #[cfg(feature = "auth")]
 mod guarded;
@@ -38,6 +40,8 @@ mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
 mod server;
+#[cfg(feature = "http")]
+mod shares;
 #[cfg(feature = "auth")]
 #[path = "../schema/spec.rs"]
 #[allow(dead_code, reason = "here nothing is judged by a schema, only its members are listed")]

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::auth::{
-    MetadataUrls, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
+    MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio::handler::{Call, Elicit, NoArguments, Server, TokenDemand};
+use mcp_sansio::handler::{Call, Elicit, NoArguments, Read, Server, TokenDemand};
 use mcp_sansio::http::{Location, RequestHead, ServerOptions};
-use mcp_sansio::protocol::ElicitSchema;
+use mcp_sansio::protocol::{
+    ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
+};
 use mcp_sansio::{Instant, Principal, Revision};
 use serde_json::{Value, json};
 
@@ -270,6 +272,54 @@ fn a_task_has_the_scopes_of_its_request() {
     let done = ask("ann/use", "tasks/get", &task, json!({ "taskId": task }));
     let said = &done["result"]["result"]["content"][0]["text"];
     assert_eq!(*said, "use write", "{done}");
+}
+
+#[test]
+fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it() {
+    // Rule: [AUTHS-015] [AUTHS-018].
+    let said = |what: &'static str| {
+        move |call: Call<Read>| {
+            ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, what))
+        }
+    };
+    let server = Server::new("s", "1")
+        .resource(Resource::new("file:///open/readme", "readme"), said("the resource"))
+        .resource_template(ResourceTemplate::new("file:///open/{name}", "open"), said("the first"))
+        .resource_template(ResourceTemplate::new("file:///{a}/{b}", "all"), said("the second"));
+    let resource = resource()
+        .scopes_for(Operation::template("file:///open/{name}"), ["first"])
+        .and_then(|it| it.scopes_for(Operation::template("file:///{a}/{b}"), ["second"]))
+        .and_then(|it| it.scopes_for(Operation::prompt("file:///open/x"), ["none"]))
+        .unwrap();
+    let server = server.protect(resource, |asked: TokenCheck| check(&asked), || 1_000);
+    let mut house = Gatehouse::of(&server, ServerOptions::new());
+    let session = house.open("ann/use");
+    for (uri, scope, what) in [
+        // Both templates match it, and it has a handler of its own.
+        ("file:///open/readme", None, "the resource"),
+        // Both match it, and the first one gets it, however it is written.
+        ("file:///open/x", Some("first"), "the first"),
+        (r"file:///open/\u0078", Some("first"), "the first"),
+        ("file:///closed/x", Some("second"), "the second"),
+    ] {
+        let read = |id| {
+            let params = format!(r#"{{"uri":"{uri}"}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{params}}}"#)
+        };
+        if let Some(scope) = scope {
+            for lacking in
+                ["use", "use+write", if scope == "first" { "use+second" } else { "use+first" }]
+            {
+                let answer = house.post(&format!("ann/{lacking}"), &session, &read(4));
+                assert_eq!(answer.status, 403, "{uri} {lacking}: {answer:?}");
+                let named = answer.refusal().2.unwrap_or_default();
+                assert!(named.split(' ').any(|it| it == scope), "{uri}: {named}");
+            }
+        }
+        let token = format!("ann/use+{}", scope.unwrap_or("read"));
+        let answer = house.post(&token, &session, &read(5));
+        assert!(answer.text.contains(what), "{uri}: {answer:?}");
+    }
 }
 
 #[test]

@@ -44,7 +44,11 @@ fn sealed(server: Server, clock: &Clock) -> Server {
 }
 
 fn server(clock: &Clock) -> Server {
-    let server = Server::new("tables", "1")
+    sealed(tables(), clock)
+}
+
+fn tables() -> Server {
+    Server::new("tables", "1")
         .tool("book", "", |call: Call<Table>| {
             let number = call.arguments.number;
             match call.state() {
@@ -62,8 +66,7 @@ fn server(clock: &Clock) -> Server {
         })
         .tool("endless", "", |call: Call<NoArguments>| {
             call.ask("sure", question()).state("s".repeat(100_000)).into_result::<()>()
-        });
-    sealed(server, clock)
+        })
 }
 
 /// Is done when it is polled for the second time.
@@ -175,6 +178,50 @@ fn a_state_comes_back_to_another_connection_but_not_from_another_principal() {
             there.response("tools/call", retry(tool, 3, &state), Some(tool), Some(&ann));
         assert!(messages[0]["result"]["content"].is_array(), "{messages:?}");
     }
+}
+
+#[test]
+fn a_server_on_http_seals_states_unless_it_says_otherwise() {
+    // Rule: [MRTR-006] [MRTR-007].
+    let server = tables();
+    let (ann, ben) = (Principal::new("ann"), Principal::new("ben"));
+    let ask = |site: &mut Site, params: Value, who| {
+        let Response(_, messages) = site.response("tools/call", params, Some("book"), Some(who));
+        messages[0].clone()
+    };
+    let mut site = Site::of(&server);
+    let state = state_of(&ask(&mut site, first("book", 3), &ann)["result"]);
+    assert!(!state.contains("table"), "{state}");
+    for (params, who) in [
+        (retry("book", 3, "table 4"), &ann),
+        (retry("book", 3, &format!("{state}A")), &ann),
+        (retry("book", 5, &state), &ann),
+        (retry("book", 3, &state), &ben),
+    ] {
+        assert_eq!(ask(&mut site, params, who)["error"]["code"], INVALID_PARAMS);
+    }
+    let opened = ask(&mut site, retry("book", 3, &state), &ann);
+    assert_eq!(opened["result"]["content"][0]["text"], "3: table 3");
+    // For an hour.
+    site.pass(Duration::from_secs(3599));
+    assert!(ask(&mut site, retry("book", 3, &state), &ann)["result"].is_object());
+    site.pass(Duration::from_secs(1));
+    let late = ask(&mut site, retry("book", 3, &state), &ann);
+    assert_eq!(late["error"]["code"], INVALID_PARAMS);
+    // Another process has another key.
+    let mut other = Site::with_secret(&server, [8; 32]);
+    let state = state_of(&ask(&mut other, first("book", 3), &ann)["result"]);
+    let stranger = ask(&mut site, retry("book", 3, &state), &ann);
+    assert_eq!(stranger["error"]["code"], INVALID_PARAMS);
+
+    let mut open = Site::of(&server.clone().unsealed_states());
+    let state = state_of(&ask(&mut open, first("book", 3), &ann)["result"]);
+    assert_eq!(state, "table 3");
+    let made_up = ask(&mut open, retry("book", 3, "made up"), &ben);
+    assert_eq!(made_up["result"]["content"][0]["text"], "3: made up");
+    // On a byte stream nothing is sealed unless the application says so.
+    let mut desk = Desk::new(&server);
+    assert_eq!(state_of(&desk.result("tools/call", first("book", 3))), "table 3");
 }
 
 #[test]

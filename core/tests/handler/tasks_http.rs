@@ -60,9 +60,20 @@ impl Site {
     }
 
     pub(crate) fn of(server: &Server) -> Self {
-        let server = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+        Self::with_secret(server, [7; 32])
+    }
+
+    pub(crate) fn with_secret(server: &Server, secret: [u8; 32]) -> Self {
+        let server = server.http(ServerOptions::new(), secret, 7).unwrap();
         let judge = Judge::default();
         Self { server, now: Instant::ZERO, running: Vec::new(), judge, last: 0 }
+    }
+
+    /// Lets time pass.
+    #[cfg(feature = "seal")]
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.server.handle_timeout(self.now);
     }
 
     fn exchange(

@@ -1,10 +1,11 @@
 //! Clients that mean harm to a server on HTTP.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{ServerLimits, Transmit};
-use mcp_sansio::http::{ExchangeId, RequestHead, Response, Server, ServerOptions};
+use mcp_sansio::http::{ExchangeId, Principal, RequestHead, Response, Server, ServerOptions};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, Event, Limits, RequestHandle};
 use mcp_sansio::protocol::{Implementation, ServerCapabilities, ToolsCapability};
@@ -19,6 +20,9 @@ struct Site {
     now: Instant,
     open: Vec<ExchangeId>,
     due: Vec<RequestHandle>,
+    /// Who sends the requests.
+    principal: Option<Principal>,
+    address: Option<IpAddr>,
 }
 
 impl Site {
@@ -38,6 +42,8 @@ impl Site {
             now: Instant::ZERO,
             open: Vec::new(),
             due: Vec::with_capacity(64),
+            principal: None,
+            address: None,
         }
     }
 
@@ -50,12 +56,16 @@ impl Site {
         for (name, value) in fields {
             head.field(name, value.as_bytes());
         }
-        let Self { server, now, due, open } = self;
+        if let Some(address) = self.address {
+            head.remote_address(address);
+        }
+        let Self { server, now, due, open, principal, .. } = self;
         if let Err(refused) = server.admit(&head) {
             return Some(refused);
         }
         let exchange = measured(|| {
-            let (exchange, event) = server.handle_request(&head, body.as_bytes(), None, *now);
+            let (exchange, event) =
+                server.handle_request(&head, body.as_bytes(), principal.as_ref(), *now);
             if let Some(Event::Request(request)) = event {
                 due.push(request.handle);
             }
@@ -143,6 +153,69 @@ fn sessions_beyond_the_limit_are_refused_until_others_end() {
     levels_off(&mut site, |site, number| {
         let response = site.send("POST", &[], INITIALIZE).unwrap();
         assert_eq!(response.head.status.0, if number < 4 { 200 } else { 503 });
+    });
+}
+
+/// Opens sessions without end, pings all that there are, and sees whether another caller gets a
+/// session of its own at any time and can use it.
+fn takes_and_holds(site: &mut Site, greedy: &dyn Fn(&mut Site), modest: &dyn Fn(&mut Site)) {
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let mut held = Vec::with_capacity(64);
+    levels_off(site, |site, number| {
+        greedy(site);
+        if let Some(opened) = site.send("POST", &[], INITIALIZE)
+            && opened.head.status.0 == 200
+        {
+            let id = opened.head.fields().find(|(name, _)| *name == "mcp-session-id").unwrap();
+            held.push(id.1.into_owned());
+        }
+        held.retain(|id| site.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
+        if number % 16 == 0 {
+            modest(site);
+            let session = site.session();
+            greedy(site);
+            held.retain(|id| site.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
+            assert!(held.len() < 4, "the greedy one gave way");
+            modest(site);
+            assert_eq!(site.in_session(&session, "POST", PING).unwrap().head.status.0, 200);
+            assert_eq!(site.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
+        }
+        (site.principal, site.address) = (None, None);
+    });
+}
+
+#[test]
+fn a_principal_that_opens_sessions_and_pings_them_keeps_nobody_out() {
+    let mut site = Site::new();
+    // They outlive the machine's: what it frees is its own.
+    let (greedy, modest) = (Principal::new("greedy"), Principal::new("modest"));
+    takes_and_holds(&mut site, &|site| site.principal = Some(greedy.clone()), &|site| {
+        site.principal = Some(modest.clone())
+    });
+}
+
+#[test]
+fn an_address_that_opens_sessions_and_pings_them_keeps_nobody_out() {
+    let mut site = Site::new();
+    takes_and_holds(
+        &mut site,
+        &|site| site.address = Some("2001:db8::1".parse().unwrap()),
+        &|site| site.address = Some("192.0.2.1".parse().unwrap()),
+    );
+}
+
+#[test]
+fn callers_without_end_are_forgotten_with_what_they_held() {
+    let mut site = Site::new();
+    levels_off(&mut site, |site, number| {
+        site.principal = Some(Principal::new(format!("caller {number}")));
+        let session = site.session();
+        site.in_session(&session, "POST", &call(1));
+        site.hang_up();
+        site.due.clear();
+        assert_eq!(site.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
+        assert_eq!(site.server.caller_count(), 0);
+        site.principal = None;
     });
 }
 

@@ -12,6 +12,7 @@ mod words;
 mod admission;
 mod answers;
 mod batches;
+mod callers;
 mod cancellation;
 mod closing;
 mod cuts;

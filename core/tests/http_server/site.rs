@@ -1,6 +1,7 @@
 //! A server's site on a virtual clock: the test is every client, and carries the bytes.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use mcp_sansio::Instant;
@@ -27,6 +28,8 @@ pub(crate) struct Site {
     pub(crate) now: Instant,
     /// Who sends the requests, as far as the server is told.
     pub(crate) principal: Option<Principal>,
+    /// Where they come from, as far as the server is told.
+    pub(crate) address: Option<IpAddr>,
     /// What a layer above has against requests.
     pub(crate) permit: fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
     pub(crate) events: VecDeque<Event<'static>>,
@@ -46,6 +49,7 @@ impl Site {
             server,
             now: Instant::ZERO,
             principal: None,
+            address: None,
             permit: |_| Ok(()),
             events: VecDeque::new(),
             replies: Vec::new(),
@@ -87,6 +91,9 @@ impl Site {
         reads: bool,
     ) -> Ticket {
         let mut head = RequestHead::new(method, target);
+        if let Some(address) = self.address {
+            head.remote_address(address);
+        }
         for (name, value) in fields {
             head.field(name, value.as_bytes());
         }

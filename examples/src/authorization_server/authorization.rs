@@ -162,11 +162,24 @@ fn consent(
     }
     let permission = Permission {
         client_id: client.id.clone(),
-        subject: options.subject.clone(),
+        subject: subject(request, options)?.into(),
         resource: resource(request)?.into(),
         scopes: scopes(request, options)?,
     };
     Ok((permission, challenge.into()))
+}
+
+/// The longest name of a user, in bytes.
+const LOGIN_HINT_LENGTH_MAX: usize = 64;
+
+/// Who signs in: whoever the client says (OpenID Connect Core 1.0, section 3.1.2.1), without any
+/// proof, or else the one user that there is.
+fn subject<'a>(request: &'a Parameters, options: &'a Options) -> Result<&'a str, Failure> {
+    match request.get("login_hint") {
+        None => Ok(&options.subject),
+        Some(hint) if hint.len() <= LOGIN_HINT_LENGTH_MAX => Ok(hint),
+        Some(_) => Err(Failure::request("the `login_hint` is too long")),
+    }
 }
 
 /// What the token is to be for (RFC 8707).
@@ -264,6 +277,25 @@ mod tests {
         }
         let response = learned(Office::new(Approval::Denied).begin(REQUEST));
         assert_eq!(response.get("error"), Some("access_denied"));
+    }
+
+    #[test]
+    fn the_user_that_the_client_names_signs_in() {
+        for (hint, user) in
+            [("", "user"), ("&login_hint=ann%7Cb", "ann|b"), ("&login_hint=", "user")]
+        {
+            let mut office = Office::new(Approval::Page);
+            let shown = office.begin(&format!("{REQUEST}{hint}"));
+            assert!(matches!(shown, Shown::Question(_)));
+            let request = Parameters::parse(format!("{REQUEST}{hint}").as_bytes()).unwrap();
+            let client = office.clients.find("c").unwrap();
+            let options = Options::new().subject("user");
+            let (permission, _) = consent(&request, client, &options).ok().unwrap();
+            assert_eq!(permission.subject, user);
+        }
+        let long = format!("{REQUEST}&login_hint={}", "x".repeat(LOGIN_HINT_LENGTH_MAX + 1));
+        let response = learned(Office::new(Approval::Automatic).begin(&long));
+        assert_eq!(response.get("error"), Some("invalid_request"));
     }
 
     #[test]

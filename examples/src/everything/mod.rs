@@ -30,7 +30,7 @@ pub fn server(runtime: Runtime, tasks: bool) -> Server {
     let server = tools::offer(server, runtime);
     let server = questions::offer(server);
     let server = rounds::offer(server);
-    let server = resources::offer(server);
+    let server = resources::offer_scoped(resources::offer(server));
     let server = if tasks { tasks::allow(server) } else { server };
     let server = tasks::offer(server, runtime);
     prompts::offer(server)

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::media;
 use super::questions::ask;
 use super::tools::embedded;
+use crate::protected::SCOPED_PROMPT;
 
 #[derive(Debug, Deserialize)]
 struct Two {
@@ -69,6 +70,11 @@ pub(super) fn offer(server: Server) -> Server {
         .prompt(
             Prompt::new("test_input_required_result_prompt").description("Asks for its context"),
             with_context,
+        )
+        .prompt(
+            Prompt::new(SCOPED_PROMPT)
+                .description("One message; with --auth it needs the scope mcp:prompt"),
+            |_: Call<NoArguments>| String::from("This is the scoped prompt."),
         )
         .completion(complete)
 }

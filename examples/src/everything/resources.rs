@@ -6,6 +6,7 @@ use mcp_sansio::protocol::{
 };
 
 use super::media;
+use crate::protected::{SCOPED_RESOURCE, SCOPED_TEMPLATE};
 
 /// The resource that is there to be subscribed to.
 pub(super) const WATCHED: &str = "test://watched-resource";
@@ -45,6 +46,26 @@ pub(super) fn offer(server: Server) -> Server {
                 let uri = call.arguments.uri.as_str();
                 let contents = TextResourceContents::new(uri, data.to_string());
                 ResourceContents::Text(contents.mime_type("application/json"))
+            },
+        )
+}
+
+/// What has a scope of its own where clients sign in.
+pub(super) fn offer_scoped(server: Server) -> Server {
+    server
+        .resource(
+            Resource::new(SCOPED_RESOURCE, "scoped-text")
+                .description("A text; with --auth it needs the scope mcp:resource")
+                .mime_type(PLAIN),
+            |call: Call<Read>| text(&call, "This is the content of the scoped text resource."),
+        )
+        .resource_template(
+            ResourceTemplate::new(SCOPED_TEMPLATE, "scoped-template")
+                .description("Data of an id; with --auth it needs the scope mcp:template")
+                .mime_type(PLAIN),
+            |call: Call<Read>| {
+                let id = call.arguments.variable("id").unwrap_or_default();
+                text(&call, &format!("Scoped data for ID: {id}"))
             },
         )
 }

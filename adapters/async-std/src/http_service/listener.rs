@@ -1,7 +1,7 @@
 use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -126,9 +126,9 @@ impl HttpListener {
         let receive = async {
             loop {
                 poll_fn(|cx| guests.poll_fewer(connections_max, cx)).await;
-                let Some(socket) = accept(&listener).await else { continue };
+                let Some((socket, address)) = accept(&listener).await else { continue };
                 let (guest, stay) = guests.receive();
-                let service = service.clone();
+                let service = service.with_remote_address(address);
                 let connection =
                     serve_connection(socket, service, executor, guest.leave, times, stay);
                 executor.spawn(guest.cut.run(connection));
@@ -180,9 +180,9 @@ impl TryFrom<async_std::net::TcpListener> for HttpListener {
 }
 
 /// Accepts a connection. `None`: it failed, and the next one may not.
-async fn accept(listener: &Async<TcpListener>) -> Option<Async<TcpStream>> {
+async fn accept(listener: &Async<TcpListener>) -> Option<(Async<TcpStream>, SocketAddr)> {
     match listener.accept().await {
-        Ok((socket, _)) => Some(socket),
+        Ok(accepted) => Some(accepted),
         Err(error) => {
             // Out of descriptors or the like: it passes, but not at once.
             if error.kind() != io::ErrorKind::ConnectionAborted {

@@ -4,13 +4,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http_body::Body;
-use mcp_sansio::http::RequestHead;
 use mcp_sansio::http::server::Admission;
+use mcp_sansio::http::{RemoteAddress, RequestHead};
 
-/// The head of a request as the machine takes it.
-pub(super) fn head_of(parts: &http::request::Parts) -> RequestHead<'_> {
+/// The head of a request as the machine takes it. It comes from the address among its extensions,
+/// else from `remote`.
+pub(super) fn head_of(
+    parts: &http::request::Parts,
+    remote: Option<RemoteAddress>,
+) -> RequestHead<'_> {
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     let mut head = RequestHead::new(parts.method.as_str(), target);
+    let named: Option<RemoteAddress> = parts.extensions.get().copied();
+    if let Some(address) = named.or(remote) {
+        head.remote_address(address);
+    }
     // HTTP/2 has the host in the target.
     if let Some(authority) = parts.uri.authority() {
         head.field("host", authority.as_str().as_bytes());

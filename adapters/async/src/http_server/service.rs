@@ -6,7 +6,7 @@ use std::task::Poll;
 use http_body::Body;
 use mcp_sansio::handler::{HttpServerError, Remote, Server};
 use mcp_sansio::http::server::EventStore;
-use mcp_sansio::http::{RequestHead, ServerOptions};
+use mcp_sansio::http::{RemoteAddress, RequestHead, ServerOptions};
 
 use super::alarm::within;
 use super::caller::Caller;
@@ -20,6 +20,8 @@ use super::{EventArchive, Runtime, ServedBody, archive, keeper, response, runnin
 #[derive(Clone, Debug)]
 pub struct HttpService {
     site: Arc<Site>,
+    /// Where requests come from that do not say so themselves.
+    remote: Option<RemoteAddress>,
 }
 
 impl HttpService {
@@ -40,7 +42,7 @@ impl HttpService {
         let site = Arc::new(Site::new(server, Box::new(runtime)));
         let keeper = keeper::keep_time(Arc::downgrade(&site), site.runtime.timer());
         site.runtime.spawn(Box::pin(keeper));
-        Ok(Self { site })
+        Ok(Self { site, remote: None })
     }
 
     /// Puts a server on HTTP whose events are kept in an archive of the caller's as well, for clients
@@ -62,6 +64,16 @@ impl HttpService {
         let archivist = archive::keep_events(Arc::downgrade(&service.site), archive);
         service.site.runtime.spawn(Box::pin(archivist));
         Ok(service)
+    }
+
+    /// The same server for the requests of one connection: they come from `address`, unless a
+    /// [`RemoteAddress`] among their extensions names another client, whom a proxy before this
+    /// server vouches for. Without either, a request without a
+    /// [`Principal`](mcp_sansio::Principal) counts against nobody's share: see
+    /// [`ServerLimits`](mcp_sansio::http::ServerLimits).
+    #[must_use]
+    pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
+        Self { site: Arc::clone(&self.site), remote: Some(address.into()) }
     }
 
     /// A way to all clients from outside of the handlers.
@@ -87,18 +99,19 @@ impl HttpService {
         &self,
         request: http::Request<B>,
     ) -> impl Future<Output = http::Response<ServedBody>> + use<B> {
-        let site = Arc::clone(&self.site);
+        let (site, remote) = (Arc::clone(&self.site), self.remote);
         let (parts, body) = request.into_parts();
-        async move { respond(&site, &parts, body).await }
+        async move { respond(&site, &parts, remote, body).await }
     }
 }
 
 async fn respond<B: Body>(
     site: &Arc<Site>,
     parts: &http::request::Parts,
+    remote: Option<RemoteAddress>,
     body: B,
 ) -> http::Response<ServedBody> {
-    let head = request::head_of(parts);
+    let head = request::head_of(parts, remote);
     let caller = match Caller::of(site, &head, parts.extensions.get()).await {
         Ok(caller) => caller,
         Err(response) => return response::whole(response),

@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
 use mcp_sansio::auth::Grant;
 
@@ -31,7 +32,13 @@ impl Then {
 
 /// Serves one connection, request after request, until its client goes, or there is no request under
 /// way and it is told to `leave`.
-pub(super) async fn serve(mut socket: Socket, service: &HttpService, leave: &Stop, times: Times) {
+pub(super) async fn serve(
+    mut socket: Socket,
+    address: SocketAddr,
+    service: &HttpService,
+    leave: &Stop,
+    times: Times,
+) {
     loop {
         let head = before(now() + times.head, request::read_head(&mut socket));
         let head = match leave.guard(head).await {
@@ -43,7 +50,10 @@ pub(super) async fn serve(mut socket: Socket, service: &HttpService, leave: &Sto
             None => return socket.part().await,
         };
         let then = match request::parse(&head) {
-            Ok(request) => serve_request(&mut socket, service, &request, leave).await,
+            Ok(mut request) => {
+                request.head.remote_address(address);
+                serve_request(&mut socket, service, &request, leave).await
+            }
             Err(bad) => return refuse(socket, bad).await,
         };
         match then {

@@ -131,14 +131,15 @@ impl HttpListener {
             let receive = async {
                 loop {
                     poll_fn(|cx| guests.poll_fewer(connections_max, cx)).await;
-                    let socket = poll_fn(|cx| door.poll_accept(cx)).await;
+                    let (socket, address) = poll_fn(|cx| door.poll_accept(cx)).await;
                     let (guest, stay) = guests.receive();
                     let service = service.clone();
                     let serve = move || {
                         let _stay = stay;
                         // A connection that fails concerns nobody else.
                         let Ok(socket) = Socket::new(socket, times.stall) else { return };
-                        let served = connection::serve(socket, &service, &guest.leave, times);
+                        let served =
+                            connection::serve(socket, address, &service, &guest.leave, times);
                         let _ended = block_on(guest.cut.guard(served));
                     };
                     // Without a thread the client sees the connection close, and may come again.
@@ -236,17 +237,17 @@ impl Door {
         })
     }
 
-    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<TcpStream> {
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<(TcpStream, SocketAddr)> {
         loop {
             if let Some(until) = self.pause_until {
                 ready!(self.clock.poll_until(cx, until));
                 self.pause_until = None;
             }
             match self.listener.accept() {
-                Ok((socket, _)) => {
+                Ok((socket, address)) => {
                     // Some systems have it inherit what the listener was set to.
                     if socket.set_nonblocking(false).is_ok() {
-                        return Poll::Ready(socket);
+                        return Poll::Ready((socket, address));
                     }
                 }
                 #[cfg(unix)]

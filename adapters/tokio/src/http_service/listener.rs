@@ -1,4 +1,5 @@
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,8 +104,8 @@ impl HttpListener {
                 accepted = accept(&self.listener, &room) => accepted,
                 Some(_) = connections.join_next() => continue,
             };
-            let Some((socket, permit)) = accepted else { continue };
-            let (service, stopped) = (service.clone(), stopped.clone());
+            let Some((socket, address, permit)) = accepted else { continue };
+            let (service, stopped) = (service.with_remote_address(address), stopped.clone());
             let connection = serve_connection(socket, service, stopped, self.times, permit);
             connections.spawn(Cut::default().run(connection));
         }
@@ -124,10 +125,10 @@ impl HttpListener {
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     let permit = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((socket, _)) => Some((socket, permit)),
+        Ok((socket, address)) => Some((socket, address, permit)),
         Err(error) => {
             // Out of descriptors or the like: it passes, but not at once.
             if error.kind() != std::io::ErrorKind::ConnectionAborted {

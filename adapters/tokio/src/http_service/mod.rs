@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use http_body::Body;
 use mcp_sansio::handler::{Remote, Server};
-use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::{RemoteAddress, ServerOptions};
 use mcp_sansio_async::http_server;
 
 use crate::{Error, seed};
@@ -111,6 +111,16 @@ impl HttpService {
             archive,
         );
         Ok(Self(service?))
+    }
+
+    /// The same server for the requests of one connection: they come from `address`, unless a
+    /// [`RemoteAddress`] among their extensions names another client, whom a proxy before this
+    /// server vouches for. [`HttpListener`] does so for its connections; a framework does not, and
+    /// without either a request without a [`Principal`](mcp_sansio::Principal) counts against
+    /// nobody's share: see [`ServerLimits`](mcp_sansio::http::ServerLimits).
+    #[must_use]
+    pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
+        Self(self.0.with_remote_address(address))
     }
 
     /// A way to all clients from outside of the handlers.

@@ -2,6 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::operation::TemplateOf;
 use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 use crate::Principal;
 use crate::http::{ParsedBody, Refusal, Status};
@@ -18,6 +19,7 @@ struct Granted {
     resource: Shared<ProtectedResource>,
     principal: Principal,
     scopes: Vec<String>,
+    expires_at: Option<u64>,
 }
 
 impl Grant {
@@ -45,6 +47,7 @@ impl Grant {
             resource: Shared::clone(resource),
             principal: token.principal,
             scopes: token.scopes,
+            expires_at: token.expires_at,
         })))
     }
 
@@ -58,6 +61,12 @@ impl Grant {
     #[must_use]
     pub fn scopes(&self) -> &[String] {
         &self.0.scopes
+    }
+
+    /// The second since 1970 from which on the token is not valid any more, where it has one.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<u64> {
+        self.0.expires_at
     }
 
     /// Whether it was given for this very resource.
@@ -76,15 +85,27 @@ impl Grant {
     /// Checks that the token is good for a request as a whole: for every message in its body, if it
     /// has one that can be read.
     ///
+    /// Which template a URI is of, the handlers' layer knows. Here a read needs what those of any
+    /// [template](super::Operation::template) need.
+    ///
     /// # Errors
     ///
     /// It is not: the request is refused with this, and nothing of it is acted on.
     pub fn check(&self, body: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
+        self.check_with(body, None)
+    }
+
+    /// The same, with what knows which template a URI is of.
+    pub(crate) fn check_with(
+        &self,
+        body: Option<&ParsedBody<'_>>,
+        template_of: Option<TemplateOf<'_>>,
+    ) -> Result<(), Refusal> {
         let resource = &*self.0.resource;
         let mut needs = self.base();
         if let Some(body) = body {
             body.for_each_request(|method, subject| {
-                for scope in resource.operations.of(method, subject) {
+                for scope in resource.operations.of(method, subject, template_of) {
                     if !needs.contains(&scope) {
                         needs.push(scope);
                     }

@@ -58,6 +58,11 @@ impl<K: Kind> Stage<K> {
         Self::On(Box::new(Authorizing { client, tasks, observers, unix_time, closing: None }))
     }
 
+    /// Whether requests have tokens, which expire.
+    pub(crate) const fn is_on(&self) -> bool {
+        matches!(self, Self::On(_))
+    }
+
     // ------------------------------------------------------------------ from the network
 
     /// Takes the head of a response: the machine's name of the exchange, if it is the machine's.

@@ -224,6 +224,13 @@ pub(super) fn busy(request: Option<&RequestId>, message: &str) -> Response {
     response
 }
 
+/// A refusal to a caller that holds as much as one may. It will pass.
+pub(super) fn too_many(request: Option<&RequestId>, message: &str) -> Response {
+    let mut response = refusal(Status::TOO_MANY_REQUESTS, request, message);
+    response.head.retry_after = Some(10);
+    response
+}
+
 /// A response that refuses what came, with an error to the request that is in it, if one is.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-005] [HSRV-011]
 pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str) -> Response {

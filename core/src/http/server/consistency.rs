@@ -49,6 +49,13 @@ impl Server {
                 assert!(stream.kept_until.is_none() || stream.done, "kept before it is done");
             }
         }
+        for (caller, sessions, exchanges) in self.callers.held() {
+            let owned =
+                connections().filter(|it| it.session.is_some() && it.caller == Some(caller));
+            assert_eq!(owned.count(), sessions, "sessions of a caller");
+            let owned = self.exchanges.iter().filter(|(_, it)| it.caller == Some(caller));
+            assert_eq!(owned.count(), exchanges, "exchanges of a caller");
+        }
         for (key, exchange) in self.exchanges.iter() {
             let carried = exchange.connection.is_none_or(|connection| {
                 let stream = self.stream(connection, exchange.stream).expect("a stream");

@@ -11,6 +11,8 @@ pub(super) struct Exchange {
     /// response stands alone.
     pub(super) connection: Option<Key>,
     pub(super) stream: u32,
+    /// Whose share it takes from.
+    pub(super) caller: Option<Key>,
     pub(super) state: State,
     /// Named by the head of the response.
     pub(super) session: Option<SessionId>,
@@ -24,6 +26,8 @@ pub(super) struct Exchange {
     pub(super) refusal: Option<Box<ResponseHead>>,
     /// It carries a request that did not get its answer at once.
     pub(super) asks: bool,
+    /// When the right ends that its request was made with, where its stream ends with that.
+    pub(super) expires: Option<Instant>,
     /// When the head left.
     pub(super) opened_at: Instant,
     /// When anything left.
@@ -56,6 +60,7 @@ impl Exchange {
         Self {
             connection,
             stream,
+            caller: None,
             state,
             session: None,
             queued: false,
@@ -63,6 +68,7 @@ impl Exchange {
             polls: false,
             refusal: None,
             asks: false,
+            expires: None,
             opened_at: Instant::ZERO,
             sent_at: Instant::ZERO,
             comment_due: false,

@@ -3,9 +3,12 @@
 mod admission;
 mod answers;
 mod body;
+mod callers;
 #[cfg(feature = "_fuzz")]
 mod consistency;
+mod displacement;
 mod exchange;
+mod expiry;
 mod headers;
 mod log;
 mod options;
@@ -51,6 +54,7 @@ pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
 pub use store::{EventPlace, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
+use callers::Callers;
 use exchange::Exchange;
 use retention::Finished;
 use session::Session;
@@ -94,6 +98,8 @@ pub struct Server {
     /// The keys of the connections that are sessions, by the hashes of their ids.
     sessions: Index,
     hasher: FixedState,
+    /// What each caller holds of sessions, exchanges and handlers.
+    callers: Callers,
     exchanges: Slab<Exchange>,
     /// Connections of modern requests that are over: the next ones take them.
     #[expect(clippy::vec_box, reason = "they come from connections and go to them as they are")]
@@ -123,6 +129,8 @@ pub struct Server {
 struct Connection {
     machine: Box<peer::Server>,
     principal: Option<Principal>,
+    /// Whose share it takes from: of a session, the caller that opened it.
+    caller: Option<Key>,
     session: Option<Session>,
     streams: Streams,
 }
@@ -145,8 +153,8 @@ pub struct UnservableTool {
 impl Server {
     /// A server without clients.
     ///
-    /// `secret` is entropy from which session ids are drawn: 32 bytes from a secure source, never
-    /// used for anything else. `seed` keys the hash tables of what clients name: draw it at random,
+    /// `secret` is entropy from which session ids are drawn, and by the handlers' layer the key of
+    /// states: 32 bytes from a secure source, never used for anything else. `seed` keys the hash tables of what clients name: draw it at random,
     /// so that a client cannot aim at collisions. It has no influence on any output.
     ///
     /// # Errors
@@ -175,6 +183,7 @@ impl Server {
             connections: Slab::new(),
             sessions: Index::default(),
             hasher: FixedState::with_seed(seed),
+            callers: Callers::new(seed),
             exchanges: Slab::new(),
             spare: Vec::new(),
             ready: VecDeque::new(),
@@ -215,6 +224,13 @@ impl Server {
     #[must_use]
     pub fn exchange_count(&self) -> usize {
         self.exchanges.len()
+    }
+
+    /// Callers that hold something: a session, an exchange or a handler. Those that are known by no
+    /// principal and no address are not among them.
+    #[must_use]
+    pub const fn caller_count(&self) -> usize {
+        self.callers.len()
     }
 
     /// Takes no new request from here on: they are refused. Streams that stand open end, requests

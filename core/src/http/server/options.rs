@@ -128,11 +128,23 @@ pub struct ServerLimits {
     /// Bytes of all bodies that are being read or handed over, together. 256 MiB: sixty-four of the
     /// longest. For the adapter, which reads them.
     pub bodies_bytes_max: usize,
-    /// Sessions at once. 10,000: some 17 MB while they stand idle. One more is refused until another
-    /// ends.
+    /// Sessions at once. 10,000: some 17 MB while they stand idle. For one more, the caller that has
+    /// the most gives up the one that it has not used for longest; where none can go, because all of
+    /// them are at work or belong to callers that are not known, it is refused.
     pub sessions_max: usize,
+    /// Sessions at once of one caller: of a [`Principal`](crate::Principal), or of a
+    /// [remote address](crate::http::RemoteAddress) where no principal is known. 2,500: a quarter of
+    /// all, as many users may stand behind one address. A caller that is known by neither has no
+    /// bound of its own, here and below.
+    pub sessions_per_caller_max: usize,
     /// Exchanges at once. 65,536: as many as a process has descriptors, commonly.
     pub exchanges_max: usize,
+    /// Exchanges at once of one caller. 16,384: a quarter of all, as for sessions.
+    pub exchanges_per_caller_max: usize,
+    /// Handlers at once that go on and whose requests are of one caller. 512: half of the threads
+    /// that `mcp-sansio-std` has for them, and far more than a user waits for. For
+    /// [`HttpServer`](crate::handler::HttpServer), which runs them.
+    pub handlers_per_caller_max: usize,
     /// Bytes of one stream that its reader has not taken when one more message comes. 16 MiB: a
     /// reader further behind loses its connection, and may come back where the revision lets it.
     pub unread_bytes_max: usize,
@@ -171,7 +183,10 @@ impl ServerLimits {
         body_bytes_max: 4 * 1024 * 1024,
         bodies_bytes_max: 256 * 1024 * 1024,
         sessions_max: 10_000,
+        sessions_per_caller_max: 2_500,
         exchanges_max: 65_536,
+        exchanges_per_caller_max: 16_384,
+        handlers_per_caller_max: 512,
         unread_bytes_max: 16 * 1024 * 1024,
         replay_events_max: 4000,
         replay_bytes_max: 256 * 1024,

@@ -56,7 +56,7 @@ impl Server {
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [HSRV-019] [SSE-015]
     fn place_message(&mut self, key: Key, number: u32, now: Instant) {
         let unread_max = self.options.limits.unread_bytes_max as u64;
-        let Some(Connection { machine, session, principal, streams }) =
+        let Some(Connection { machine, session, principal, streams, .. }) =
             self.connections.get_mut(key)
         else {
             return;
@@ -226,7 +226,7 @@ impl Server {
         let Some(exchange) = self.exchanges.get_mut(reader) else { return };
         if matches!(exchange.state, State::Waiting) {
             exchange.state = State::Opening;
-            self.exchange_deadlines.clear(reader.slot);
+            self.rest(reader);
         }
         self.make_ready(reader);
     }

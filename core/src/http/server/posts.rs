@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::http::{Content, ExchangeId, Principal, RequestHead, Response, ResponseHead, Status};
+use crate::http::{Content, ExchangeId, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
     ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
 };
@@ -20,6 +20,7 @@ use crate::{Instant, Revisions};
 use super::admission::{named_revision, refusal};
 use super::answers::status_of;
 use super::body::ParsedBody;
+use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::options::Answers;
 use super::session::{STANDALONE, Transport};
@@ -40,7 +41,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         body: Result<ParsedBody<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         self.check_not_closing(&body)?;
@@ -52,7 +53,7 @@ impl Server {
             (Ok(Frame::Single(Message::Request(request))), Some(read)) => {
                 if self.is_modern(head, names_revision(read)) {
                     self.check_modern(head, request, read)?;
-                    return Ok(self.modern(body, principal, now));
+                    return Ok(self.modern(body, sender, now));
                 }
                 // Nothing says of which era it is, and neither would take it.
                 if let Err(what) = read
@@ -88,7 +89,7 @@ impl Server {
             }
             _ => {}
         }
-        self.legacy(head, body, principal, now)
+        self.legacy(head, body, sender, now)
     }
 
     /// Whether a message is of the modern era.
@@ -163,17 +164,19 @@ impl Server {
     fn modern<'f>(
         &mut self,
         body: Result<ParsedBody<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Handled<'f> {
         let connection = Connection {
             machine: self.fresh_machine(),
-            principal: principal.cloned(),
+            principal: sender.principal.cloned(),
+            caller: sender.caller,
             session: None,
             streams: Streams::of(Stream::new(ONLY)),
         };
         let connection = self.connections.insert(connection);
-        let exchange = self.exchanges.insert(Exchange::new(Some(connection), ONLY, State::Waiting));
+        let exchange = Exchange::new(Some(connection), ONLY, State::Waiting);
+        let exchange = self.open_exchange(exchange, sender.caller);
         let mut event = None;
         if let Some(Connection { machine, streams, .. }) = self.connections.get_mut(connection) {
             if let Some(stream) = streams.get_mut(ONLY) {
@@ -193,7 +196,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         body: Result<ParsedBody<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let request = named_request(&body);
@@ -203,21 +206,21 @@ impl Server {
             Some(request) if Method::parse(&request.method) == Some(Method::Initialize)
         );
         if head.session_id.is_none() && initialize {
-            return self.initialize(body, principal, now);
+            return self.initialize(body, sender, now);
         }
-        let session = self.find_session(head, principal, request)?;
-        Ok(self.deliver(session, body, now))
+        let session = self.find_session(head, sender.principal, request)?;
+        Ok(self.deliver(session, body, sender.caller, now))
     }
 
     /// A request that opens a session, if it is in order.
     fn initialize<'f>(
         &mut self,
         body: Result<ParsedBody<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let key = self.new_session(Transport::Streamable, principal, named_request(&body), now)?;
-        let (exchange, event) = self.deliver(key, body, now);
+        let key = self.new_session(Transport::Streamable, sender, named_request(&body), now)?;
+        let (exchange, event) = self.deliver(key, body, sender.caller, now);
         let opened = self
             .connections
             .get(key)
@@ -236,8 +239,10 @@ impl Server {
         &mut self,
         key: Key,
         body: Result<ParsedBody<'f>, Malformed>,
+        caller: Option<Key>,
         now: Instant,
     ) -> Handled<'f> {
+        self.touch_session(key);
         // What is answered here: requests, and what may have been meant as one.
         let answered = match &body {
             Ok(ParsedBody { frame: Frame::Single(message), .. }) => {
@@ -275,7 +280,8 @@ impl Server {
         // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: one exchange,
         // whether it is one request or many.
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
-        exchange.session = opens;
+        (exchange.session, exchange.caller) = (opens, caller);
+        self.callers.open_exchange(caller);
         let exchange = self.exchanges.insert(exchange);
         let mut stream = Stream::new(number);
         stream.reader = Some(exchange);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::http::origin::HostTexts;
-use crate::http::{AllowedHosts, ExchangeId, Principal, Refusal, RequestHead};
+use crate::http::{AllowedHosts, ExchangeId, Principal, Refusal, RemoteAddress, RequestHead};
 use crate::peer::Event;
 use crate::peer::server::recorded::bare_request;
 use crate::recording::exchange::{
@@ -188,6 +188,7 @@ impl Server {
             contradictory: head.contradictory.map(Cow::Borrowed),
             body: Payload::of(body),
             principal: principal.map(|it| stand_ins.principal(it).into()),
+            address: head.remote.map(|it| stand_ins.address(it)),
             refused: refusal.as_ref().map(Refused::of),
             session: drawn.map(|id| stand_ins.session(&id).into()),
             exchange: Handle::of(exchange.0),
@@ -262,6 +263,9 @@ impl Server {
                 let (request, level) = (request.map(Handle::to_request), level(name)?);
                 let _ = self.log(request, level, logger.as_deref(), data, when(now)?);
             }
+            Call::Expiry { exchange, until } => {
+                self.set_expiry(ExchangeId(exchange.key()), at(*until));
+            }
             Call::Release { request, retry } => {
                 self.release_connection(request.to_request(), *retry);
             }
@@ -311,6 +315,7 @@ impl Server {
             contradictory,
             body,
             principal,
+            address,
             refused,
             session,
             ..
@@ -325,6 +330,7 @@ impl Server {
         for (Field(name, _), value) in fields.iter().zip(&values) {
             head.field(name, value);
         }
+        head.remote = address.map(RemoteAddress::new);
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
         let principal = principal.as_deref().map(Principal::new);
         let permit = |_: Option<&ParsedBody<'_>>| match refused {

@@ -2,18 +2,24 @@
 
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, Refusal, RequestHead, Response};
+use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
+#[cfg(target_has_atomic = "ptr")]
+use crate::peer::RequestHandle;
+use crate::peer::slab::Key;
 
 use super::Server;
-use super::admission::Route;
+use super::admission::{Route, too_many};
 use super::body::ParsedBody;
+use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
 
 impl Server {
     /// Takes a whole request, and returns what the application must know of it.
     ///
-    /// `principal` says who sends it, where that has been verified; see [`Principal`]. The exchange
+    /// `principal` says who sends it, where that has been verified; see [`Principal`]. Else the head
+    /// says from where, see [`RequestHead::remote_address`]. The exchange
     /// stands until its response is complete or its client has gone.
     pub fn handle_request<'f>(
         &mut self,
@@ -56,29 +62,93 @@ impl Server {
         if body.len() > self.options.limits.body_bytes_max {
             return Err(self.body_too_long());
         }
+        if matches!(route, Route::Post | Route::Message) {
+            let body = ParsedBody::parse(body, self.blueprint.parse_limits());
+            permit(body.as_ref().ok())
+                .map_err(|refusal| refusal.to_response(named_request(&body)))?;
+            // What needs no answer frees something more often than not.
+            let asks = body.as_ref().is_ok_and(|body| {
+                matches!(body.frame, Frame::Single(Message::Request(_)) | Frame::Batch(_))
+            });
+            let caller = self.enter(head, principal, asks, named_request(&body))?;
+            let sender = Sender { principal, caller };
+            let handled = match route {
+                Route::Message => self.message(head, body, sender, now),
+                _ => self.post(head, body, sender, now),
+            };
+            self.callers.close_exchange(caller);
+            return handled;
+        }
+        permit(None).map_err(|refusal| refusal.to_response(None))?;
+        let caller = self.enter(head, principal, route != Route::Delete, None)?;
+        let sender = Sender { principal, caller };
         let exchange = match route {
-            Route::Post | Route::Message => {
-                let body = ParsedBody::parse(body, self.blueprint.parse_limits());
-                permit(body.as_ref().ok())
-                    .map_err(|refusal| refusal.to_response(named_request(&body)))?;
-                return match route {
-                    Route::Message => self.message(head, body, principal, now),
-                    _ => self.post(head, body, principal, now),
-                };
-            }
-            _ => {
-                permit(None).map_err(|refusal| refusal.to_response(None))?;
-                match route {
-                    Route::Get => self.get(head, principal, now)?,
-                    Route::Delete => self.delete(head, principal, now)?,
-                    _ => self.open_event_stream(principal, now)?,
-                }
-            }
+            Route::Get => self.get(head, sender, now),
+            Route::Delete => self.delete(head, principal, now),
+            _ => self.open_event_stream(sender, now),
         };
-        Ok((exchange, None))
+        self.callers.close_exchange(caller);
+        Ok((exchange?, None))
     }
 
-    /// An exchange whose response is there already.
+    /// The caller of a request, if there is room in its share: it counts while the request is
+    /// handled, and then as long as its exchange.
+    fn enter(
+        &mut self,
+        head: &RequestHead<'_>,
+        principal: Option<&Principal>,
+        asks: bool,
+        request: Option<&RequestId>,
+    ) -> Result<Option<Key>, Response> {
+        let caller = self.callers.enter(principal, head.remote);
+        let held = caller.map_or(0, |caller| self.callers.exchanges(caller));
+        if asks && held > self.options.limits.exchanges_per_caller_max {
+            self.callers.close_exchange(caller);
+            return Err(too_many(request, "you have too many requests to be answered"));
+        }
+        Ok(caller)
+    }
+
+    /// An exchange that counts against the share of its caller.
+    pub(super) fn open_exchange(&mut self, mut exchange: Exchange, caller: Option<Key>) -> Key {
+        exchange.caller = caller;
+        self.callers.open_exchange(caller);
+        self.exchanges.insert(exchange)
+    }
+
+    /// An exchange is over.
+    pub(super) fn remove_exchange(&mut self, key: Key) -> Option<Exchange> {
+        let exchange = self.exchanges.remove(key)?;
+        self.callers.close_exchange(exchange.caller);
+        Some(exchange)
+    }
+
+    /// Whether one more handler may go on for the caller of a request.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn has_room_for_handler(&self, request: RequestHandle) -> bool {
+        let caller = self.connections.get(request.connection).and_then(|it| it.caller);
+        let most = self.options.limits.handlers_per_caller_max;
+        caller.is_none_or(|caller| self.callers.handlers(caller) < most)
+    }
+
+    /// The handler of a request goes on: it counts against the share of its caller, which is
+    /// returned, until [`end_handler`](Self::end_handler).
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn begin_handler(&mut self, request: RequestHandle) -> Option<Key> {
+        let caller = self.connections.get(request.connection)?.caller?;
+        self.callers.begin_handler(caller).then_some(caller)
+    }
+
+    /// A handler that went on has ended, or nobody waits for it any more.
+    #[cfg(target_has_atomic = "ptr")]
+    pub(crate) fn end_handler(&mut self, caller: Option<Key>) {
+        if let Some(caller) = caller {
+            self.callers.end_handler(caller);
+        }
+    }
+
+    /// An exchange whose response is there already. It leaves at once, and counts against nobody's
+    /// share.
     pub(super) fn respond_whole(&mut self, response: Response) -> ExchangeId {
         let key = self.exchanges.insert(Exchange::new(None, ONLY, State::Whole(response)));
         self.make_ready(key);

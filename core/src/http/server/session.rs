@@ -18,6 +18,9 @@ pub(super) struct Session {
     pub(super) recorded: bool,
     /// When it was last seen to be in use.
     pub(super) last_used: Instant,
+    /// The slots of its caller's sessions that were used last before it, and next after it.
+    pub(super) older: u32,
+    pub(super) newer: u32,
 }
 
 /// How the messages of a session travel.

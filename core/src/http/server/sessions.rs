@@ -12,8 +12,9 @@ use crate::peer;
 use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 
-use super::admission::{busy, refusal};
+use super::admission::{busy, refusal, too_many};
 use super::body::ParsedBody;
+use super::callers::{NO_SLOT, Sender};
 use super::exchange::{Exchange, State};
 use super::log::{EventId, Resume};
 use super::posts::named_request;
@@ -37,11 +38,19 @@ impl Server {
     pub(super) fn new_session(
         &mut self,
         transport: Transport,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         request: Option<&RequestId>,
         now: Instant,
     ) -> Result<Key, Response> {
-        if self.sessions.len() >= self.options.limits.sessions_max {
+        let Sender { principal, caller } = sender;
+        let held = caller.map_or(0, |caller| self.callers.sessions(caller));
+        if caller.is_some() && held >= self.options.limits.sessions_per_caller_max {
+            return Err(too_many(request, "you have too many sessions: end some of them"));
+        }
+        // Whoever is not known may be anybody, and takes nothing from others.
+        if self.sessions.len() >= self.options.limits.sessions_max
+            && (caller.is_none() || !self.displace_session(now))
+        {
             return Err(busy(request, "the server has too many sessions"));
         }
         let id = self.session_ids.draw();
@@ -62,12 +71,17 @@ impl Server {
             finished: BTreeSet::new(),
             recorded: false,
             last_used: now,
+            older: NO_SLOT,
+            newer: NO_SLOT,
         };
         let principal = principal.cloned();
         let streams = Streams::of(Stream::new(STANDALONE));
         let session = Some(session);
-        let key = self.connections.insert(Connection { machine, principal, session, streams });
+        let connection = Connection { machine, principal, caller, session, streams };
+        let key = self.connections.insert(connection);
         self.sessions.insert_hashed(self.hasher.hash_one(id), key.to_number());
+        self.callers.open_session(caller);
+        self.link_session(key);
         self.arm_connection(key, now);
         Ok(key)
     }
@@ -129,11 +143,11 @@ impl Server {
     pub(super) fn get(
         &mut self,
         head: &RequestHead<'_>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
         self.check_legacy_version(head, None)?;
-        let key = self.find_session(head, principal, None)?;
+        let key = self.find_session(head, sender.principal, None)?;
         let Some(connection) = self.connections.get_mut(key) else { return Err(no_session(None)) };
         let polls = connection.polls();
         let (number, start) = match head.last_event_id {
@@ -181,7 +195,7 @@ impl Server {
         let state = if stored.is_some() { State::Reading } else { State::Opening };
         let mut exchange = Exchange::new(Some(key), number, state);
         exchange.polls = polls;
-        let exchange = self.exchanges.insert(exchange);
+        let exchange = self.open_exchange(exchange, sender.caller);
         self.join_session(key, number, exchange, now);
         match stored {
             Some(sequence) => self.begin_replay(key, number, sequence, now),
@@ -200,6 +214,7 @@ impl Server {
             session.open += 1;
             session.last_used = now;
         }
+        self.touch_session(key);
     }
 
     /// Ends a session at its client's wish.
@@ -234,11 +249,13 @@ impl Server {
 
     /// Forgets a session without a word. Responses of it that are complete still leave.
     pub(super) fn forget_session(&mut self, key: Key) {
+        self.unlink_session(key);
         let Some(connection) = self.connections.remove(key) else { return };
         self.connection_deadlines.clear(key.slot);
         if let Some(session) = connection.session {
             let hash = self.hasher.hash_one(session.id);
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
+            self.callers.close_session(connection.caller);
             self.store.forget(&session, None, connection.principal.as_ref());
             self.kept -= session.finished.len();
             self.compact_finished();
@@ -256,12 +273,13 @@ impl Server {
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-001] [LSSE-002]
     pub(super) fn open_event_stream(
         &mut self,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<ExchangeId, Response> {
         let path = self.options.message_path.clone().unwrap_or_default();
-        let key = self.new_session(Transport::EventStream, principal, None, now)?;
-        let exchange = self.exchanges.insert(Exchange::new(Some(key), STANDALONE, State::Opening));
+        let key = self.new_session(Transport::EventStream, sender, None, now)?;
+        let exchange = Exchange::new(Some(key), STANDALONE, State::Opening);
+        let exchange = self.open_exchange(exchange, sender.caller);
         self.join_session(key, STANDALONE, exchange, now);
         if let Some(Connection { session: Some(session), streams, .. }) =
             self.connections.get_mut(key)
@@ -283,7 +301,7 @@ impl Server {
         &mut self,
         head: &RequestHead<'_>,
         body: Result<ParsedBody<'f>, Malformed>,
-        principal: Option<&Principal>,
+        sender: Sender<'_>,
         now: Instant,
     ) -> Result<(ExchangeId, Option<peer::Event<'f>>), Response> {
         let request = named_request(&body);
@@ -293,10 +311,10 @@ impl Server {
             return Err(refusal(Status::BAD_REQUEST, request, message));
         };
         let key = SessionId::parse(id.as_bytes())
-            .and_then(|id| self.session_of(id, principal, Transport::EventStream))
+            .and_then(|id| self.session_of(id, sender.principal, Transport::EventStream))
             .ok_or_else(|| no_session(request))?;
         self.check_not_closing(&body)?;
-        Ok(self.deliver(key, body, now))
+        Ok(self.deliver(key, body, sender.caller, now))
     }
 }
 

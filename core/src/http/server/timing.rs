@@ -59,7 +59,7 @@ impl Server {
         let Some(entry) = self.exchanges.get(key) else { return };
         let comment = keep_alive.map(|pause| entry.sent_at + pause);
         let close = poll_after.filter(|_| entry.polls).map(|pause| entry.opened_at + pause);
-        match [comment, close, self.read_due(key)].into_iter().flatten().min() {
+        match [comment, close, entry.expires, self.read_due(key)].into_iter().flatten().min() {
             Some(due) => self.exchange_deadlines.set(key.slot, due.max(now + LEAST)),
             None => self.exchange_deadlines.clear(key.slot),
         }
@@ -68,6 +68,9 @@ impl Server {
     fn exchange_due(&mut self, key: Key, now: Instant) {
         let ServerTimeouts { keep_alive, poll_after, retry, .. } = self.options.timeouts;
         let Some(entry) = self.exchanges.get_mut(key) else { return };
+        if entry.expires.is_some_and(|deadline| deadline <= now) {
+            return self.expire(key, now);
+        }
         let (Some(connection), number) = (entry.connection, entry.stream) else { return };
         let read_due = self.read_due(key);
         if read_due.is_some_and(|due| due <= now) {
@@ -90,11 +93,7 @@ impl Server {
                 self.make_ready(key);
                 self.arm_streaming(key, now);
             }
-            _ => {
-                if let Some(due) = read_due {
-                    self.exchange_deadlines.set(key.slot, due);
-                }
-            }
+            _ => self.rest(key),
         }
     }
 
@@ -104,7 +103,7 @@ impl Server {
         let (Some(connection), State::Waiting) = (entry.connection, &entry.state) else { return };
         entry.state = State::Opening;
         let number = entry.stream;
-        self.exchange_deadlines.clear(key.slot);
+        self.rest(key);
         if let Some(stream) = self.stream_mut(connection, number) {
             let before = stream.log.len();
             stream.open();

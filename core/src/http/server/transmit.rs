@@ -53,7 +53,7 @@ impl Server {
             State::Waiting | State::Reading => return None,
             State::Whole(_) => {
                 self.exchange_deadlines.clear(key.slot);
-                let State::Whole(response) = self.exchanges.remove(key)?.state else {
+                let State::Whole(response) = self.remove_exchange(key)?.state else {
                     return None;
                 };
                 return Some(Transmit::Respond(response));
@@ -68,7 +68,7 @@ impl Server {
             }
             State::Aborted => {
                 self.exchange_deadlines.clear(key.slot);
-                self.exchanges.remove(key);
+                self.remove_exchange(key);
                 return Some(Transmit::Abort);
             }
             State::Streaming | State::Closing => {}
@@ -126,7 +126,7 @@ impl Server {
     /// The body of an exchange is complete.
     fn finish_exchange(&mut self, key: Key, now: Instant) {
         self.exchange_deadlines.clear(key.slot);
-        let Some(entry) = self.exchanges.remove(key) else { return };
+        let Some(entry) = self.remove_exchange(key) else { return };
         let Some(connection) = entry.connection else { return };
         if self.stream(connection, entry.stream).is_none() {
             return;
@@ -148,7 +148,7 @@ impl Server {
         note!(self, disconnect(exchange, now));
         let key = exchange.0;
         self.exchange_deadlines.clear(key.slot);
-        let Some(entry) = self.exchanges.remove(key) else { return };
+        let Some(entry) = self.remove_exchange(key) else { return };
         let Some(connection) = entry.connection else { return };
         if self.stream(connection, entry.stream).is_none() {
             return;
@@ -251,22 +251,26 @@ impl Server {
         if session.is_none() {
             return machine.finish_listening();
         }
-        let Some(stream) = streams.get_mut(STANDALONE) else { return };
-        if let Some(reader) = stream.reader
-            && let Some(entry) = self.exchanges.get_mut(reader)
-        {
-            match entry.state {
-                State::Waiting | State::Reading | State::Opening => entry.closes = true,
-                _ => entry.state = State::Closing,
-            }
-            self.rest(reader);
-            self.make_ready(reader);
+        if let Some(reader) = streams.get_mut(STANDALONE).and_then(|stream| stream.reader) {
+            self.close_after_the_rest(reader);
         }
     }
 
-    /// Nothing is due on an exchange any more, but what it waits for.
-    fn rest(&mut self, key: Key) {
-        match self.read_due(key) {
+    /// Closes the connection of a stream as soon as what there is has left.
+    pub(super) fn close_after_the_rest(&mut self, reader: Key) {
+        let Some(entry) = self.exchanges.get_mut(reader) else { return };
+        match entry.state {
+            State::Waiting | State::Reading | State::Opening => entry.closes = true,
+            _ => entry.state = State::Closing,
+        }
+        self.rest(reader);
+        self.make_ready(reader);
+    }
+
+    /// Nothing is due on an exchange any more, but what it waits for, and the end of its right.
+    pub(super) fn rest(&mut self, key: Key) {
+        let expires = self.exchanges.get(key).and_then(|exchange| exchange.expires);
+        match [self.read_due(key), expires].into_iter().flatten().min() {
             Some(due) => self.exchange_deadlines.set(key.slot, due),
             None => self.exchange_deadlines.clear(key.slot),
         }

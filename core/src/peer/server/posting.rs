@@ -70,6 +70,11 @@ impl Server {
         self.connection.requests.get(request.key).map(|entry| entry.reply.channel)
     }
 
+    /// Whether a listen stream is open.
+    pub(crate) const fn is_listening(&self) -> bool {
+        self.connection.requests.listening().streams > 0
+    }
+
     /// Ends every listen stream.
     pub(crate) fn finish_listening(&mut self) {
         self.end_listening();

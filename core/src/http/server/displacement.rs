@@ -1,0 +1,97 @@
+//! Which session gives way where there is no room for one more.
+//!
+//! The sessions of a caller are a list in the order of their last use: each knows its neighbours by
+//! their slots, so that a session moves in constant time.
+
+use crate::Instant;
+use crate::peer::slab::Key;
+
+use super::callers::NO_SLOT;
+use super::session::Session;
+use super::{Connection, Server};
+
+/// How many sessions are looked at for one that can give way. Those with a request under way cannot,
+/// and are looked at last from then on.
+const LOOKS_MAX: usize = 64;
+
+impl Server {
+    /// Ends one session of the caller that has the most, so that there is room for another; whether
+    /// there was one to end. It is the one that was not used for longest: one without a request or
+    /// an open stream, or else one that only listens. Its client sees 404, and opens a new one.
+    // MCP 2025-11-25 basic/transports#session-management [SESS-007] [SESS-008]
+    pub(super) fn displace_session(&mut self, now: Instant) -> bool {
+        let Some(greediest) = self.callers.greediest() else { return false };
+        let Some(ends) = self.callers.ends_mut(Some(greediest)) else { return false };
+        let mut slot = ends.oldest;
+        let mut listening = None;
+        for _ in 0..LOOKS_MAX.min(self.callers.sessions(greediest)) {
+            let Some(key) = self.connections.key_at(slot) else { break };
+            let Some(Connection { machine, session: Some(session), .. }) =
+                self.connections.get(key)
+            else {
+                break;
+            };
+            slot = session.newer;
+            if machine.requests_in_flight() > 0 {
+                self.touch_session(key);
+            } else if session.open == 0 {
+                self.end_session(key, now);
+                return true;
+            } else {
+                listening = listening.or(Some(key));
+            }
+        }
+        if let Some(key) = listening {
+            self.end_session(key, now);
+        }
+        listening.is_some()
+    }
+
+    /// A session was used: it is the last of its caller's to give way.
+    pub(super) fn touch_session(&mut self, key: Key) {
+        if self.session_at(key.slot).is_some_and(|session| session.newer != NO_SLOT) {
+            self.unlink_session(key);
+            self.link_session(key);
+        }
+    }
+
+    /// Puts a session at the end of its caller's list.
+    pub(super) fn link_session(&mut self, key: Key) {
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        let Some(ends) = self.callers.ends_mut(caller) else { return };
+        let before = core::mem::replace(&mut ends.newest, key.slot);
+        if before == NO_SLOT {
+            ends.oldest = key.slot;
+        } else if let Some(session) = self.session_at(before) {
+            session.newer = key.slot;
+        }
+        if let Some(session) = self.session_at(key.slot) {
+            (session.older, session.newer) = (before, NO_SLOT);
+        }
+    }
+
+    /// Takes a session out of its caller's list.
+    pub(super) fn unlink_session(&mut self, key: Key) {
+        let caller = self.connections.get(key).and_then(|connection| connection.caller);
+        let Some(session) = self.session_at(key.slot) else { return };
+        let (older, newer) = (session.older, session.newer);
+        let Some(ends) = self.callers.ends_mut(caller) else { return };
+        if older == NO_SLOT {
+            ends.oldest = newer;
+        }
+        if newer == NO_SLOT {
+            ends.newest = older;
+        }
+        if let Some(session) = self.session_at(older) {
+            session.newer = newer;
+        }
+        if let Some(session) = self.session_at(newer) {
+            session.older = older;
+        }
+    }
+
+    fn session_at(&mut self, slot: u32) -> Option<&mut Session> {
+        let key = self.connections.key_at(slot)?;
+        self.connections.get_mut(key)?.session.as_mut()
+    }
+}

@@ -1,0 +1,63 @@
+//! What becomes of a stream when the token expires that it was opened with.
+
+use crate::Instant;
+use crate::http::ExchangeId;
+use crate::peer::slab::Key;
+
+use super::{Connection, Server};
+
+impl Server {
+    /// Says when the right ends with which the request of an exchange was made, a token's expiry say.
+    /// At `deadline` its stream ends, so that the client comes back for the rest with a right that
+    /// still holds:
+    ///
+    /// * at 2026-07-28 a listen stream, with its result;
+    /// * at 2025-11-25 every stream, as by [`release_connection`](Self::release_connection);
+    /// * at the older revisions a stream that a GET opened. That of HTTP+SSE is the session.
+    ///
+    /// Any other response goes on to its answer: its request was permitted when it came, and there is
+    /// no way to come back for the answer, or the revision wants it on this stream. Nothing happens
+    /// where the exchange is over.
+    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [SSE-002]
+    // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HSRV-014]
+    pub fn set_expiry(&mut self, exchange: ExchangeId, deadline: Instant) {
+        let key = exchange.0;
+        if !self.ends_at_expiry(key) {
+            return;
+        }
+        note!(self, expiry(exchange, deadline));
+        let Some(entry) = self.exchanges.get_mut(key) else { return };
+        entry.expires = Some(deadline);
+        let due = self.exchange_deadlines.get(key.slot).map_or(deadline, |due| due.min(deadline));
+        self.exchange_deadlines.set(key.slot, due);
+    }
+
+    fn ends_at_expiry(&self, key: Key) -> bool {
+        let Some(entry) = self.exchanges.get(key) else { return false };
+        let connection = entry.connection.and_then(|connection| self.connections.get(connection));
+        connection.is_some_and(|connection| match &connection.session {
+            None => connection.machine.is_listening(),
+            Some(_) => connection.polls() || !entry.asks,
+        })
+    }
+
+    /// The right of an exchange has ended.
+    pub(super) fn expire(&mut self, key: Key, now: Instant) {
+        let Some(entry) = self.exchanges.get_mut(key) else { return };
+        entry.expires = None;
+        let (Some(connection), number) = (entry.connection, entry.stream) else { return };
+        let Some(Connection { machine, session, .. }) = self.connections.get_mut(connection) else {
+            return;
+        };
+        if session.is_none() {
+            // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
+            machine.finish_listening();
+            self.settle(connection, now);
+        } else if self.connections.get(connection).is_some_and(Connection::polls) {
+            // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
+            self.close_reader(connection, number, self.options.timeouts.retry);
+        } else {
+            self.close_after_the_rest(key);
+        }
+    }
+}
