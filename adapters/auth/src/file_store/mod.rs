@@ -179,6 +179,7 @@ fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
     match key {
         CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),
         CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
+        CredentialKey::Issuer(client_id) => Ok([document::ISSUER_OF, client_id].concat()),
         _ => Err(FileStoreError::UnknownKey),
     }
 }

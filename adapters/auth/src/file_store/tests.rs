@@ -29,6 +29,9 @@ fn what_is_saved_is_loaded_until_it_is_removed() {
     // The same text is another key for another kind of credential.
     let client = CredentialKey::Client("https://r.example/mcp".into());
     store.save(&client, &Credential::new("three")).unwrap();
+    let issuer = CredentialKey::Issuer("https://r.example/mcp".into());
+    store.save(&issuer, &Credential::new("four")).unwrap();
+    assert_eq!(kept(&store, &issuer).as_deref(), Some("four"));
     let again = FileStore::new(store.path());
     assert_eq!(kept(&again, &key).as_deref(), Some("two"));
     again.remove(&key).unwrap();
