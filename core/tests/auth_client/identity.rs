@@ -267,7 +267,8 @@ fn a_registration_at_another_authorization_server_is_not_used_whatever_it_is_kep
 fn a_credential_without_an_issuer_is_refused_before_anything_is_sent() {
     // Rule: [AUTHC-036] [AUTHC-037].
     let key = || ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
-    let refused = Some(InvalidOption::NoIssuer { client_id: "app".into() });
+    let error = InvalidOption::NoIssuer { client_id: "app".into() };
+    let refused = Some(error.clone());
     for secret in [password("p"), key()] {
         let client = || client("app", None, secret.clone());
         for options in [code_bare, ClientOptions::client_credentials, ClientOptions::assertion] {
@@ -283,6 +284,6 @@ fn a_credential_without_an_issuer_is_refused_before_anything_is_sent() {
     let named = client("app", Some(AS), ClientSecret::None);
     assert!(ClientOptions::assertion().registered(named).is_ok());
     // What to do is said.
-    let text = refused.expect("an error").to_string();
+    let text = error.to_string();
     assert!(text.contains("`app`") && text.contains("`RegisteredClient::issuer`"), "{text}");
 }
