@@ -96,7 +96,7 @@ pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
 #[cfg(feature = "auth")]
 pub use mcp_sansio_auth::{
-    BrowserError, FileStore, FileStoreError, equip, loopback::InvalidRedirectAddress,
+    BrowserError, FileStore, FileStoreError, Untrusted, equip, loopback::InvalidRedirectAddress,
     open_in_browser,
 };
 #[cfg(feature = "verify")]

@@ -41,6 +41,8 @@ pub struct Driver<E, S, T> {
     /// When the stream last took bytes.
     written_at: Option<Instant>,
     failure: Option<DriveError>,
+    /// Whether there can be another stream in the place of this one.
+    restarts: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ enum Phase {
     Running,
     Closing,
     Over,
+    /// The endpoint goes on with another stream.
+    WantsStream,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +108,24 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
             patience: None,
             written_at: None,
             failure: None,
+            restarts: false,
         }
+    }
+
+    /// Lets the endpoint [restart](Endpoint::restart) the connection where the stream ends before it is
+    /// open. The future then ends early, and [`wants_stream`](Self::wants_stream): start the other
+    /// side anew, and give a new driver the endpoint, from [`into_parts`](Self::into_parts), and the
+    /// new stream. Without this, the end of the stream is the end of the connection.
+    #[must_use]
+    pub const fn restarting(mut self) -> Self {
+        self.restarts = true;
+        self
+    }
+
+    /// Whether the driver has ended because its endpoint goes on with a new stream.
+    #[must_use]
+    pub fn wants_stream(&self) -> bool {
+        self.phase == Phase::WantsStream
     }
 
     /// What is driven.
@@ -136,6 +157,9 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
                 self.endpoint.handle_timeout(now);
             }
             budget -= self.take_frames(burst.min(budget), now);
+            if self.phase == Phase::WantsStream {
+                return Poll::Ready(());
+            }
             if budget == 0 {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
@@ -184,6 +208,12 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
 
     fn tell_end(&mut self, now: Instant) {
         self.input = Input::Told;
+        if self.restarts && self.endpoint.restart(now) {
+            // What broke the stream ends here, and half a frame with it.
+            self.failure = None;
+            self.phase = Phase::WantsStream;
+            return;
+        }
         if let Some(truncated) = self.decoder.handle_eof() {
             self.endpoint.handle_frame(Err(truncated), now);
         }
@@ -332,7 +362,9 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Future for Driver<E, S, T> {
         let driver = self.get_mut();
         if driver.phase == Phase::Running {
             ready!(driver.poll_running(cx));
-            driver.start_closing(cx);
+            if driver.phase == Phase::Running {
+                driver.start_closing(cx);
+            }
         }
         if driver.phase == Phase::Closing {
             ready!(driver.poll_closing(cx));

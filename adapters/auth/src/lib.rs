@@ -22,6 +22,7 @@ mod equipment;
 mod file_store;
 mod lock;
 pub mod loopback;
+mod offload;
 mod private_file;
 #[cfg(feature = "sign")]
 mod sign;
@@ -33,6 +34,7 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use browser::{BrowserError, open_in_browser};
 pub use equipment::equip;
 pub use file_store::{FileStore, FileStoreError};
+pub use private_file::Untrusted;
 #[cfg(feature = "sign")]
 pub use sign::{KeyFault, KeyFileError, SignFailure, Signer};
 #[cfg(feature = "verify")]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::private_file::private;
+use crate::private_file::{self, Unread, private};
 
 /// How long until the lock is tried again: about what a write takes.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -21,7 +21,7 @@ pub(crate) struct Lock {
 impl Lock {
     /// Waits for the lock that is the file at `path`. The file stays: were it removed, two processes
     /// could each hold one of that name.
-    pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
+    pub(crate) fn acquire(path: &Path) -> Result<Self, Unread> {
         for _ in 0..TRIES {
             match try_lock(path)? {
                 Some(file) => return Ok(Self { _file: file }),
@@ -29,18 +29,19 @@ impl Lock {
             }
         }
         let reason = "another process has held the lock for too long";
-        Err(io::Error::new(io::ErrorKind::TimedOut, reason))
+        Err(io::Error::new(io::ErrorKind::TimedOut, reason).into())
     }
 }
 
 #[cfg(not(windows))]
-fn open(path: &Path) -> io::Result<File> {
-    private(OpenOptions::new().write(true).create(true).truncate(false)).open(path)
+fn open(path: &Path) -> Result<File, Unread> {
+    let mut options = OpenOptions::new();
+    private_file::open(private(options.write(true).create(true).truncate(false)), path)
 }
 
 // Of the standard library from 1.89 on.
 #[cfg(unix)]
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
+fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
     use rustix::fs::{FlockOperation, flock};
     use rustix::io::Errno;
 
@@ -50,14 +51,14 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
             Ok(()) => return Ok(Some(file)),
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(io::Error::from(error).into()),
         }
     }
 }
 
 /// A file that is shared with nobody cannot be opened twice.
 #[cfg(windows)]
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
+fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
     use std::os::windows::fs::OpenOptionsExt;
 
     const ERROR_SHARING_VIOLATION: i32 = 32;
@@ -66,12 +67,12 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     match options.open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.raw_os_error() == Some(ERROR_SHARING_VIOLATION) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// Elsewhere the file is read again right before it is written, and that is all.
 #[cfg(not(any(unix, windows)))]
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
+fn try_lock(path: &Path) -> Result<Option<File>, Unread> {
     open(path).map(Some)
 }

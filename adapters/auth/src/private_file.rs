@@ -10,11 +10,41 @@ use rustix::fs::OFlags;
 /// The longest file that is read, in bytes. 16 MiB: far more than a store writes.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
+/// Why a file is not trusted with secrets, whatever is in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Untrusted {
+    /// It is a symbolic link: whoever made that decides which file is read and replaced.
+    #[error("it is a symbolic link; give the path of the file itself")]
+    Link,
+    /// It belongs to another user, who can read and change it.
+    #[error("it belongs to user {owner}, and this program runs as user {user}")]
+    Owner {
+        /// Whose it is: the number of the user.
+        owner: u32,
+        /// Who this process acts as.
+        user: u32,
+    },
+    /// Its folder belongs to another user, who can put another file in its place.
+    #[error("its folder `{}` belongs to user {owner}; use one of your own", folder.display())]
+    FolderOwner {
+        /// The folder.
+        folder: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// Others can write to its folder, and so put another file in its place.
+    #[error("others can write to its folder `{}`: `chmod go-w` it, or use another one", .0.display())]
+    FolderWritable(PathBuf),
+}
+
 /// A file is not read.
 #[derive(Debug)]
 pub(crate) enum Unread {
     /// Others can read it.
     Exposed,
+    /// It may be somebody else's.
+    Untrusted(Untrusted),
     /// It is longer than any that was written here.
     TooLong,
     /// The operating system says so.
@@ -41,9 +71,9 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     options.read(true);
     // What is no file may have others write to it, and would be waited for.
     #[cfg(unix)]
-    set_flags(&mut options, OFlags::NONBLOCK);
-    let file = match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    set_flags(&mut options, OFlags::NONBLOCK | OFlags::NOFOLLOW);
+    let file = match open(&options, path) {
+        Err(Unread::System(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     let metadata = file.metadata()?;
@@ -54,12 +84,82 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     if std::os::unix::fs::MetadataExt::mode(&metadata) & 0o077 != 0 {
         return Err(Unread::Exposed);
     }
+    check_folder_of(path)?;
     if metadata.len() > LENGTH_MAX {
         return Err(Unread::TooLong);
     }
     let mut text = Vec::new();
     file.take(LENGTH_MAX).read_to_end(&mut text)?;
     Ok(Some(text))
+}
+
+/// Opens what is a file of this user's, and no link to one.
+pub(crate) fn open(options: &OpenOptions, path: &Path) -> Result<File, Unread> {
+    let file = options.open(path).map_err(|error| match is_link(&error) {
+        true => Unread::Untrusted(Untrusted::Link),
+        false => Unread::System(error),
+    })?;
+    #[cfg(unix)]
+    check_owner(std::os::unix::fs::MetadataExt::uid(&file.metadata()?), user())?;
+    Ok(file)
+}
+
+/// Whether an error says that a link was not followed.
+#[cfg(unix)]
+fn is_link(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    // The latter on FreeBSD.
+    [Errno::LOOP, Errno::MLINK].iter().any(|it| Some(it.raw_os_error()) == error.raw_os_error())
+}
+
+#[cfg(not(unix))]
+const fn is_link(_: &io::Error) -> bool {
+    false
+}
+
+/// Who this process acts as.
+#[cfg(unix)]
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(unix)]
+const fn check_owner(owner: u32, user: u32) -> Result<(), Unread> {
+    if owner == user { Ok(()) } else { Err(Unread::Untrusted(Untrusted::Owner { owner, user })) }
+}
+
+/// Checks that nobody but this user and the system can put another file in the place of one.
+#[cfg(unix)]
+pub(crate) fn check_folder_of(path: &Path) -> Result<(), Unread> {
+    use std::os::unix::fs::MetadataExt;
+
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let metadata = fs::metadata(folder)?;
+    check_folder(folder, metadata.uid(), metadata.mode(), user()).map_err(Unread::Untrusted)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check_folder_of(_: &Path) -> Result<(), Unread> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn check_folder(folder: &Path, owner: u32, mode: u32, user: u32) -> Result<(), Untrusted> {
+    const ROOT: u32 = 0;
+    const STICKY: u32 = 0o1000;
+    if owner != user && owner != ROOT {
+        return Err(Untrusted::FolderOwner { folder: folder.to_path_buf(), owner });
+    }
+    // In a sticky folder nobody removes or renames files of others, and those that others have put
+    // there are not theirs to be trusted.
+    if mode & 0o022 != 0 && mode & STICKY == 0 {
+        return Err(Untrusted::FolderWritable(folder.to_path_buf()));
+    }
+    Ok(())
 }
 
 /// Puts a text in the place of what a file had, all or nothing. One process at a time.
@@ -142,6 +242,29 @@ pub(crate) mod tests {
 
         pub(crate) fn path(&self) -> &Path {
             &self.0
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_its_users_and_a_folder_is_that_or_roots() {
+        let folder = Path::new("folder");
+        assert!(check_owner(7, 7).is_ok());
+        for (owner, user) in [(7, 8), (0, 7), (7, 0)] {
+            let judged = check_owner(owner, user);
+            let reason = Untrusted::Owner { owner, user };
+            assert!(matches!(judged, Err(Unread::Untrusted(it)) if it == reason), "{owner}");
+        }
+        for (owner, mode) in [(7, 0o40700), (7, 0o40755), (0, 0o40755), (0, 0o41777)] {
+            assert_eq!(check_folder(folder, owner, mode, 7), Ok(()), "{owner} {mode:o}");
+        }
+        for mode in [0o40700, 0o41777] {
+            let reason = Untrusted::FolderOwner { folder: folder.into(), owner: 8 };
+            assert_eq!(check_folder(folder, 8, mode, 7), Err(reason), "{mode:o}");
+        }
+        for mode in [0o40770, 0o40702, 0o40777] {
+            let reason = Untrusted::FolderWritable(folder.into());
+            assert_eq!(check_folder(folder, 7, mode, 7), Err(reason), "{mode:o}");
         }
     }
 

@@ -101,7 +101,7 @@ pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{FileStore, FileStoreError, equip, open_in_browser};
+pub use mcp_sansio_auth::{FileStore, FileStoreError, Untrusted, equip, open_in_browser};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

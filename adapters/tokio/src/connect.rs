@@ -1,12 +1,19 @@
 use std::ops::Deref;
 
 use mcp_sansio::handler::{Client, Host};
+use mcp_sansio_async::child::{Opening, open};
 use tokio::process::Command;
 use tokio::task::JoinHandle;
 
-use crate::{ChildServer, DriveError, Error, ExitReport, Graces, Settings, drive_with, now, seed};
+use crate::{
+    ChildServer, DriveError, Error, ExitReport, Graces, Settings, Stderr, drive_with, now, seed,
+};
 
 /// Starts a server as a child process and opens a connection to it, driven by a task of its own.
+///
+/// A server whose era is not known is probed first. One that exits on that is a legacy server: it is
+/// started again, once, and opened without a probe. Remember its [`era`](Client::era) and give it to
+/// [`Host::known_era`] the next time, and it is started once.
 ///
 /// # Errors
 ///
@@ -17,19 +24,36 @@ use crate::{ChildServer, DriveError, Error, ExitReport, Graces, Settings, drive_
 ///
 /// Outside of a tokio runtime with I/O and time enabled.
 pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connection, Error> {
-    let (mut child, stream) = ChildServer::spawn(command)?;
+    let mut command = command.into();
+    let (mut child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
     let (client, endpoint) = host.connect(seed(), now());
-    let driver = tokio::spawn(drive_with(endpoint, stream, Settings::pipe()));
-    if let Err(reason) = client.opened().await {
-        // A child that died has said why; one that lives is ended.
-        let graces = Graces::default();
-        let stderr_tail = match tokio::time::timeout(graces.terminate, child.wait()).await {
-            Ok(Ok(report)) => report.stderr_tail,
-            _ => child.stderr_tail(),
-        };
-        return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
+    let mut driver = drive_with(endpoint, stream, Settings::pipe()).restarting();
+    loop {
+        match open(&client, &mut driver).await {
+            Opening::Open => {
+                return Ok(Connection { client, child, driver: tokio::spawn(driver) });
+            }
+            Opening::WantsStream => {
+                let (endpoint, stream, _) = driver.into_parts();
+                // Two at once could be in each other's way. How this one ends matters to nobody.
+                drop(stream);
+                let _ended = child.shutdown(Graces::default()).await;
+                let stream;
+                (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
+                driver = drive_with(endpoint, stream, Settings::pipe()).restarting();
+            }
+            Opening::Closed(reason) => {
+                let _driving = tokio::spawn(driver);
+                // A child that died has said why; one that lives is ended.
+                let graces = Graces::default();
+                let stderr_tail = match tokio::time::timeout(graces.terminate, child.wait()).await {
+                    Ok(Ok(report)) => report.stderr_tail,
+                    _ => child.stderr_tail(),
+                };
+                return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
+            }
+        }
     }
-    Ok(Connection { client, child, driver })
 }
 
 /// A client with the server that it started. It derefs to the [`Client`].

@@ -11,10 +11,11 @@ use super::client::{ClientSecret, Credential};
 use super::client_authentication::AuthenticationMethod;
 use super::token::{TokenType, is_token};
 
-/// What the two forms are known by. What changes in either needs another name: nobody knows how old
+/// What the forms are known by. What changes in one of them needs another name: nobody knows how old
 /// what was kept is.
 const TOKENS_FORM: &str = "mcp-sansio tokens 1";
 const CLIENT_FORM: &str = "mcp-sansio client 1";
+const ISSUER_FORM: &str = "mcp-sansio issuer 1";
 
 /// What is kept for an MCP server. There is no password of the client in it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +67,13 @@ pub(super) struct KeptClient {
     pub(super) request: String,
 }
 
+/// The issuer that a registered client belongs to which was configured without one.
+// MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KeptIssuer {
+    pub(super) issuer: String,
+}
+
 impl KeptTokens {
     /// The text to keep.
     pub(super) fn to_credential(&self) -> Credential {
@@ -102,6 +110,18 @@ impl KeptClient {
     /// with `request`.
     pub(super) fn fits(&self, request: &str, now: u64) -> bool {
         self.request == request && self.secret_expires_at.is_none_or(|expiry| now < expiry)
+    }
+}
+
+impl KeptIssuer {
+    /// The text to keep.
+    pub(super) fn to_credential(&self) -> Credential {
+        write(ISSUER_FORM, self)
+    }
+
+    /// What was kept; `None` if that was something else.
+    pub(super) fn read(credential: &Credential) -> Option<Self> {
+        read(ISSUER_FORM, credential)
     }
 }
 

@@ -53,7 +53,7 @@ pub use protected_resource::{
 };
 pub use redirect_uri::{InvalidRedirectUri, check_redirect_uri};
 pub use registration::{RegistrationError, RegistrationFault};
-pub use resource::{ResourceMismatch, ResourceUri};
+pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};
 pub use response::{
     AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse, ResponseFault,
 };

@@ -22,6 +22,10 @@ pub enum ResourceMismatch {
     /// Its `resource` has a fragment.
     #[error("`resource` has a fragment")]
     Fragment,
+    /// The host of its `resource` ends with a dot. A [`Location`] has none, so that no token is asked
+    /// for by that name.
+    #[error("the host of `resource` ends with a dot")]
+    FinalDot,
     /// Its `resource` has another scheme, host or port than the server.
     #[error("`resource` has another origin than the server")]
     Origin,
@@ -47,6 +51,8 @@ impl ResourceUri {
     ///
     /// It fits if it has the origin of the server's URL, and its path is that of the URL or one
     /// above it: metadata at the root may speak for a whole host. With a query, it must be the URL.
+    /// A host with a dot at its end is another one: the metadata must name what is to be the audience
+    /// of tokens, and those are compared without such leniency.
     ///
     /// # Errors
     ///
@@ -58,6 +64,9 @@ impl ResourceUri {
         // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041]
         if resource.contains('#') {
             return Err(ResourceMismatch::Fragment);
+        }
+        if has_final_dot(resource) {
+            return Err(ResourceMismatch::FinalDot);
         }
         if !named.same_origin(server) {
             return Err(ResourceMismatch::Origin);
@@ -80,6 +89,31 @@ impl fmt::Display for ResourceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whether two texts name the same resource, such as the URI of a server and an audience of a token:
+/// they are equal, or the same URL in two forms, with a host in capitals, say. A URL with a dot after
+/// its host or with a fragment equals itself only: nothing in RFC 3986 makes it the URL without.
+/// Linear in both lengths.
+// MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
+#[must_use]
+pub fn is_same_resource(one: &str, other: &str) -> bool {
+    let location = |url: &str| match url.contains('#') || has_final_dot(url) {
+        true => None,
+        false => Location::parse(url).ok(),
+    };
+    one == other || location(one).is_some_and(|it| Some(it) == location(other))
+}
+
+/// Whether the host of a URL, one that a [`Location`] was read from, is written with a dot at its end.
+/// For DNS it is the same host, and so it is for a [`Location`]; as the name of a resource or of an
+/// audience it is another one.
+fn has_final_dot(url: &str) -> bool {
+    let authority = url.split_once("//").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    // The colons of an IPv6 address are within brackets, and no dot follows these.
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    host.ends_with('.')
 }
 
 /// Whether a target is the other one or, segment by segment, below it.
@@ -134,6 +168,30 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_has_two_forms_and_no_more() {
+        // Rule: [AUTHS-013].
+        let uri = "https://example.com/mcp";
+        for same in [uri, "HTTPS://Example.COM:443/mcp", "https://example.com/a/../mcp"] {
+            assert!(is_same_resource(same, uri) && is_same_resource(uri, same), "{same}");
+        }
+        for other in [
+            "https://example.com./mcp",
+            "https://example.com.:443/mcp",
+            "https://example.com/mcp#",
+            "https://example.com/mcp/",
+            "https://example.com/mcp?",
+            "example.com/mcp",
+            "",
+        ] {
+            assert!(!is_same_resource(other, uri) && !is_same_resource(uri, other), "{other}");
+            assert!(is_same_resource(other, other), "{other}");
+        }
+        for address in ["https://[::1]/mcp", "https://[::1]:81/mcp", "http://127.0.0.1:81/."] {
+            assert!(!has_final_dot(address), "{address}");
+        }
+    }
+
+    #[test]
     fn a_resource_that_is_another_server_is_refused() {
         // Rule: [AUTHC-020] [AUTHC-041].
         let server = location("https://example.com/a/mcp");
@@ -147,6 +205,11 @@ mod tests {
             ("https://example.com/A/mcp", ResourceMismatch::Path),
             ("https://example.com/a/mcp?c", ResourceMismatch::Path),
             ("https://example.com/a/mcp#c", ResourceMismatch::Fragment),
+            ("https://example.com./a/mcp", ResourceMismatch::FinalDot),
+            ("https://example.com.:443/a/mcp", ResourceMismatch::FinalDot),
+            ("https://EXAMPLE.com.:/", ResourceMismatch::FinalDot),
+            ("https://example.com.", ResourceMismatch::FinalDot),
+            ("https://example.com./a/mcp?b#c", ResourceMismatch::Fragment),
             ("example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::Scheme)),
             ("https://a@example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::User)),
         ] {

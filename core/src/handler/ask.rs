@@ -1,6 +1,6 @@
 //! What a handler asks the user or the host, the same in both eras.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use serde::de::DeserializeOwned;
 
@@ -190,12 +190,15 @@ impl Elicit {
     }
 
     /// Sends the user to an address; the answer says only whether they agreed to go.
+    ///
+    /// At 2025-11-25 the question has an id that nobody can guess, drawn from the secret of the endpoint
+    /// when it is asked. The same request keeps it as long as it asks for the same address under the
+    /// same key. For an id of your own, to be named in `notifications/elicitation/complete`, make
+    /// [`ElicitUrlParams`] with [`elicitation_id`](ElicitUrlParams::elicitation_id).
     // MCP 2025-11-25 client/elicitation#url-mode-elicitation-requests [ELIC-014] [ELIC-016]
     // MCP 2026-07-28 client/elicitation#url-mode-elicitation-requests [ELIC-015]
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> InputRequest {
-        let (message, url) = (message.into(), url.into());
-        let id = url.to_string();
-        ElicitParams::from(ElicitUrlParams::new(message, url).elicitation_id(id)).into()
+        ElicitParams::from(ElicitUrlParams::new(message, url)).into()
     }
 }

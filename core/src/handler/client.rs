@@ -180,6 +180,16 @@ impl Client {
         self.handle.shared.opening.session()
     }
 
+    /// The era that the server turned out to be of, once the connection is open. Remembered with
+    /// [`Host::known_era`](super::Host::known_era), it saves the next connection to the same server
+    /// the probe, and a server that exits on a probe a start.
+    // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
+    // [VER-018]
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.session().map(|session| session.revision.era())
+    }
+
     /// Why the connection is over, once it is.
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {

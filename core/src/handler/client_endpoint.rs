@@ -410,6 +410,10 @@ impl<K: Kind> Endpoint for ClientEndpoint<K> {
         self.dispatch_queued(now);
     }
 
+    fn restart(&mut self, now: Instant) -> bool {
+        self.machine.restart(now)
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.expire(now);
     }

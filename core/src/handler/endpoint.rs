@@ -24,6 +24,15 @@ pub trait Endpoint {
     /// Takes the end of the input.
     fn handle_eof(&mut self, now: Instant);
 
+    /// Takes the end of a stream in whose place the adapter can have another one, to a new process of
+    /// the same server. `true`: the endpoint goes on with that one; all that it transmits from here
+    /// on is for it. `false`: nothing has changed, and [`handle_eof`](Self::handle_eof) comes next. See
+    /// [`peer::Client::restart`](crate::peer::Client::restart).
+    fn restart(&mut self, now: Instant) -> bool {
+        let _ = now;
+        false
+    }
+
     /// Does what is due at `now`. Extra calls do nothing.
     fn handle_timeout(&mut self, now: Instant);
 

@@ -14,6 +14,7 @@ use crate::peer::{Event, Request, RequestHandle, Subject};
 use crate::{Era, Instant};
 
 use super::context::{Command, Outlet};
+use super::elicitation_ids::ElicitationIds;
 use super::http_work::{Attended, Finished, Running, Work};
 use super::kind::{Kind, Shared};
 use super::mailbox::Mailbox;
@@ -39,6 +40,7 @@ pub struct HttpServer<K: Kind = Shared> {
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
     pub(super) table: Option<Box<dyn Tasks>>,
+    elicitations: ElicitationIds,
     /// When something last came in, for what that led to and nobody has looked at.
     latest: Instant,
     /// The checks of tokens that are under way: each has a share.
@@ -87,6 +89,7 @@ impl<K: Kind> HttpServer<K> {
             outlet: Arc::new(Mailbox::new(reports_max)),
             running: BTreeMap::new(),
             table: server.open_tasks(),
+            elicitations: ElicitationIds::from_secret(&secret),
             latest: Instant::ZERO,
             #[cfg(feature = "auth")]
             checks: Arc::new(()),
@@ -233,8 +236,11 @@ impl<K: Kind> HttpServer<K> {
 
     /// Takes what the handler of a request came to.
     pub fn finish(&mut self, answer: Finished<'_>, now: Instant) {
-        let Finished { request, outcome } = answer;
+        let Finished { request, mut outcome } = answer;
         let handle = request.handle;
+        if let Outcome::InputRequired(questions) = &mut outcome {
+            questions.name_elicitations(self.elicitations, &request);
+        }
         self.end_running(handle);
         // What the handler sent goes before its answer.
         self.take_commands(now);

@@ -116,6 +116,7 @@ mod client_machine;
 mod client_tasks;
 mod context;
 mod dispatch;
+mod elicitation_ids;
 mod endpoint;
 mod executor;
 mod function;

@@ -8,6 +8,8 @@ use crate::Instant;
 use crate::peer::{AnswerError, Request, Server};
 use crate::protocol::InputRequiredResult;
 
+use super::elicitation_ids::ElicitationIds;
+
 /// Questions that a request needs answered before it can be. Made by [`Ask`](super::Ask), or from
 /// an [`InputRequiredResult`].
 ///
@@ -24,6 +26,8 @@ trait Asking: fmt::Debug + Send + Sync {
         request: Request<'_>,
         now: Instant,
     ) -> Result<(), AnswerError>;
+
+    fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>);
 
     fn required(&self) -> &InputRequiredResult;
 
@@ -42,6 +46,12 @@ impl Asking for InputRequiredResult {
         server.require_input(request, self, now)
     }
 
+    fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
+        if let Some(questions) = &mut self.input_requests {
+            ids.name(request, questions);
+        }
+    }
+
     fn required(&self) -> &InputRequiredResult {
         self
     }
@@ -56,6 +66,11 @@ impl Asking for InputRequiredResult {
 }
 
 impl Questions {
+    /// Gives elicitations by an address the ids that the revision of `request` wants.
+    pub(super) fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>) {
+        self.0.name_elicitations(ids, request);
+    }
+
     /// Answers a request of `server` with these questions.
     pub(super) fn put(
         &self,

@@ -372,7 +372,8 @@ impl<K: Kind> Server<K> {
 
     /// The server's side of one connection, for an adapter to drive. A server may have many.
     ///
-    /// `seed` is a random number: see [`peer::Server::new`](crate::peer::Server::new).
+    /// `seed` is a random number: see [`peer::Server::new`](crate::peer::Server::new). The ids of
+    /// elicitations come from it, too, so it must be one that no client can guess.
     ///
     /// # Errors
     ///

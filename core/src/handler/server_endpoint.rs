@@ -9,6 +9,7 @@ use crate::peer::{self, CloseReason, Event, Request, Subject};
 
 use super::context::{Command, Outlet, Received};
 use super::dispatch::{Dispatch, keep};
+use super::elicitation_ids::ElicitationIds;
 use super::endpoint::Endpoint;
 use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
@@ -26,6 +27,7 @@ pub struct ServerEndpoint<K: Kind = Shared> {
     pub(super) tasks: Executor<K::Task, Command, Kept>,
     outlet: Outlet,
     pub(super) table: Option<Box<dyn Tasks>>,
+    elicitations: ElicitationIds,
 }
 
 /// What is needed of a request while its handler runs.
@@ -45,6 +47,7 @@ impl<K: Kind> ServerEndpoint<K> {
             tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
             table: server.open_tasks(),
+            elicitations: ElicitationIds::from_seed(seed),
             machine: server.machine(seed),
         }
     }
@@ -158,13 +161,16 @@ impl<K: Kind> ServerEndpoint<K> {
         now: Instant,
     ) {
         let handle = request.handle;
-        let outcome = match tool {
+        let mut outcome = match tool {
             Some(tool) => {
                 let (handlers, catalog) = (&*self.handlers, self.machine.catalog());
                 Dispatch { handlers, catalog }.check_output(&tool, outcome)
             }
             None => outcome,
         };
+        if let Outcome::InputRequired(questions) = &mut outcome {
+            questions.name_elicitations(self.elicitations, &request);
+        }
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
         let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {

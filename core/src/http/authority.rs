@@ -97,25 +97,60 @@ impl Host {
         }
     }
 
-    /// Whether it is an address of this machine, of its link or of a private network.
+    /// Whether it is an address of this machine, of its link or of a private network, or one of
+    /// version 6 that leads to such an address of version 4.
     #[cfg(feature = "auth")]
     fn is_internal(&self) -> bool {
-        let internal = |it: Ipv4Addr| {
-            let [first, second, ..] = it.octets();
-            // 100.64.0.0/10 is shared by the customers of a provider (RFC 6598).
-            let shared = first == 100 && second & 0xC0 == 64;
-            first == 0 || it.is_loopback() || it.is_private() || it.is_link_local() || shared
-        };
         match self {
             // Where a name server is asked for `*.localhost`, it should answer with this machine.
             Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
-            Self::V4(address) => internal(*address),
-            Self::V6(address) => {
-                let local = address.is_unique_local() || address.is_unicast_link_local();
-                // The old way to write an address of version 4 too: `::` and `::1` are such.
-                local || address.to_ipv4().is_some_and(internal)
-            }
+            Self::V4(address) => is_internal_v4(*address),
+            Self::V6(address) => is_internal_v6(*address),
         }
+    }
+}
+
+/// What the registry of special addresses (RFC 6890) has as not reachable for everybody, but for
+/// addresses of documentation, which lead nowhere, and of multicast, which no TCP goes to.
+#[cfg(feature = "auth")]
+const fn is_internal_v4(address: Ipv4Addr) -> bool {
+    match address.octets() {
+        // This network; private ones; this machine; its link.
+        [0 | 10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [169, 254, ..] => true,
+        // Shared by the customers of a provider (RFC 6598); between a provider and its customers
+        // (RFC 6333), where some clouds have their metadata; for tests of networks (RFC 2544).
+        [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => true,
+        // Reserved, and the broadcast of the link.
+        [240..=255, ..] => true,
+        _ => false,
+    }
+}
+
+#[cfg(feature = "auth")]
+fn is_internal_v6(address: Ipv6Addr) -> bool {
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_internal_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match address.segments() {
+        // Unique local; of the link; of the site, as they once were (RFC 3879).
+        [0xFC00..=0xFDFF | 0xFE80..=0xFEFF, ..] => true,
+        // Version 4 in the forms that a socket takes: compatible, such as `::` and `::1`, mapped, and
+        // translated (RFC 2765).
+        [0, 0, 0, 0, 0, 0 | 0xFFFF, high, low] | [0, 0, 0, 0, 0xFFFF, 0, high, low] => {
+            embedded(high, low)
+        }
+        // NAT64 (RFC 6052).
+        [0x64, 0xFF9B, 0, 0, 0, 0, high, low] => embedded(high, low),
+        // NAT64 of a network's own (RFC 8215): where in it the address is, only that network knows.
+        [0x64, 0xFF9B, 1, ..] => true,
+        // 6to4 (RFC 3056).
+        [0x2002, high, low, ..] => embedded(high, low),
+        // Teredo (RFC 4380): the server, and the client with all bits inverted.
+        [0x2001, 0, server, rest, _, _, high, low] => {
+            embedded(server, rest) || embedded(!high, !low)
+        }
+        _ => false,
     }
 }
 
@@ -304,6 +339,41 @@ mod tests {
 
     #[cfg(feature = "auth")]
     #[test]
+    fn no_spelling_of_an_internal_address_is_a_name() {
+        // Rule: [SEC-006]. What a resolver may take for an address is read as one, or not at all.
+        for host in [
+            "127.1",
+            "0177.0.0.1",
+            "0x7f.0.0.1",
+            "0X7F000001",
+            "2130706433",
+            "017700000001",
+            "127.0.1",
+            "10.1",
+            "0xa9fea9fe",
+            "169.254.43518",
+            "127.0.0.1.1",
+            "127.0.0.1..",
+            "127.0.0.0x1",
+            "[::ffff:127.1]",
+            "[::ffff:0x7f.0.0.1]",
+            "[::1%25lo]",
+            "[::1%lo]",
+            "\u{ff11}27.0.0.1",
+            "127\u{3002}0.0.1",
+        ] {
+            let host = Authority::parse(host).map(|it| it.host);
+            assert!(host.is_err(), "{host:?}");
+        }
+        for host in
+            ["127.0.0.1.", "LOCALHOST", "A.LocalHost.", "[0:0:0:0:0:0:0:1]", "[::ffff:7f00:1]"]
+        {
+            assert!(Authority::parse(host).expect(host).host.is_internal(), "{host}");
+        }
+    }
+
+    #[cfg(feature = "auth")]
+    #[test]
     fn addresses_that_are_not_for_everybody_are_told_from_others() {
         for host in [
             "localhost",
@@ -321,6 +391,30 @@ mod tests {
             "[fe80::1]",
             "[::ffff:10.0.0.1]",
             "[::127.0.0.1]",
+            "192.0.0.192",
+            "198.19.255.255",
+            "255.255.255.255",
+            "[fec0::1]",
+            "[fdff:ffff::1]",
+            // NAT64.
+            "[64:ff9b::127.0.0.1]",
+            "[64:ff9b::a9fe:a9fe]",
+            "[64:FF9B:0:0:0:0:10.1.2.3]",
+            "[64:ff9b:1::1]",
+            "[64:ff9b:1:fffe::8.8.8.8]",
+            // Mapped, compatible, translated, however they are spelled.
+            "[::FFFF:7F00:1]",
+            "[0:0:0:0:0:ffff:169.254.169.254]",
+            "[::192.168.0.1]",
+            "[::ffff:0:127.0.0.1]",
+            // 6to4.
+            "[2002:7f00:1::]",
+            "[2002:a9fe:a9fe::1]",
+            "[2002:c0a8:101:1:2:3:4:5]",
+            // Teredo: a server in a private network, and a client at 127.0.0.1 and at 10.0.0.1.
+            "[2001:0:a00:1::]",
+            "[2001:0:808:808:0:0:80ff:fffe]",
+            "[2001::808:808:8000:63bf:f5ff:fffe]",
         ] {
             assert!(Authority::parse(host).expect(host).host.is_internal(), "{host}");
         }
@@ -331,6 +425,21 @@ mod tests {
             "8.8.8.8",
             "[2001:db8::1]",
             "[::ffff:8.8.8.8]",
+            "[::8.8.8.8]",
+            "[::ffff:0:8.8.8.8]",
+            "[64:ff9b::8.8.8.8]",
+            "[64:ff9b:2::10.0.0.1]",
+            "[64:ff9b::1:0:10.0.0.1]",
+            "[2002:808:808::1]",
+            "[2002:808:808::10.0.0.1]",
+            "[2001:0:808:808:0:0:f7f7:f7f7]",
+            "[2001:4860:4860::8888]",
+            "[2606:4700::127.0.0.1]",
+            "192.0.1.1",
+            "198.20.0.1",
+            "100.63.255.255",
+            "169.253.1.1",
+            "126.1.1.1",
         ] {
             assert!(!Authority::parse(host).expect(host).host.is_internal(), "{host}");
         }

@@ -172,8 +172,10 @@ pub struct Timeouts {
     pub call_hard: Duration,
     /// The answer to `initialize`. 60 s: a server may be downloaded before it starts.
     pub opening: Duration,
-    /// The answer to the `server/discover` probe. 5 s: a legacy server may keep silent, and every
-    /// connection to one waits this long.
+    /// The answer to the `server/discover` probe. 2 s: a legacy server may keep silent, and every
+    /// connection to one waits this long, unless its era is [known](super::ClientOptions::known_era).
+    /// A server that runs answers within milliseconds, and one in Python or JavaScript has started
+    /// by then; a modern one that takes longer is found when it refuses the handshake.
     // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
     pub probe: Duration,
     /// The pause between keep-alive pings of a legacy session; `None` sends none, the default: a
@@ -192,7 +194,7 @@ impl Default for Timeouts {
             call: Duration::from_secs(60),
             call_hard: Duration::from_secs(600),
             opening: Duration::from_secs(60),
-            probe: Duration::from_secs(5),
+            probe: Duration::from_secs(2),
             keep_alive: None,
             keep_alive_answer: Duration::from_secs(10),
             keep_alive_failures_max: 3,

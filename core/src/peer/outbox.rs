@@ -269,6 +269,14 @@ impl Outbox {
         bytes
     }
 
+    /// Drops what waits, in part sent or not: nobody reads it any more.
+    pub(crate) fn clear(&mut self) {
+        self.sending = None;
+        for queue in [&mut self.bulk, &mut self.control] {
+            queue.advance(queue.len());
+        }
+    }
+
     /// Gives back the memory of a busier time, where nothing waits.
     #[cfg(feature = "http")]
     pub(crate) fn give_back_memory(&mut self) {

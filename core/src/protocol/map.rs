@@ -67,6 +67,11 @@ impl<V> Map<V> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
+    /// The entries in order, their values to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut V)> {
+        self.0.iter_mut().map(|(key, value)| (key.as_str(), value))
+    }
+
     /// The number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {

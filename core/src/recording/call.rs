@@ -38,6 +38,9 @@ pub(crate) enum Call<'a> {
         event: Option<Cow<'a, str>>,
     },
     EndOfInput {},
+    Restart {
+        at: u64,
+    },
     Timeout {
         at: u64,
     },

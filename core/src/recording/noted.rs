@@ -56,6 +56,10 @@ impl<'a> Call<'a> {
         Self::EndOfInput {}
     }
 
+    pub(crate) const fn restart(now: Instant) -> Self {
+        Self::Restart { at: nanos(now) }
+    }
+
     pub(crate) const fn timeout(now: Instant) -> Self {
         Self::Timeout { at: nanos(now) }
     }

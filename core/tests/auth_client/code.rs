@@ -288,7 +288,7 @@ fn a_client_signs_what_it_authenticates_with() {
         code_bare()
             .registered(client(
                 "app",
-                None,
+                Some(AS),
                 ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None },
             ))
             .expect("a client"),
@@ -357,7 +357,8 @@ fn a_user_who_signs_out_leaves_nothing_behind() {
 #[test]
 fn no_secret_is_in_debug_output() {
     // Rule: [AUTHC-046] [AUTHC-062].
-    let options = code_bare().registered(client("app", None, password("hush"))).expect("a client");
+    let options =
+        code_bare().registered(client("app", Some(AS), password("hush"))).expect("a client");
     let mut world = World::new(options);
     world.post(TOKEN, crate::answers::token("t1", r#","refresh_token":"r1""#));
     world.user = User::Stays;

@@ -233,7 +233,8 @@ fn what_a_client_authenticates_with_is_signed_anew_with_each_nonce() {
     let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
     let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
     let dpop = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
-    let options = code_bare().registered(client("app", None, key)).expect("a client");
+    let options =
+        code_bare().registered(client("app", Some(crate::world::AS), key)).expect("a client");
     let mut world = World::new(options.dpop(&dpop).expect("a key"));
     let wants = Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("DPoP-Nonce", "n1");
     world.posts(TOKEN, [wants.into(), dpop_token("t1")]);

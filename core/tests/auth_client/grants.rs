@@ -68,7 +68,7 @@ fn a_client_signs_that_it_is_itself() {
 #[test]
 fn a_workload_shows_what_somebody_else_has_signed() {
     let options = ClientOptions::assertion();
-    let app = client("app", None, ClientSecret::None);
+    let app = client("app", Some(AS), ClientSecret::None);
     let mut world = World::new(options.registered(app).expect("a client"));
     world.assertions.push_back(Ok("jwt".into()));
     insta::assert_snapshot!(world.run(), @"
@@ -93,7 +93,7 @@ fn a_workload_shows_what_somebody_else_has_signed() {
 
 #[test]
 fn an_assertion_that_is_refused_is_not_tried_again() {
-    let app = client("app", None, ClientSecret::None);
+    let app = client("app", Some(AS), ClientSecret::None);
     let options = ClientOptions::assertion().registered(app).expect("a client");
     let mut world = World::new(options);
     world.assertions.push_back(Ok("jwt".into()));

@@ -1,7 +1,7 @@
 //! What the client is known as.
 
 use mcp_sansio::auth::client::{
-    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, CredentialKey,
+    ApplicationType, ClientMetadata, ClientOptions, ClientSecret, CredentialKey, InvalidOption,
 };
 
 use crate::answers::{Reply, error, issuer, ok};
@@ -261,4 +261,29 @@ fn a_registration_at_another_authorization_server_is_not_used_whatever_it_is_kep
     let text = world.run();
     assert!(text.contains("load client of https://new.example: found\nPOST"), "{text}");
     assert!(world.authorizations.is_empty());
+}
+
+#[test]
+fn a_credential_without_an_issuer_is_refused_before_anything_is_sent() {
+    // Rule: [AUTHC-036] [AUTHC-037].
+    let key = || ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
+    let error = InvalidOption::NoIssuer { client_id: "app".into() };
+    let refused = Some(error.clone());
+    for secret in [password("p"), key()] {
+        let client = || client("app", None, secret.clone());
+        for options in [code_bare, ClientOptions::client_credentials, ClientOptions::assertion] {
+            assert_eq!(options().registered(client()).err(), refused, "{secret:?}");
+            assert!(options().registered_trusting_first_issuer(client()).is_ok());
+        }
+        assert!(code_bare().registered(self::client("app", Some(AS), secret.clone())).is_ok());
+    }
+    // An assertion is a credential, too.
+    let public = || client("app", None, ClientSecret::None);
+    assert_eq!(ClientOptions::assertion().registered(public()).err(), refused);
+    assert!(code_bare().registered(public()).is_ok());
+    let named = client("app", Some(AS), ClientSecret::None);
+    assert!(ClientOptions::assertion().registered(named).is_ok());
+    // What to do is said.
+    let text = error.to_string();
+    assert!(text.contains("`app`") && text.contains("`RegisteredClient::issuer`"), "{text}");
 }

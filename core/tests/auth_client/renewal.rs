@@ -186,7 +186,7 @@ fn a_refresh_token_that_the_server_refuses_leads_to_the_user_at_once() {
 #[test]
 fn a_kept_token_that_has_ended_is_renewed_in_the_next_run() {
     let secret = || {
-        let app = crate::world::client("app", None, password("p"));
+        let app = crate::world::client("app", Some(AS), password("p"));
         code_bare().registered(app).expect("a client")
     };
     let mut world = World::new(secret());

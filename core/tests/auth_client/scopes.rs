@@ -160,7 +160,7 @@ fn a_step_up_never_uses_the_refresh_token() {
 #[test]
 fn a_machine_steps_up_by_itself() {
     // Rule: [AUTHC-053].
-    let app = crate::world::client("app", None, crate::world::password("p"));
+    let app = crate::world::client("app", Some(AS), crate::world::password("p"));
     let options = mcp_sansio::auth::client::ClientOptions::client_credentials();
     let mut world = World::new(options.registered(app).expect("a client"));
     let mut refused = false;

@@ -2,7 +2,7 @@
 //! people: a secret goes to whom it belongs to, in the place for it, and nowhere else.
 //!
 //! What is secret is learned from what servers answer and from what the client sends to where it
-//! belongs. A secret of a few bytes is looked for as a whole value, one of eight or more anywhere.
+//! belongs. The passwords that the clients of these tests are configured with are for `AS`. A secret of a few bytes is looked for as a whole value, one of eight or more anywhere.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::answers::{Answer, Reply};
 use crate::sent::{Sent, parameters};
+use crate::world::AS;
 
 /// From this length on a text is there by no coincidence.
 const LONG: usize = 8;
@@ -145,6 +146,12 @@ impl Secrets {
         let issuers = self.issuers_at(place);
         assert!(!issuers.is_empty(), "nobody named this token endpoint: {request:?}");
         let mut shown: Vec<_> = CREDENTIALS.into_iter().filter_map(|it| request.form(it)).collect();
+        let mut passwords: Vec<_> = request.form("client_secret").into_iter().collect();
+        passwords.extend(request.field("authorization").map(|value| basic(value).1));
+        // The identity provider has a password of its own.
+        if request.form("subject_token").is_some() {
+            passwords.clear();
+        }
         shown.extend(request.field("authorization").map(|value| basic(value).1));
         for secret in shown {
             let owners: BTreeSet<_> = self
@@ -156,6 +163,11 @@ impl Secrets {
             assert!(
                 owners.is_empty() || !owners.is_disjoint(&issuers),
                 "a secret of {owners:?} is shown to {issuers:?}: {request:?}"
+            );
+            // Rule: [AUTHC-036] [AUTHC-037].
+            assert!(
+                !owners.is_empty() || !passwords.contains(&secret) || issuers.contains(AS),
+                "a password that is configured for {AS} is shown to {issuers:?}: {request:?}"
             );
             for issuer in &issuers {
                 self.credential(issuer, &secret);

@@ -68,6 +68,8 @@ pub(crate) struct World {
     pub(crate) signs: bool,
     /// Whether the application answers `Action::Load` at all.
     pub(crate) loads: bool,
+    /// Whether `Action::Load` fails.
+    pub(crate) store_fails: bool,
     /// The queries that users were sent with, decoded.
     pub(crate) authorizations: Vec<BTreeMap<String, String>>,
     /// The last action that was asked for, for answers by hand.
@@ -141,6 +143,7 @@ impl World {
             signature: None,
             signs: true,
             loads: true,
+            store_fails: false,
             authorizations: Vec::new(),
             action: None,
             mcp: Box::new(|_| None),
@@ -451,7 +454,9 @@ impl World {
                 let what = if found.is_some() { "found" } else { "nothing" };
                 self.line(format_args!("load {}: {what}", describe_key(&key)));
                 if self.loads {
-                    self.auth.handle_loaded(id, Ok(found), self.now);
+                    let failure = ActionFailure::Failed("the disk is gone".into());
+                    let loaded = if self.store_fails { Err(failure) } else { Ok(found) };
+                    self.auth.handle_loaded(id, loaded, self.now);
                 }
             }
             Action::Save(key, credential) => {
@@ -547,6 +552,7 @@ fn describe_key(key: &CredentialKey) -> String {
     match key {
         CredentialKey::Tokens(server) => format!("tokens for {server}"),
         CredentialKey::Client(issuer) => format!("client of {issuer}"),
+        CredentialKey::Issuer(client_id) => format!("issuer of {client_id}"),
         other => format!("{other:?}"),
     }
 }

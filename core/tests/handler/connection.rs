@@ -149,3 +149,30 @@ fn observers_see_what_the_other_side_does_wrong() {
     assert!(!pair.client.as_ref().unwrap().is_closed());
     drop(client);
 }
+
+#[test]
+fn who_waits_for_the_opening_calls_the_server_that_was_started_again() {
+    // Rule: [VER-022].
+    let server = Server::new("s", "1").revisions(mcp_sansio::Revisions::LEGACY).tool(
+        "greet",
+        "",
+        |_: Call<NoArguments>| "hello",
+    );
+    let (client, endpoint) = Host::new("host", "1").connect(7, Instant::ZERO);
+    // The first process reads the probe, then it is gone.
+    let mut pair = Pair::new(server.endpoint(7).expect("a server"), endpoint);
+    let second = pair.server.take();
+    let mut call = std::pin::pin!(async {
+        client.opened().await.expect("a session");
+        client.call_tool("greet", &NoArguments {}).await
+    });
+    assert!(pair.poll(call.as_mut()).is_none());
+    assert_eq!(pair.wire.len(), 1, "{:?}", pair.wire);
+    assert!(pair.client.as_mut().expect("a client").restart(pair.now));
+    pair.server = second;
+    let result = pair.poll(call.as_mut()).expect("an answer").expect("a result");
+    assert_eq!(crate::text(&result), "hello");
+    assert_eq!(client.era(), Some(mcp_sansio::Era::Legacy));
+    assert_eq!(pair.count("server/discover"), 1);
+    assert!(!pair.client.as_mut().expect("a client").restart(pair.now));
+}

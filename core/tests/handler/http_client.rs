@@ -104,6 +104,37 @@ fn a_call_with_progress_and_a_question_is_the_same_in_both_eras() {
 }
 
 #[test]
+fn an_elicitation_by_an_address_has_an_id_over_http_too() {
+    // Rule: [ELIC-014].
+    let server = Server::new("tickets", "1").tool("pay", "", |call: Call<NoArguments>| match call
+        .input::<()>("pay")?
+    {
+        None => call.ask("pay", Elicit::url("Pay", "https://pay.example/7")).into_result(),
+        Some(_) => Ok("paid"),
+    });
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&seen);
+    let host = Host::new("host", "1").on_elicit(move |question: Question<ElicitParams>| {
+        let ElicitParams::Url(params) = &question.params else { panic!("{question:?}") };
+        asked.lock().unwrap().push(params.elicitation_id.clone().expect("an id"));
+        ElicitResult::accept_url()
+    });
+    for _ in 0..2 {
+        let (client, mut pair) =
+            connect_host(&server, host.clone(), Revision::V2025_11_25, usize::MAX);
+        for _ in 0..2 {
+            let result = pair.run(client.call_tool("pay", &NoArguments {})).unwrap();
+            assert_eq!(text(&result), "paid");
+        }
+    }
+    let seen = seen.lock().unwrap();
+    assert!(seen.iter().all(|id| id.len() == 22 && !id.contains("pay")), "{seen:?}");
+    // The server of each session is another one, with the same secret.
+    assert_eq!(seen[..2], seen[2..]);
+    assert_ne!(seen[0], seen[1]);
+}
+
+#[test]
 fn a_call_that_is_dropped_is_cancelled_on_the_server() {
     // Rule: [CANC-017] [SSE-011].
     for revision in OVER_HTTP {

@@ -316,3 +316,68 @@ fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
     let second = properties.get("second").unwrap();
     assert!(second.as_str().contains(r#""enum":["Lunch","Dinner"]"#), "{}", second.as_str());
 }
+
+/// What a user is sent to, and what this was called.
+type Visits = Arc<std::sync::Mutex<Vec<(String, Option<String>)>>>;
+
+fn tickets() -> Server {
+    let pay = || Elicit::url("Pay here", "https://pay.example/cart/7");
+    Server::new("tickets", "1").tool("pay", "", move |call: Call<NoArguments>| {
+        let seat = || Elicit::url("Choose here", "https://seats.example/7");
+        match (call.input::<Json>("pay")?, call.state()) {
+            (None, _) => call.ask("pay", pay()).and("seat", seat()).into_result(),
+            // The user agreed to go, but has not paid yet.
+            (Some(_), None) => call.ask("pay", pay()).state("again").into_result(),
+            (Some(_), Some(_)) => Ok("paid".to_owned()),
+        }
+    })
+}
+
+/// What the user is sent to by so many calls at a revision, of a server with this seed.
+fn visits(seed: u64, revision: Revision, calls: usize) -> Vec<(String, Option<String>)> {
+    let visits = Visits::default();
+    let seen = Arc::clone(&visits);
+    let host = Host::new("host", "1").on_elicit(move |question: Question<ElicitParams>| {
+        let ElicitParams::Url(params) = &question.params else { panic!("{question:?}") };
+        let visit = (params.url.clone(), params.elicitation_id.clone());
+        seen.lock().expect("a list").push(visit);
+        ElicitResult::accept_url()
+    });
+    let host = host.revisions(mcp_sansio::Revisions::only(revision));
+    let (client, endpoint) = host.connect(7, Instant::ZERO);
+    let mut pair = crate::Pair::new(tickets().endpoint(seed).expect("a server"), endpoint);
+    pair.run(client.opened()).expect("a session");
+    for _ in 0..calls {
+        let result = pair.run(client.call_tool("pay", &NoArguments {})).expect("a result");
+        assert_eq!(text(&result), "paid");
+    }
+    let visits = visits.lock().expect("a list");
+    visits.clone()
+}
+
+#[test]
+fn an_elicitation_by_an_address_has_an_id_that_nobody_can_guess() {
+    // Rule: [ELIC-014] [ELIC-015].
+    let seen = visits(7, Revision::V2025_11_25, 2);
+    let ids: Vec<&str> = seen.iter().map(|it| it.1.as_deref().expect("an id")).collect();
+    assert_eq!(ids.len(), 6, "{seen:?}");
+    for (url, id) in &seen {
+        let id = id.as_deref().expect("an id");
+        assert!(!url.contains(id) && !id.contains("example"), "{id}");
+        assert_eq!(id.len(), 22, "128 bits: {id}");
+    }
+    // The same question of the same request is the same elicitation, in each round of it.
+    let (first, second) = ids.split_at(3);
+    for round in [first, second] {
+        assert_eq!(round[2], round[0], "{seen:?}");
+        assert_ne!(round[1], round[0], "{seen:?}");
+    }
+    assert!(first.iter().all(|id| !second.contains(id)), "{seen:?}");
+    // The same entropy gives the same ids, another one others.
+    assert_eq!(visits(7, Revision::V2025_11_25, 2), seen);
+    let other = visits(8, Revision::V2025_11_25, 2);
+    assert!(other.iter().all(|it| !seen.contains(it)), "{other:?}");
+    // Later there is none.
+    let modern = visits(7, Revision::V2026_07_28, 1);
+    assert!(modern.len() == 3 && modern.iter().all(|it| it.1.is_none()), "{modern:?}");
+}

@@ -65,7 +65,7 @@ fn silence_is_that_of_a_legacy_server_and_the_late_answer_is_absorbed() {
     // Rule: [VER-022] [CANC-002] [CANC-005].
     let mut wire = client(plain_client());
     wire.line();
-    wire.advance(Duration::from_millis(4999));
+    wire.advance(Duration::from_millis(1999));
     wire.expect_silence();
     wire.advance(Duration::from_millis(1));
     expect_initialize(&mut wire, 2, "2025-11-25");
@@ -233,4 +233,77 @@ fn a_client_of_no_revision_does_not_open() {
     assert!(matches!(failure(&mut wire), OpeningFailure::NoCommonRevision(_)));
     wire.expect_silence();
     assert_eq!(wire.machine.poll_timeout(), None);
+}
+
+fn restart(wire: &mut Wire<mcp_sansio::peer::Client>) -> bool {
+    let now = wire.now;
+    wire.machine.restart(now)
+}
+
+#[test]
+fn a_server_that_ends_on_the_probe_is_opened_without_one() {
+    // Rule: [VER-022] [VER-023].
+    // Before or after it has read the probe, and whatever it said of it before it ended.
+    for (answer, partly) in [(None, true), (None, false), (Some(-32601), false)] {
+        let mut wire = client(plain_client());
+        if partly {
+            let length = wire.machine.peek_transmit().len();
+            wire.machine.consume_transmit(length / 2);
+        } else {
+            assert_eq!(wire.message()["method"], "server/discover");
+        }
+        if let Some(code) = answer {
+            wire.send(&error("1", code, ""));
+            expect_initialize(&mut wire, 2, "2025-11-25");
+        }
+        assert!(restart(&mut wire));
+        let id = if answer.is_some() { 3 } else { 2 };
+        expect_initialize(&mut wire, id, "2025-11-25");
+        wire.expect_silence();
+        wire.send(&result(&id.to_string(), SESSION));
+        wire.expect(INITIALIZED);
+        assert_eq!(wire.told(), "opened at 2025-11-25");
+        assert_eq!(wire.machine.era(), Some(Era::Legacy));
+        // Later it is an end like any other.
+        assert!(!restart(&mut wire));
+    }
+}
+
+#[test]
+fn a_server_is_started_again_once() {
+    let mut wire = client(plain_client());
+    wire.line();
+    assert!(restart(&mut wire));
+    wire.line();
+    assert!(!restart(&mut wire));
+    wire.machine.handle_eof();
+    assert!(matches!(wire.event(), Event::Closed(CloseReason::EndOfInput)));
+}
+
+#[test]
+fn a_server_that_was_started_again_and_refuses_the_handshake_is_probed_once_more() {
+    // Rule: [VER-018]. That it is a legacy one was a guess.
+    let mut wire = client(plain_client());
+    wire.line();
+    assert!(restart(&mut wire));
+    expect_initialize(&mut wire, 2, "2025-11-25");
+    wire.send(&error("2", -32601, ""));
+    assert_eq!(wire.message()["method"], "server/discover");
+    assert!(!restart(&mut wire), "there is nothing else to try");
+    wire.send(&result("3", &discovered(r#"["2026-07-28"]"#)));
+    assert_eq!(wire.told(), "opened at 2026-07-28");
+}
+
+#[test]
+fn a_server_that_cannot_be_a_legacy_one_is_not_started_again() {
+    for options in [
+        plain_client().revisions(Revisions::MODERN),
+        plain_client().revisions(Revisions::LEGACY),
+        plain_client().known_era(Era::Legacy),
+    ] {
+        let mut wire = client(options);
+        wire.line();
+        assert!(!restart(&mut wire));
+        wire.expect_silence();
+    }
 }

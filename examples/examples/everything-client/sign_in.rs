@@ -24,7 +24,8 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
     let mut signer = None;
     let options = match task.scenario.as_str() {
         "auth/client-credentials-basic" => {
-            ClientOptions::client_credentials().registered(with_password(context)?)?
+            let client = with_password(context)?;
+            ClientOptions::client_credentials().registered_trusting_first_issuer(client)?
         }
         "auth/client-credentials-jwt" => {
             let algorithm = text(context, "signing_algorithm")?.parse::<Algorithm>()?;
@@ -32,16 +33,20 @@ pub(crate) fn authorization(task: &Task, connector: &Connector) -> Outcome<Autho
             signer = Some(Signer::from_pkcs8_pem(pem.as_bytes(), algorithm)?);
             let algorithm = algorithm.as_str().to_owned();
             let secret = ClientSecret::PrivateKey { algorithm, key_id: None };
-            ClientOptions::client_credentials().registered(registered(context, secret)?)?
+            let client = registered(context, secret)?;
+            ClientOptions::client_credentials().registered_trusting_first_issuer(client)?
         }
         "auth/enterprise-managed-authorization" => {
             ClientOptions::enterprise(identity_provider(context)?)?
-                .registered(with_password(context)?)?
+                .registered_trusting_first_issuer(with_password(context)?)?
         }
         "auth/wif-jwt-bearer" => {
-            ClientOptions::assertion().registered(registered(context, ClientSecret::None)?)?
+            let client = registered(context, ClientSecret::None)?;
+            ClientOptions::assertion().registered_trusting_first_issuer(client)?
         }
-        "auth/pre-registration" => user()?.registered(with_password(context)?)?,
+        "auth/pre-registration" => {
+            user()?.registered_trusting_first_issuer(with_password(context)?)?
+        }
         "auth/dpop" | "auth/dpop-nonce" => {
             let key = Signer::generate_es256()?;
             let options = registering()?.dpop(&key.dpop_key())?;
@@ -89,6 +94,10 @@ fn registering() -> Result<ClientOptions, InvalidOption> {
     let metadata = ClientMetadata::new("everything-client", ApplicationType::Native);
     Ok(user()?.register_as(metadata))
 }
+
+// The suite starts an authorization server for each scenario, at a port of its own, and does not tell
+// the client which: the MCP server is the only one to say so. A program that is not a test names the
+// issuer.
 
 fn with_password(context: &Value) -> Outcome<RegisteredClient> {
     let secret = ClientSecret::Password(text(context, "client_secret")?.into());

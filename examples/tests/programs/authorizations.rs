@@ -96,8 +96,9 @@ async fn ask(client: &HttpConnection, tool: &str) -> Result<String, String> {
     Ok(result.content[0].as_text().unwrap_or_default().to_owned())
 }
 
-fn known_as(client_id: &str, secret: ClientSecret) -> RegisteredClient {
-    RegisteredClient { issuer: None, client_id: client_id.into(), secret }
+fn known_as(world: &World, client_id: &str, secret: ClientSecret) -> RegisteredClient {
+    let issuer = Some(world.authorization_server.issuer().to_owned());
+    RegisteredClient { issuer, client_id: client_id.into(), secret }
 }
 
 #[tokio::test]
@@ -106,11 +107,11 @@ async fn a_machine_proves_itself_with_a_password() {
     let known =
         KnownClient::new("robot 1", authentication).grant_type(GrantType::ClientCredentials);
     let world = World::new(protected::options().client(known)).await;
-    let client = known_as("robot 1", ClientSecret::Password("p:w/d+ü".into()));
+    let client = known_as(&world, "robot 1", ClientSecret::Password("p:w/d+ü".into()));
     let options = ClientOptions::client_credentials().registered(client).unwrap();
     assert_eq!(world.subject(Authorization::new(options)).await, "robot 1");
 
-    let client = known_as("robot 1", ClientSecret::Password("wrong".into()));
+    let client = known_as(&world, "robot 1", ClientSecret::Password("wrong".into()));
     let options = ClientOptions::client_credentials().registered(client).unwrap();
     let refused = world.connect(Authorization::new(options)).await.unwrap_err();
     assert!(refused.contains("invalid_client") && !refused.contains("wrong"), "{refused}");
@@ -124,7 +125,7 @@ async fn a_machine_proves_itself_with_a_key() {
     let known = KnownClient::new("robot", authentication).grant_type(GrantType::ClientCredentials);
     let world = World::new(protected::options().client(known)).await;
     let algorithm = Algorithm::Es256.as_str().to_owned();
-    let client = known_as("robot", ClientSecret::PrivateKey { algorithm, key_id: None });
+    let client = known_as(&world, "robot", ClientSecret::PrivateKey { algorithm, key_id: None });
     let options = ClientOptions::client_credentials().registered(client).unwrap();
     let authorization = Authorization::new(options).on_sign(move |request: SigningRequest| {
         let signature = signer.sign(&request.algorithm, request.input.as_bytes());
@@ -140,7 +141,7 @@ async fn a_workload_shows_what_somebody_else_says_of_it() {
     let known =
         KnownClient::new("workload", ClientAuthentication::None).grant_type(GrantType::JwtBearer);
     let world = World::new(protected::options().client(known).trust(trusted)).await;
-    let client = known_as("workload", ClientSecret::None);
+    let client = known_as(&world, "workload", ClientSecret::None);
     let options = ClientOptions::assertion().registered(client).unwrap();
     let authorization =
         Authorization::new(options).on_assertion(move |request: AssertionRequest| {

@@ -71,13 +71,23 @@ impl ChildServer {
     /// As [`spawn`](Self::spawn).
     // MCP 2025-11-25 basic/transports#stdio [STDIO-007]: the client launches the server as a
     // subprocess and talks over its standard streams.
-    pub fn spawn_with(
-        mut command: Command,
-        stderr: Stderr,
-    ) -> Result<(Self, ChildStream), SpawnError> {
+    pub fn spawn_with(command: Command, stderr: Stderr) -> Result<(Self, ChildStream), SpawnError> {
+        Self::start(&mut Self::prepare(command), stderr)
+    }
+
+    /// A command to [start](Self::start): on Unix as the leader of a process group.
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no groups"))]
+    pub(crate) fn prepare(mut command: Command) -> async_process::Command {
         #[cfg(unix)]
         command.process_group(0);
-        let mut command = async_process::Command::from(command);
+        command.into()
+    }
+
+    /// Starts a command that was prepared, which can be started again.
+    pub(crate) fn start(
+        command: &mut async_process::Command,
+        stderr: Stderr,
+    ) -> Result<(Self, ChildStream), SpawnError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
         let mut child = command.spawn().map_err(|source| {

@@ -1,11 +1,13 @@
 //! What there is to say of child processes, for adapters that start some.
 
+mod opening;
 mod report;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use opening::{Opening, open};
 pub use report::{ExitReport, SpawnError};
 
 /// What becomes of what a child process writes to its standard error. It is read in any case, so

@@ -15,6 +15,9 @@ const CREDENTIALS_MAX: usize = 256;
 /// usual length of tokens.
 const LENGTH_MAX: usize = 1024 * 1024;
 
+/// What the names of entries start with that say which issuer a registered client belongs to.
+pub(super) const ISSUER_OF: &str = "issuer of ";
+
 /// What is in the file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
@@ -54,8 +57,9 @@ impl Document {
         self.credentials.iter().find(|it| it.key == key).map(|it| &*it.credential)
     }
 
-    /// Keeps a credential, at the cost of those that were kept longest ago where there are too many.
-    /// Whether that changes anything.
+    /// Keeps a credential, at the cost of those that were kept longest ago where there are too many:
+    /// not of issuers, which are as many as the application has registered clients. Whether that
+    /// changes anything.
     pub(super) fn set(&mut self, key: String, credential: &str) -> bool {
         if self.get(&key) == Some(credential) {
             return false;
@@ -65,7 +69,9 @@ impl Document {
         while self.credentials.len() > 1
             && (self.credentials.len() > CREDENTIALS_MAX || self.length() > LENGTH_MAX)
         {
-            self.credentials.remove(0);
+            let is_issuer = |it: &Entry| it.key.starts_with(ISSUER_OF);
+            let oldest = self.credentials.iter().position(|it| !is_issuer(it)).unwrap_or(0);
+            self.credentials.remove(oldest);
         }
         true
     }
@@ -104,6 +110,15 @@ mod tests {
         assert_eq!(document.get("1"), None);
         assert_eq!(document.get("2"), Some("x"));
         assert_eq!(document.get("kept"), Some(&*CREDENTIALS_MAX.to_string()));
+        // Rule: [AUTHC-036]. An issuer that is forgotten would be chosen anew.
+        let issuer = [ISSUER_OF, "app"].concat();
+        document.set(issuer.clone(), "https://as.example");
+        for number in 0..=CREDENTIALS_MAX {
+            document.set(format!("new {number}"), "x");
+        }
+        assert_eq!(document.credentials.len(), CREDENTIALS_MAX);
+        assert_eq!(document.get(&issuer), Some("https://as.example"));
+        document.set("kept".into(), &CREDENTIALS_MAX.to_string());
         assert!(document.set("long".into(), &"x".repeat(LENGTH_MAX - 400)));
         assert!(document.length() <= LENGTH_MAX);
         assert!(document.get("kept").is_some());

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::private_file::{Unread, Untrusted};
+
 /// Credentials cannot be read or kept. No error has any of them in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,6 +16,14 @@ pub enum FileStoreError {
     Exposed {
         /// The file.
         path: PathBuf,
+    },
+    /// The file or its lock, which ends in `.lock`, may be somebody else's. Nothing of it is used.
+    #[error("`{}` is not trusted: {reason}", path.display())]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: Untrusted,
     },
     /// The file is not what a store has written. It is moved aside, so that the next call starts
     /// with an empty one.
@@ -47,6 +57,17 @@ pub enum FileStoreError {
 impl FileStoreError {
     pub(super) fn system(path: &Path, error: io::Error) -> Self {
         Self::System { path: path.to_path_buf(), error }
+    }
+
+    /// What is wrong with the file at `path`.
+    pub(super) fn unread(path: &Path, why: Unread) -> Self {
+        let path = path.to_path_buf();
+        match why {
+            Unread::Exposed => Self::Exposed { path },
+            Unread::Untrusted(reason) => Self::Untrusted { path, reason },
+            Unread::TooLong => Self::Damaged { path, aside: None },
+            Unread::System(error) => Self::System { path, error },
+        }
     }
 }
 

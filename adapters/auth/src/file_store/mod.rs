@@ -4,6 +4,7 @@ mod document;
 mod error;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
 use mcp_sansio::handler::CredentialStore;
 
 use crate::lock::Lock;
+use crate::offload::{self, Spawner};
 use crate::private_file::{self, Unread, beside};
 use document::Document;
 
@@ -29,14 +31,20 @@ pub use error::FileStoreError;
 /// It has room for 256 credentials and a mebibyte; those that were kept longest ago make room for
 /// others.
 ///
-/// The calls block: for as long as a disk takes, and while another process writes, for at most two
-/// seconds.
+/// On Unix the file and its lock must be files of the user whom the process acts as, not symbolic
+/// links, in a folder of theirs or of root's that nobody else can write to: otherwise
+/// [`FileStoreError::Untrusted`]. Who can write to the folders above is not looked at.
+///
+/// [`load`](Self::load), [`save`](Self::save) and [`remove`](Self::remove) block: for as long as a disk
+/// takes, and while another process writes, for at most two seconds. As a [`CredentialStore`] it
+/// blocks nobody: each call runs on a thread of its own, or where [`spawner`](Self::spawner) says.
 // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
 // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
 #[derive(Clone)]
 pub struct FileStore {
     path: Arc<Path>,
     report: Arc<dyn Fn(&FileStoreError) + Send + Sync>,
+    spawner: Spawner,
 }
 
 impl FileStore {
@@ -44,7 +52,8 @@ impl FileStore {
     /// keep.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into().into(), report: Arc::new(|_| ()) }
+        let spawner = offload::on_threads();
+        Self { path: path.into().into(), report: Arc::new(|_| ()), spawner }
     }
 
     /// Has every failure of the [`CredentialStore`] told to `report`, a log, say: the core does not
@@ -52,6 +61,18 @@ impl FileStore {
     #[must_use]
     pub fn on_failure(mut self, report: impl Fn(&FileStoreError) + Send + Sync + 'static) -> Self {
         self.report = Arc::new(report);
+        self
+    }
+
+    /// Runs the calls of the [`CredentialStore`], which block, where `spawn` puts them: a runtime's pool
+    /// of threads for such, `|job| drop(tokio::task::spawn_blocking(job))` for one. There are a few in
+    /// each connection. By default each has a thread of its own.
+    #[must_use]
+    pub fn spawner(
+        mut self,
+        spawn: impl Fn(Box<dyn FnOnce() + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.spawner = Arc::new(spawn);
         self
     }
 
@@ -108,18 +129,22 @@ impl FileStore {
 
     fn lock(&self) -> Result<Lock, FileStoreError> {
         private_file::create_folder_of(&self.path)
-            .and_then(|()| Lock::acquire(&beside(&self.path, ".lock")))
-            .map_err(|error| FileStoreError::system(&self.path, error))
+            .map_err(|error| FileStoreError::system(&self.path, error))?;
+        private_file::check_folder_of(&self.path)
+            .map_err(|why| FileStoreError::unread(&self.path, why))?;
+        let path = beside(&self.path, ".lock");
+        Lock::acquire(&path).map_err(|why| match why {
+            // Of the lock nobody has heard.
+            Unread::System(error) => FileStoreError::system(&self.path, error),
+            why => FileStoreError::unread(&path, why),
+        })
     }
 
     fn read(&self) -> Result<Document, FileStoreError> {
-        let path = || self.path.to_path_buf();
         match private_file::read(&self.path) {
             Ok(Some(text)) => Document::read(&text, &self.path),
             Ok(None) => Ok(Document::default()),
-            Err(Unread::Exposed) => Err(FileStoreError::Exposed { path: path() }),
-            Err(Unread::TooLong) => Err(FileStoreError::Damaged { path: path(), aside: None }),
-            Err(Unread::System(error)) => Err(FileStoreError::system(&self.path, error)),
+            Err(why) => Err(FileStoreError::unread(&self.path, why)),
         }
     }
 
@@ -144,24 +169,38 @@ impl FileStore {
     }
 }
 
+impl FileStore {
+    /// Does something that blocks where it may, and reports what fails.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, FileStoreError> + Send + 'static,
+    ) -> Result<T, FileStoreError> {
+        let store = self.clone();
+        let done = offload::run(&self.spawner, move || work(&store)).await;
+        let done = done.unwrap_or_else(|| {
+            let error = io::Error::other("there is no thread to read or write it on");
+            Err(FileStoreError::system(&self.path, error))
+        });
+        done.inspect_err(|error| (self.report)(error))
+    }
+}
+
 impl CredentialStore for FileStore {
     async fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
-        self.load(key).map_err(|error| {
-            (self.report)(&error);
-            ActionFailure::Failed(error.to_string())
-        })
+        let key = key.clone();
+        let loaded = self.run(move |store| store.load(&key)).await;
+        loaded.map_err(|error| ActionFailure::Failed(error.to_string()))
     }
 
     async fn save(&self, key: &CredentialKey, credential: Credential) {
-        if let Err(error) = self.save(key, &credential) {
-            (self.report)(&error);
-        }
+        let key = key.clone();
+        // What fails was reported.
+        let _saved = self.run(move |store| store.save(&key, &credential)).await;
     }
 
     async fn remove(&self, key: &CredentialKey) {
-        if let Err(error) = self.remove(key) {
-            (self.report)(&error);
-        }
+        let key = key.clone();
+        let _removed = self.run(move |store| store.remove(&key)).await;
     }
 }
 
@@ -179,6 +218,7 @@ fn name(key: &CredentialKey) -> Result<String, FileStoreError> {
     match key {
         CredentialKey::Tokens(url) => Ok(format!("tokens {url}")),
         CredentialKey::Client(issuer) => Ok(format!("client {issuer}")),
+        CredentialKey::Issuer(client_id) => Ok([document::ISSUER_OF, client_id].concat()),
         _ => Err(FileStoreError::UnknownKey),
     }
 }

@@ -2,6 +2,7 @@ use std::fs;
 use std::thread;
 
 use super::*;
+use crate::private_file::Untrusted;
 use crate::private_file::tests::Folder;
 
 /// A store in a folder that is not there yet.
@@ -29,6 +30,9 @@ fn what_is_saved_is_loaded_until_it_is_removed() {
     // The same text is another key for another kind of credential.
     let client = CredentialKey::Client("https://r.example/mcp".into());
     store.save(&client, &Credential::new("three")).unwrap();
+    let issuer = CredentialKey::Issuer("https://r.example/mcp".into());
+    store.save(&issuer, &Credential::new("four")).unwrap();
+    assert_eq!(kept(&store, &issuer).as_deref(), Some("four"));
     let again = FileStore::new(store.path());
     assert_eq!(kept(&again, &key).as_deref(), Some("two"));
     again.remove(&key).unwrap();
@@ -104,8 +108,159 @@ fn a_link_in_the_place_of_the_lock_leads_nowhere() {
     let elsewhere = folder.path().join("elsewhere");
     std::os::unix::fs::symlink(&elsewhere, beside(store.path(), ".lock")).unwrap();
     let saved = store.save(&tokens("a"), &Credential::new("b"));
-    assert!(matches!(saved, Err(FileStoreError::System { .. })), "{saved:?}");
+    assert!(matches!(saved, Err(FileStoreError::Untrusted { .. })), "{saved:?}");
     assert!(!elsewhere.exists());
+}
+
+/// Why a store does not trust its file, when it is read and when it is written.
+#[cfg(unix)]
+fn distrust(store: &FileStore) -> Untrusted {
+    let untrusted = |error: FileStoreError| match error {
+        FileStoreError::Untrusted { reason, .. } => reason,
+        other => panic!("{other}"),
+    };
+    let loaded = untrusted(store.load(&tokens("a")).expect_err("not trusted"));
+    let saved = store.save(&tokens("a"), &Credential::new("new"));
+    assert_eq!(untrusted(saved.expect_err("not trusted")), loaded);
+    loaded
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_file_is_not_followed() {
+    // Rule: [AUTHC-046].
+    let folder = Folder::new("file-link");
+    let store = store(&folder);
+    store.save(&tokens("a"), &Credential::new("secret")).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(store.path(), &elsewhere).unwrap();
+    let before = fs::read(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, store.path()).unwrap();
+    assert_eq!(distrust(&store), Untrusted::Link);
+    assert_eq!(fs::read(&elsewhere).unwrap(), before);
+    assert!(fs::symlink_metadata(store.path()).unwrap().is_symlink());
+    // Nor one that leads nowhere.
+    fs::remove_file(&elsewhere).unwrap();
+    assert_eq!(distrust(&store), Untrusted::Link);
+    assert!(!elsewhere.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_new_file_is_not_followed() {
+    // Rule: [AUTHC-046].
+    let folder = Folder::new("new-link");
+    let store = store(&folder);
+    private_file::create_folder_of(store.path()).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::write(&elsewhere, "mine").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, beside(store.path(), ".new")).unwrap();
+    store.save(&tokens("a"), &Credential::new("secret")).unwrap();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
+    assert!(!fs::symlink_metadata(store.path()).unwrap().is_symlink());
+    assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_others_can_write_to_is_refused() {
+    // Rule: [AUTHC-046].
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new("folder-mode");
+    let store = store(&folder);
+    store.save(&tokens("a"), &Credential::new("secret")).unwrap();
+    let inner = store.path().parent().unwrap().to_path_buf();
+    let set = |mode| fs::set_permissions(&inner, fs::Permissions::from_mode(mode)).unwrap();
+    for mode in [0o770, 0o702, 0o777] {
+        set(mode);
+        assert_eq!(distrust(&store), Untrusted::FolderWritable(inner.clone()), "{mode:o}");
+    }
+    for mode in [0o700, 0o755, 0o1777] {
+        set(mode);
+        assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"), "{mode:o}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_and_folders_of_other_users_are_refused() {
+    // Rule: [AUTHC-046].
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    const OTHER: u32 = 54_321;
+    let folder = Folder::new("owner");
+    let store = store(&folder);
+    store.save(&tokens("a"), &Credential::new("secret")).unwrap();
+    let user = fs::metadata(store.path()).unwrap().uid();
+    if chown(store.path(), Some(OTHER), None).is_err() {
+        // Only root can give files away. What is judged is judged in `private_file`, too.
+        return;
+    }
+    assert_eq!(distrust(&store), Untrusted::Owner { owner: OTHER, user });
+    chown(store.path(), Some(user), None).unwrap();
+    let lock = beside(store.path(), ".lock");
+    chown(&lock, Some(OTHER), None).unwrap();
+    let saved = store.save(&tokens("a"), &Credential::new("new"));
+    let Err(FileStoreError::Untrusted { path, .. }) = saved else { panic!("{saved:?}") };
+    assert_eq!(path, lock);
+    chown(&lock, Some(user), None).unwrap();
+    let inner = store.path().parent().unwrap();
+    chown(inner, Some(OTHER), None).unwrap();
+    let reason = Untrusted::FolderOwner { folder: inner.to_path_buf(), owner: OTHER };
+    assert_eq!(distrust(&store), reason);
+    chown(inner, Some(user), None).unwrap();
+    assert_eq!(kept(&store, &tokens("a")).as_deref(), Some("secret"));
+}
+
+/// Wakes a thread.
+struct Unpark(thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[test]
+fn who_waits_for_the_lock_holds_up_nobody_else() {
+    use std::pin::pin;
+    use std::task::{Context, Poll};
+
+    let folder = Folder::new("held");
+    let reports = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let failed = Arc::clone(&reports);
+    let store = store(&folder)
+        .on_failure(move |error| failed.lock().expect("a list").push(error.to_string()));
+    private_file::create_folder_of(store.path()).expect("a folder");
+    let held = Lock::acquire(&beside(store.path(), ".lock")).expect("the lock");
+    let key = tokens("a");
+    let mut save = pin!(CredentialStore::save(&store, &key, Credential::new("secret")));
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    // The lock is held as long as this thread does not let go of it, which it gets to.
+    assert!(save.as_mut().poll(&mut context).is_pending());
+    drop(held);
+    while save.as_mut().poll(&mut context) == Poll::Pending {
+        thread::park();
+    }
+    assert_eq!(*reports.lock().expect("a list"), [""; 0]);
+    assert_eq!(kept(&store, &key).as_deref(), Some("secret"));
+}
+
+#[test]
+fn a_call_that_is_run_nowhere_fails() {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    let folder = Folder::new("nowhere");
+    let store = store(&folder).spawner(drop);
+    let key = tokens("a");
+    let mut load = pin!(CredentialStore::load(&store, &key));
+    let Poll::Ready(loaded) = load.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("it waits forever");
+    };
+    assert!(loaded.expect_err("no thread").to_string().contains("no thread"));
 }
 
 #[test]
@@ -216,7 +371,7 @@ fn a_failure_that_the_core_does_not_hear_of_is_reported() {
     // Where the folder should be, there is a file.
     fs::create_dir_all(folder.path()).unwrap();
     fs::write(folder.path().join("inner"), "").unwrap();
-    let store = store(&folder).on_failure(move |error| {
+    let store = store(&folder).spawner(|job| job()).on_failure(move |error| {
         assert!(matches!(error, FileStoreError::System { .. }), "{error}");
         counted.fetch_add(1, Ordering::Relaxed);
     });

@@ -8,7 +8,9 @@ use zeroize::Zeroizing;
 use super::{KeyFault, Signer, generate_es256};
 use crate::Algorithm;
 use crate::lock::Lock;
-use crate::private_file::{Unread, beside, create_folder_of, read, replace};
+use crate::private_file::{
+    Unread, Untrusted, beside, check_folder_of, create_folder_of, read, replace,
+};
 
 /// A key cannot be read from a file, or not be kept there.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +19,15 @@ pub enum KeyFileError {
     /// Others can read the file, and may have done so.
     #[error("others can read `{}`: remove it, a new key is made then", .0.display())]
     Exposed(PathBuf),
+    /// The file may be somebody else's: it is a symbolic link, or belongs to another user, or others
+    /// can write to its folder.
+    #[error("`{}` is not trusted: {reason}", path.display())]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: Untrusted,
+    },
     /// What is in the file is no key that can be used. It stays as it is.
     #[error("`{}`: {fault}", path.display())]
     Key {
@@ -50,7 +61,9 @@ impl Signer {
         }
         let system = |error| KeyFileError::System { path: path.to_path_buf(), error };
         create_folder_of(path).map_err(system)?;
-        let _lock = Lock::acquire(&beside(path, ".lock")).map_err(system)?;
+        let unread = |why| of_unread(path, why);
+        check_folder_of(path).map_err(unread)?;
+        let _lock = Lock::acquire(&beside(path, ".lock")).map_err(unread)?;
         // Another process may have been the first.
         if let Some(signer) = read_key(path)? {
             return Ok(signer);
@@ -71,9 +84,17 @@ fn read_key(path: &Path) -> Result<Option<Signer>, KeyFileError> {
             let pem = Zeroizing::new(pem);
             Signer::from_pkcs8_pem(&pem, Algorithm::Es256).map(Some).map_err(key)
         }
-        Err(Unread::Exposed) => Err(KeyFileError::Exposed(path.to_path_buf())),
-        Err(Unread::TooLong) => Err(key(KeyFault::NotAKey)),
-        Err(Unread::System(error)) => Err(KeyFileError::System { path: path.to_path_buf(), error }),
+        Err(why) => Err(of_unread(path, why)),
+    }
+}
+
+fn of_unread(path: &Path, why: Unread) -> KeyFileError {
+    let path = path.to_path_buf();
+    match why {
+        Unread::Exposed => KeyFileError::Exposed(path),
+        Unread::Untrusted(reason) => KeyFileError::Untrusted { path, reason },
+        Unread::TooLong => KeyFileError::Key { path, fault: KeyFault::NotAKey },
+        Unread::System(error) => KeyFileError::System { path, error },
     }
 }
 

@@ -1,6 +1,6 @@
 use mcp_sansio::Principal;
+use mcp_sansio::auth::is_same_resource;
 use mcp_sansio::auth::protected_resource::VerifiedToken;
-use mcp_sansio::http::Location;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -51,7 +51,10 @@ impl Claims {
         }
         // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
         let audiences = self.aud.as_slice();
-        if !audiences.iter().any(|it| expected.audiences.iter().any(|ours| same(it, ours))) {
+        if !audiences
+            .iter()
+            .any(|it| expected.audiences.iter().any(|ours| is_same_resource(it, ours)))
+        {
             return Err(JwtFault::Audience);
         }
         // The other way round, what is no number would pass.
@@ -98,13 +101,6 @@ impl OneOrMore {
             Self::More(texts) => texts,
         }
     }
-}
-
-/// Whether two audiences are the same: as texts or, as the core has it, as URLs.
-fn same(theirs: &str, ours: &str) -> bool {
-    theirs == ours
-        || (!theirs.contains('#')
-            && Location::parse(theirs).is_ok_and(|it| Ok(it) == Location::parse(ours)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^53")]

@@ -83,16 +83,24 @@ impl ChildServer {
         mut command: Command,
         options: ChildOptions,
     ) -> Result<(Self, ChildStream), SpawnError> {
+        Self::start(&mut command, options)
+    }
+
+    /// Starts a command, which can be started again.
+    pub(crate) fn start(
+        command: &mut Command,
+        options: ChildOptions,
+    ) -> Result<(Self, ChildStream), SpawnError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Launchers such as package runners do not pass on all signals, so that these go to the group.
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|error| SpawnError::of(&command, error))?;
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        let mut child = command.spawn().map_err(|error| SpawnError::of(command, error))?;
         // All three are there, as they are pipes.
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             kill(&mut child);
-            return Err(SpawnError::system(&command, io::ErrorKind::BrokenPipe.into()));
+            return Err(SpawnError::system(command, io::ErrorKind::BrokenPipe.into()));
         };
         let ChildOptions { stderr: destination, stderr_lines_max, patience, term_patience } =
             options;
@@ -106,7 +114,7 @@ impl ChildServer {
             }
             Err(error) => {
                 kill(&mut child);
-                Err(SpawnError::system(&command, error))
+                Err(SpawnError::system(command, error))
             }
         }
     }

@@ -80,7 +80,14 @@ impl ChildServer {
         command: impl Into<Command>,
         stderr: Stderr,
     ) -> Result<(Self, ChildStream), SpawnError> {
-        let mut command = command.into();
+        Self::start(&mut command.into(), stderr)
+    }
+
+    /// Starts a command, which can be started again.
+    pub(crate) fn start(
+        command: &mut Command,
+        stderr: Stderr,
+    ) -> Result<(Self, ChildStream), SpawnError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.kill_on_drop(true);
         #[cfg(unix)]

@@ -87,6 +87,12 @@ pub enum CredentialKey {
     Tokens(String),
     /// What an authorization server knows this client as, by its issuer.
     Client(String),
+    /// The issuer that a registered client was first used with, by the id of the client: no other
+    /// one gets its credential. See
+    /// [`ClientOptions::registered_trusting_first_issuer`](super::ClientOptions::registered_trusting_first_issuer).
+    /// A store that has to make room drops others first: without this the next MCP server chooses
+    /// anew.
+    Issuer(String),
 }
 
 /// A credential to keep, as text that says nothing to anybody but [`Client`](super::Client).

@@ -54,6 +54,19 @@ pub enum InvalidOption {
     /// An issuer is none.
     #[error("{0}")]
     Issuer(#[from] InvalidIssuer),
+    /// A registered client has a credential and no issuer: whichever authorization server the MCP
+    /// server names would get it. Name the issuer, or say with
+    /// [`registered_trusting_first_issuer`](ClientOptions::registered_trusting_first_issuer) that
+    /// the MCP server is trusted to name it.
+    #[error(
+        "the client `{client_id}` has a credential but no issuer that it is for: name the issuer in \
+         `RegisteredClient::issuer`, or let the MCP server choose it with \
+         `ClientOptions::registered_trusting_first_issuer`"
+    )]
+    NoIssuer {
+        /// The client.
+        client_id: String,
+    },
     /// The token endpoint of the identity provider is neither `https` nor of this machine.
     #[error("the token endpoint of the identity provider is not usable: {0}")]
     TokenEndpoint(InvalidEndpoint),
@@ -158,14 +171,51 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// Its issuer is none.
+    /// [`InvalidOption::Issuer`]: its issuer is none. [`InvalidOption::NoIssuer`]: it has no issuer,
+    /// but a password or a private key, or the grant shows an assertion for it.
     // MCP 2026-07-28 basic/authorization/client-registration#pre-registration [AUTHC-032]
-    pub fn registered(mut self, client: RegisteredClient) -> Result<Self, InvalidOption> {
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037]:
+    // a credential without an issuer would be bound by whoever asks for it first.
+    pub fn registered(self, client: RegisteredClient) -> Result<Self, InvalidOption> {
+        if client.issuer.is_none() && self.shows_credential(&client) {
+            return Err(InvalidOption::NoIssuer { client_id: client.client_id });
+        }
+        self.registered_trusting_first_issuer(client)
+    }
+
+    /// Adds a registered client with a credential whose issuer is not known beforehand: the first
+    /// authorization server that an MCP server names for it gets the credential.
+    ///
+    /// The risk: an MCP server that is malicious, or that was taken over before this client met it,
+    /// names an authorization server of its own and is shown the password, or an assertion. Use
+    /// it only where the URL of the MCP server is trusted as much as the credential is worth, and
+    /// [`registered`](Self::registered) with an issuer everywhere else.
+    ///
+    /// The choice is made once: it is saved under [`CredentialKey::Issuer`](super::CredentialKey)
+    /// before the credential leaves, and from then on no other authorization server gets the
+    /// credential, whichever MCP server names it. Keep it in a store that outlives the process: in
+    /// memory it lasts as long as the process. Where the store fails to load it, the authorization
+    /// fails.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidOption::Issuer`]: its issuer is none.
+    pub fn registered_trusting_first_issuer(
+        mut self,
+        client: RegisteredClient,
+    ) -> Result<Self, InvalidOption> {
         if let Some(issuer) = &client.issuer {
             MetadataUrls::of_issuer(Revision::LATEST, issuer)?;
         }
         self.registered.push(client);
         Ok(self)
+    }
+
+    /// Whether an authorization server that gets a request for a token as this client is shown
+    /// something that it could use elsewhere.
+    pub(super) fn shows_credential(&self, client: &RegisteredClient) -> bool {
+        client.secret != ClientSecret::None
+            || matches!(self.grant, Grant::Assertion | Grant::Enterprise(_))
     }
 
     /// Where the metadata of the client is, which is then its id wherever an authorization server
@@ -300,9 +350,9 @@ pub struct IdentityProvider {
 /// A client that an authorization server knows already.
 #[derive(Clone, Debug)]
 pub struct RegisteredClient {
-    /// The authorization server that knows it. `None`: whichever the MCP server names first, and
-    /// only that one from then on, as long as its tokens are kept. A client with a secret had better
-    /// name it: otherwise an MCP server that is new to it decides who gets the secret.
+    /// The authorization server that knows it. A client with a credential must name it: see
+    /// [`InvalidOption::NoIssuer`]. `None` for a public client: whichever the MCP server names first,
+    /// and only that one from then on, as long as its tokens are kept.
     pub issuer: Option<String>,
     /// What it is known as.
     pub client_id: String,

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::discovery::{InvalidIssuer, MetadataUrls};
-use super::resource::ResourceUri;
+use super::resource::{ResourceMismatch, ResourceUri, is_same_resource};
 use crate::Revision;
 use crate::http::{InvalidUrl, Location};
 
@@ -69,6 +69,9 @@ pub enum InvalidResource {
     /// The URI of the resource has a fragment.
     #[error("the URI of the resource has a fragment")]
     Fragment,
+    /// The host of the URI ends with a dot: clients ask for tokens without it.
+    #[error("the host of the resource's URI ends with a dot: leave it out")]
+    FinalDot,
     /// An authorization server cannot have this issuer identifier.
     #[error("`{issuer}` is not the issuer identifier of an authorization server: {reason}")]
     Issuer {
@@ -104,9 +107,11 @@ impl ProtectedResource {
         issuers: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Self, InvalidResource> {
         let location = Location::parse(uri)?;
-        // A URL is above itself, so that a fragment is all that can be wrong.
-        let uri =
-            ResourceUri::of_metadata(uri, &location).map_err(|_| InvalidResource::Fragment)?;
+        // A URL is above itself, so that nothing else can be wrong.
+        let uri = ResourceUri::of_metadata(uri, &location).map_err(|reason| match reason {
+            ResourceMismatch::FinalDot => InvalidResource::FinalDot,
+            _ => InvalidResource::Fragment,
+        })?;
         let issuers: Vec<String> = issuers.into_iter().map(Into::into).collect();
         // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHS-008]
         if issuers.is_empty() {
@@ -271,14 +276,11 @@ impl ProtectedResource {
 
     /// Whether an audience is this resource.
     ///
-    /// Whoever issues a token may have written the URI in another form of the same: with a host in
-    /// capitals, say.
+    /// Whoever issues a token may have written the URI in another form of the same.
     // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     fn is_audience(&self, audience: &str) -> bool {
-        audience == self.uri.as_str()
+        is_same_resource(audience, self.uri.as_str())
             || self.audiences.iter().any(|it| it == audience)
-            || (!audience.contains('#')
-                && Location::parse(audience).is_ok_and(|it| it == self.location))
     }
 }
 

@@ -60,6 +60,7 @@ fn a_resource_is_a_url_with_an_authorization_server() {
     assert_eq!(fault("mcp.example.com", &ISSUERS), InvalidResource::Url(InvalidUrl::Scheme));
     assert_eq!(fault("ftp://a.example", &ISSUERS), InvalidResource::Url(InvalidUrl::Scheme));
     assert_eq!(fault("https://a.example#b", &ISSUERS), InvalidResource::Fragment);
+    assert_eq!(fault("https://a.example.:8443/b", &ISSUERS), InvalidResource::FinalDot);
     assert_eq!(fault(URI, &[]), InvalidResource::NoIssuer);
     for issuer in ["http://auth.example.com", "auth", "https://auth.example.com/?a", ""] {
         let fault = fault(URI, &["https://auth.example.com", issuer]);
@@ -120,6 +121,8 @@ fn a_token_of_another_audience_is_refused() {
         &["https://mcp.example.com/MCP"],
         &["http://mcp.example.com/mcp"],
         &["https://mcp.example.com.evil.example/mcp", "API://files"],
+        &["https://mcp.example.com./mcp"],
+        &["HTTPS://MCP.Example.com.:443/mcp"],
     ] {
         let refusal = judge(audiences).expect_err("another audience");
         assert_eq!(refusal.status, Status::UNAUTHORIZED, "{audiences:?}");

@@ -20,8 +20,8 @@ pub trait CredentialStore: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The store does not work at the moment. Nothing is lost by that: it is as if nothing were
-    /// kept.
+    /// The store does not work at the moment. It is then as if nothing were kept, but for
+    /// [`CredentialKey::Issuer`]: without it the authorization fails.
     fn load(
         &self,
         key: &CredentialKey,
@@ -65,7 +65,10 @@ impl CredentialStore for MemoryStore {
         let mut kept = self.kept.lock();
         kept.retain(|(known, _)| known != key);
         while kept.len() >= KEPT_MAX {
-            kept.pop_front();
+            // Issuers of registered clients are as many as the application has of these.
+            let issuer = |(key, _): &(CredentialKey, _)| matches!(key, CredentialKey::Issuer(_));
+            let oldest = kept.iter().position(|it| !issuer(it)).unwrap_or(0);
+            kept.remove(oldest);
         }
         kept.push_back((key.clone(), credential));
     }
@@ -163,6 +166,18 @@ mod tests {
         }
         assert_eq!(now(store.load(&key(0))), Ok(None));
         assert!(now(store.load(&key(1))).is_ok_and(|it| it.is_some()));
+    }
+
+    #[test]
+    fn issuers_of_registered_clients_stay_when_there_is_no_room() {
+        // Rule: [AUTHC-036].
+        let (store, issuer) = (MemoryStore::new(), CredentialKey::Issuer("app".into()));
+        now(store.save(&issuer, Credential::new("https://as.example")));
+        for number in 0..=KEPT_MAX {
+            now(store.save(&key(number), Credential::new("secret")));
+        }
+        assert!(now(store.load(&issuer)).is_ok_and(|it| it.is_some()));
+        assert_eq!(store.kept.lock().len(), KEPT_MAX);
     }
 
     #[test]

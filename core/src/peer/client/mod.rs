@@ -67,6 +67,8 @@ pub struct Client {
     session: Option<Session>,
     /// The probe was repeated at the revision that the server refused and listed.
     insisted: bool,
+    /// The first request on this stream was a probe.
+    probed: bool,
     /// Members of the `_meta` of every modern request, ready to be written.
     request_meta: Vec<u8>,
     log_level: Option<LoggingLevel>,
@@ -143,6 +145,7 @@ impl Client {
             handshake_refused: None,
             session: None,
             insisted: false,
+            probed: false,
             request_meta: Vec::new(),
             log_level: None,
             rounds: Slab::new(),
@@ -197,6 +200,19 @@ impl Client {
         }
         note!(self, frame_error(error, &flow));
         flow
+    }
+
+    /// Takes the news that the server ended the stream and that another one can be had, to a new
+    /// process of the same server. Call it in place of [`handle_eof`](Self::handle_eof), with all
+    /// frames handed in that came before.
+    ///
+    /// `true`: the server ended on the probe for its era, as some legacy servers do. The connection is
+    /// still being opened, and what is sent from here on, a handshake without a probe before it, is
+    /// for the new stream, whose frames come from a decoder of its own. That is the case once for each
+    /// connection. `false`: nothing has changed, and `handle_eof` comes next.
+    pub fn restart(&mut self, now: Instant) -> bool {
+        note!(self, restart(now));
+        self.open_as_legacy(now)
     }
 
     /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].

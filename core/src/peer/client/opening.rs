@@ -62,8 +62,36 @@ impl Client {
         self.revisions.intersection(Revisions::LEGACY).latest()
     }
 
+    /// Opens with the handshake on a new stream, where the probe may have ended the one before. It is
+    /// not probed again, unless the server refuses the handshake.
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]: an exit is no answer of
+    // a modern server.
+    pub(super) fn open_as_legacy(&mut self, now: Instant) -> bool {
+        let on_stream = !self.connection.outbox.is_of_posts();
+        let initializing = match (self.state, self.newest_legacy()) {
+            (State::Probing(_), Some(revision)) => {
+                Initializing { revision, guessed: true, told: false }
+            }
+            // It answered the probe, or kept silent, and ended all the same.
+            (State::Initializing(initializing), _) => initializing,
+            _ => return false,
+        };
+        if !on_stream || !core::mem::take(&mut self.probed) {
+            return false;
+        }
+        // What is under way is the opening and nothing else.
+        while let Some(key) = self.connection.calls.first_from(0) {
+            self.connection.calls.remove(key);
+        }
+        self.connection.requests.clear();
+        self.connection.outbox.clear();
+        self.send_initialize(initializing, now);
+        true
+    }
+
     fn send_discover(&mut self, revision: Revision, now: Instant) {
         self.state = State::Probing(revision);
+        self.probed = true;
         self.request_meta = self.modern_meta(revision);
         let of_posts = self.connection.outbox.is_of_posts();
         self.connection.cancels_by_abort = of_posts;

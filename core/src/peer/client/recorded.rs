@@ -87,6 +87,9 @@ impl Client {
                 let _ = self.handle_frame_error((*error).into());
             }
             Call::EndOfInput {} => self.handle_eof(),
+            Call::Restart { at: now } => {
+                let _ = self.restart(at(*now));
+            }
             Call::Timeout { at: now } => self.handle_timeout(at(*now)),
             Call::Started { at: now, method: name, params, options, other } => {
                 let (options, now) = (options.to_options()?, at(*now));

@@ -42,6 +42,7 @@ fn a_token_of_another_audience_is_refused() {
         json!("https://r.example"),
         json!("https://r.example/mcp/"),
         json!("https://r.example/mcp#x"),
+        json!("https://r.example./mcp"),
         json!("https://r.example/mcp2"),
         json!([]),
         json!(""),

@@ -8,7 +8,7 @@ use bytestring::ByteString;
 
 use crate::Instant;
 use crate::auth::client_authentication::AuthenticationMethod;
-use crate::auth::credential::KeptClient;
+use crate::auth::credential::{KeptClient, KeptIssuer};
 use crate::auth::registration::{Registration, RegistrationRequest, method_to_register};
 use crate::auth::scopes::Scopes;
 use crate::auth::token::GrantType;
@@ -62,7 +62,13 @@ impl Client {
     pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
         let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
         let issuer = &metadata.issuer;
-        if let Some((client_id, secret)) = self.registered_at(issuer) {
+        if let Some(at) = self.registered_at(issuer) {
+            let client = &self.options.registered[at];
+            if self.bound[at].is_none() && self.options.shows_credential(client) {
+                return Ok(self.load_issuer_of(at));
+            }
+            let (client_id, secret) = (client.client_id.clone(), client.secret.clone());
+            self.bound[at] = Some(issuer.clone());
             let known = Known { client_id, secret, method: None, reused: false };
             return self.identified(flow, &metadata, known, now);
         }
@@ -91,17 +97,51 @@ impl Client {
         Ok(Next::Wait(Step::LoadClient(action)))
     }
 
-    /// The client that this authorization server knows already. One that was configured without an
-    /// issuer is that of the first which it is used with.
+    /// Which registered client this authorization server knows, or may come to be the one of.
     // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037] [AUTHC-038]
-    fn registered_at(&mut self, issuer: &str) -> Option<(String, ClientSecret)> {
-        let registered = &self.options.registered;
-        let of_it = |it: &Option<String>| it.as_deref() == Some(issuer);
-        let bound = self.bound.iter().position(of_it);
-        let at = bound.or_else(|| self.bound.iter().position(Option::is_none))?;
-        self.bound[at] = Some(issuer.into());
-        let client = &registered[at];
-        Some((client.client_id.clone(), client.secret.clone()))
+    fn registered_at(&self, issuer: &str) -> Option<usize> {
+        let bound = self.bound.iter().position(|it| it.as_deref() == Some(issuer));
+        bound.or_else(|| self.bound.iter().position(Option::is_none))
+    }
+
+    /// Asks which issuer a registered client was used with before, in any run: its credential goes
+    /// to no other one.
+    pub(super) fn load_issuer_of(&mut self, at: usize) -> Next {
+        let action = self.asked.next_id();
+        let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
+        self.asked.push(Action::Load(action, key));
+        Next::Wait(Step::LoadIssuer(action, at))
+    }
+
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037]
+    pub(super) fn issuer_loaded(
+        &mut self,
+        flow: &mut Flow,
+        at: usize,
+        kept: Option<&Credential>,
+        now: Instant,
+    ) -> Stepped {
+        // What cannot be read may have been any issuer: the client belongs to none then.
+        let kept = kept.map(|it| KeptIssuer::read(it).map_or_else(String::new, |it| it.issuer));
+        let Some(metadata) = &flow.found.metadata else {
+            // To renew a token. Without an issuer it is not the token of this client: one that had
+            // registered itself may have had the same id.
+            return match kept {
+                Some(issuer) => {
+                    self.bound[at] = Some(issuer);
+                    self.renew(flow, now)
+                }
+                None => self.cannot_renew(flow),
+            };
+        };
+        let issuer = kept.unwrap_or_else(|| {
+            let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
+            let kept = KeptIssuer { issuer: metadata.issuer.clone() };
+            self.asked.push(Action::Save(key, kept.to_credential()));
+            kept.issuer
+        });
+        self.bound[at] = Some(issuer);
+        self.find_identity(flow, now)
     }
 
     fn no_identity(&self, issuer: &str) -> AuthorizationFailure {

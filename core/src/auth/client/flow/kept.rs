@@ -37,6 +37,13 @@ impl Client {
         now: Instant,
     ) {
         let Some((flow, step)) = self.take_flow_of(action) else { return };
+        if let Step::LoadIssuer(_, at) = step {
+            // What a store cannot tell is not passed over: a credential would go to whom it does not
+            // belong to.
+            return self.advance(flow, now, |client, flow| {
+                client.issuer_loaded(flow, at, credential?.as_ref(), now)
+            });
+        }
         let credential = credential.ok().flatten();
         self.advance(flow, now, |client, flow| match step {
             Step::LoadTokens(_) => client.tokens_loaded(flow, credential.as_ref(), now),
@@ -56,8 +63,10 @@ impl Client {
         let other = kept.filter(|it| Some(&*it.access_token) != ours);
         let is_other = other.is_some();
         if let Some(kept) = other {
-            for (client, bound) in self.options.registered.iter().zip(&mut self.bound) {
-                if client.client_id == kept.client_id && bound.is_none() {
+            let options = &self.options;
+            for (client, bound) in options.registered.iter().zip(&mut self.bound) {
+                let public = !options.shows_credential(client);
+                if public && client.client_id == kept.client_id && bound.is_none() {
                     *bound = Some(kept.issuer.clone());
                 }
             }
@@ -120,10 +129,16 @@ impl Client {
         let mut registered = options.registered.iter().zip(&self.bound);
         let same = |issuer: &Option<String>| issuer.as_ref().is_none_or(|it| *it == kept.issuer);
         let registered =
-            registered.find(|(it, bound)| it.client_id == kept.client_id && same(bound));
+            registered.position(|(it, bound)| it.client_id == kept.client_id && same(bound));
         let document = options.metadata_document.as_ref().filter(|it| it.0 == kept.client_id);
         let secret = match (registered, document) {
-            (Some((client, _)), _) => client.secret.clone(),
+            (Some(at), _) => {
+                let client = &options.registered[at];
+                if self.bound[at].is_none() && options.shows_credential(client) {
+                    return Ok(self.load_issuer_of(at));
+                }
+                client.secret.clone()
+            }
             (None, Some((_, secret))) => secret.clone(),
             (None, None) => return self.renew_as_registered(flow, false, now),
         };

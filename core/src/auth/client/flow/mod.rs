@@ -89,6 +89,8 @@ enum Step {
     Base,
     /// What was kept of the client.
     LoadClient(ActionId),
+    /// The issuer that the registered client at this place was used with before.
+    LoadIssuer(ActionId, usize),
     /// The answer to a registration.
     Registration(Box<Registering>),
     /// The user.
@@ -347,9 +349,10 @@ impl Step {
     /// The action whose answer it waits for.
     fn action(&self) -> Option<ActionId> {
         match self {
-            Self::LoadTokens(action) | Self::LoadClient(action) | Self::Assertion(action) => {
-                Some(*action)
-            }
+            Self::LoadTokens(action)
+            | Self::LoadClient(action)
+            | Self::LoadIssuer(action, _)
+            | Self::Assertion(action) => Some(*action),
             Self::SignIn(step) => Some(step.action),
             Self::Token(step) => step.action(),
             _ => None,

@@ -14,7 +14,7 @@ use super::operation::{Operation, Setting};
 
 /// How long an answer may take, in seconds: to the probe where there is another way to open, to
 /// `initialize` and to a call; and how long a call may take with all its rounds.
-const PROBE: u64 = 5;
+const PROBE: u64 = 2;
 const ANSWER: u64 = 60;
 const CALL: u64 = 600;
 
