@@ -22,7 +22,7 @@ pub fn unix_time() -> u64 {
 }
 
 /// `moment` on our clock; the origin if it is before that.
-fn from_moment(moment: time::Instant) -> Instant {
+pub(crate) fn from_moment(moment: time::Instant) -> Instant {
     Instant::ZERO + moment.into_std().saturating_duration_since(origin())
 }
 

@@ -13,7 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::http_server::{Cut, Socket};
+use mcp_sansio_async::http_server::{Budget, Cut, SendBody, Socket};
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
 use super::accepted::Accepted;
@@ -60,6 +60,7 @@ pub struct HttpListener {
     listener: Arc<Async<TcpListener>>,
     connections_max: usize,
     times: Times,
+    held_bytes_max: usize,
     linger: Duration,
 }
 
@@ -82,28 +83,39 @@ impl HttpListener {
             listener: listener.into(),
             connections_max: 16_384,
             times: Times { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
+            held_bytes_max: 256 * 1024 * 1024,
             linger: Duration::from_secs(10),
         }
     }
 
-    /// Connections at once; others wait to be accepted. 16,384 by default: at worst two gigabytes
-    /// of what clients send and do not take, beside the bodies of requests.
+    /// Connections at once; others wait to be accepted. 16,384 by default: at worst three gigabytes of
+    /// buffers, some 200 KiB each, beside [`held_bytes_max`](Self::held_bytes_max) and the bodies of
+    /// requests.
     #[must_use]
     pub const fn connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
     }
 
-    /// How long the head of a request may take to come, from the connection's beginning or the last
-    /// response on. 30 s by default.
+    /// Bytes that all connections hold together of responses above 64 KiB that clients have not taken.
+    /// 256 MiB by default. Once there are more, such responses are 503 instead. Streams of events are
+    /// bounded by [`ServerLimits::unread_bytes_max`](mcp_sansio::http::server::ServerLimits) instead.
+    #[must_use]
+    pub const fn held_bytes_max(mut self, bytes: usize) -> Self {
+        self.held_bytes_max = bytes;
+        self
+    }
+
+    /// How long the head of a request may take to come in whole, from the connection's beginning or
+    /// the last response on. 30 s by default.
     #[must_use]
     pub const fn head_time(mut self, time: Duration) -> Self {
         self.times.head = time;
         self
     }
 
-    /// How long a client may take nothing of what is sent to it, before its connection is broken
-    /// off. 30 s by default.
+    /// How long a client may take for 16 KiB of what is sent to it, or for all of it where that is
+    /// less. Its connection is broken off after that. 30 s by default, which is 546 bytes a second.
     #[must_use]
     pub const fn stall_time(mut self, time: Duration) -> Self {
         self.times.stall = time;
@@ -121,7 +133,8 @@ impl HttpListener {
     /// their time is over. This closes the service, for all its clones: see
     /// [`HttpService::close`]. Dropped, it breaks off what is under way.
     pub async fn serve(self, service: HttpService, shutdown: impl Future<Output = ()>) {
-        let Self { listener, connections_max, times, linger } = self;
+        let Self { listener, connections_max, times, held_bytes_max, linger } = self;
+        let budget = Budget::new(held_bytes_max);
         let (guests, executor) = (Guests::default(), Executor::current());
         let receive = async {
             loop {
@@ -129,8 +142,9 @@ impl HttpListener {
                 let Some((socket, address)) = accept(&listener).await else { continue };
                 let (guest, stay) = guests.receive();
                 let service = service.with_remote_address(address);
+                let budget = budget.clone();
                 let connection =
-                    serve_connection(socket, service, executor, guest.leave, times, stay);
+                    serve_connection(socket, service, executor, guest.leave, times, budget, stay);
                 executor.spawn(guest.cut.run(connection));
             }
         };
@@ -199,14 +213,19 @@ async fn serve_connection(
     executor: Executor,
     leave: Cut,
     times: Times,
+    budget: Budget,
     _stay: Stay,
 ) {
     // Events are small and must not wait for one another; without it streams stall for 40 ms.
     let _set = socket.get_ref().set_nodelay(true);
+    let budget = &budget;
     let serve = service_fn(|request| {
         let mut served = Box::pin(service.serve(request));
         // It goes when the response is there, which an idle connection would hold it for.
-        poll_fn(move |cx| served.as_mut().poll(cx).map(Ok::<_, Infallible>))
+        poll_fn(move |cx| {
+            let response = served.as_mut().poll(cx);
+            response.map(|response| Ok::<_, Infallible>(SendBody::http1(response, budget)))
+        })
     });
     let socket = Socket::new(FuturesIo::new(Accepted(socket)), executor, times.stall);
     let mut builder = http1::Builder::new();

@@ -3,6 +3,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use http::Version;
 use http_body::Body;
 use mcp_sansio::http::server::Admission;
 use mcp_sansio::http::{RemoteAddress, RequestHead};
@@ -27,6 +28,21 @@ pub(super) fn head_of(
         head.field(name.as_str(), value.as_bytes());
     }
     head
+}
+
+/// Whether a request of HTTP/2 is malformed in a way that the library lets pass.
+///
+/// RFC 9113 section 8.2.1: the value of a field neither starts nor ends with a space or a tab. Someone
+/// behind this server who takes the value as it is could understand another one.
+pub(super) fn is_malformed(parts: &http::request::Parts) -> bool {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let has_blank = |value: &[u8]| is_blank(value.first()) || is_blank(value.last());
+    has_no_lines(parts.version) && parts.headers.values().any(|value| has_blank(value.as_bytes()))
+}
+
+/// Whether fields come as names and values, and not as lines of text.
+fn has_no_lines(version: Version) -> bool {
+    matches!(version, Version::HTTP_2 | Version::HTTP_3)
 }
 
 /// A body that is no message.
@@ -69,6 +85,7 @@ impl Drop for HeldBody<'_> {
 /// Reads a body, as far as it may go.
 pub(super) async fn read_body<'h, B: Body>(
     mut body: Pin<&mut B>,
+    version: Version,
     admission: Admission,
     held: &'h Held,
 ) -> Result<HeldBody<'h>, Unusable> {
@@ -80,7 +97,14 @@ pub(super) async fn read_body<'h, B: Body>(
     let mut rest = BytesMut::new();
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|_| Unusable::Broken)?;
-        let Ok(mut data) = frame.into_data() else { continue };
+        let Ok(mut data) = frame.into_data() else {
+            // RFC 9113 section 8.1: trailers with pseudo-header fields are malformed. The library drops
+            // those fields, so there is no telling; no client of this protocol sends trailers.
+            if has_no_lines(version) {
+                return Err(Unusable::Broken);
+            }
+            continue;
+        };
         let length = data.remaining();
         if whole.length + length > most {
             return Err(Unusable::TooLong);

@@ -111,6 +111,9 @@ async fn respond<B: Body>(
     remote: Option<RemoteAddress>,
     body: B,
 ) -> http::Response<ServedBody> {
+    if request::is_malformed(parts) {
+        return response::bare(http::StatusCode::BAD_REQUEST);
+    }
     let head = request::head_of(parts, remote);
     let caller = match Caller::of(site, &head, parts.extensions.get()).await {
         Ok(caller) => caller,
@@ -121,7 +124,7 @@ async fn respond<B: Body>(
         Err(refused) => return response::whole(refused),
     };
     let body = pin!(body);
-    let read = pin!(request::read_body(body, admission, &site.held));
+    let read = pin!(request::read_body(body, parts.version, admission, &site.held));
     let refused = match within(admission.body_time, &*site.runtime, read).await {
         Some(Ok(body)) => return answer(site, &head, body, &caller).await,
         Some(Err(Unusable::TooMany)) => site.lock().server.bodies_too_many(),

@@ -7,9 +7,10 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 
 use super::Runtime;
 use super::alarm::Alarm;
+use super::sending::PROGRESS_BYTES;
 
-/// A connection that does not wait for its client for ever: neither for it to take something, nor
-/// for it to see the end. A listener speaks HTTP/1 or HTTP/2 over it.
+/// A connection that does not wait for its client for ever: neither for it to take what it is sent,
+/// nor for it to see the end. A listener speaks HTTP/1 or HTTP/2 over it.
 #[derive(Debug)]
 pub struct Socket<S, R> {
     stream: S,
@@ -17,10 +18,18 @@ pub struct Socket<S, R> {
     stall_time: Duration,
     /// What was read of it already, and is read once more.
     begun: Vec<u8>,
-    /// Runs while the client takes nothing of what is there for it.
-    stalled: Option<Alarm>,
+    /// Runs while the client has yet to take what is there for it, or enough of it.
+    stalled: Option<Stalled>,
     /// Runs once everything is sent.
     parting: Option<Parting>,
+}
+
+/// The time in which a client has to take [`PROGRESS_BYTES`], or all there is for it.
+#[derive(Debug)]
+struct Stalled {
+    until: Alarm,
+    /// Bytes taken.
+    taken: usize,
 }
 
 /// To close a socket with bytes that nobody has read makes the system reset the connection, and
@@ -37,7 +46,8 @@ const PARTING_TIME: Duration = Duration::from_secs(2);
 const PARTING_BYTES: usize = 8 * 1024 * 1024;
 
 impl<S, R: Runtime> Socket<S, R> {
-    /// One whose client may take nothing for `stall_time`. Writing fails after that.
+    /// One whose client has to take all that there is for it within `stall_time`, or 16 KiB of it.
+    /// Writing fails otherwise.
     pub const fn new(stream: S, runtime: R, stall_time: Duration) -> Self {
         Self { stream, runtime, stall_time, begun: Vec::new(), stalled: None, parting: None }
     }
@@ -49,20 +59,33 @@ impl<S, R: Runtime> Socket<S, R> {
         self
     }
 
-    /// What came of a write, unless there have been none for too long.
-    fn watched<T>(
+    /// What came of a write, unless the client has taken too little for too long.
+    fn watched(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
-        }
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         let Self { runtime, stall_time, stalled, .. } = self;
-        let stalled = stalled.get_or_insert_with(|| Alarm::after(*stall_time, runtime));
-        ready!(stalled.poll(cx));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        match written {
+            Poll::Ready(Ok(count)) => {
+                if let Some(running) = stalled {
+                    running.taken += count;
+                    if running.taken >= PROGRESS_BYTES {
+                        *stalled = None;
+                    }
+                }
+                written
+            }
+            Poll::Ready(Err(_)) => written,
+            Poll::Pending => {
+                let running = stalled.get_or_insert_with(|| Stalled {
+                    until: Alarm::after(*stall_time, runtime),
+                    taken: 0,
+                });
+                ready!(running.until.poll(cx));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
     }
 
     /// Reads what still comes, up to the end.
@@ -137,8 +160,13 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
         self.stream.is_write_vectored()
     }
 
+    // hyper flushes when it has written all that it has.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if flushed.is_ready() {
+            self.stalled = None;
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -151,72 +179,4 @@ impl<S: Read + Write + Unpin, R: Runtime + Unpin> Write for Socket<S, R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::task::Waker;
-
-    use mcp_sansio::Instant;
-
-    use super::*;
-    use crate::Timer;
-    use crate::http_server::Task;
-
-    #[derive(Debug)]
-    struct Still;
-
-    impl Runtime for Still {
-        fn now(&self) -> Instant {
-            Instant::ZERO
-        }
-
-        fn timer(&self) -> Box<dyn Timer + Send> {
-            unreachable!("nothing is waited for")
-        }
-
-        fn spawn(&self, _: Task) {
-            unreachable!("nothing is spawned")
-        }
-    }
-
-    /// What can be read at once, and then nothing more for now.
-    struct Arrived(&'static [u8]);
-
-    impl Read for Arrived {
-        fn poll_read(
-            mut self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-            mut space: ReadBufCursor<'_>,
-        ) -> Poll<io::Result<()>> {
-            let (now, later) = self.0.split_at(self.0.len().min(space.remaining()));
-            if now.is_empty() {
-                return Poll::Pending;
-            }
-            space.put_slice(now);
-            self.0 = later;
-            Poll::Ready(Ok(()))
-        }
-    }
-
-    fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
-        let mut socket = Socket::new(stream, Still, Duration::ZERO).begun(begun.to_vec());
-        let mut cx = Context::from_waker(Waker::noop());
-        let mut reads = Vec::new();
-        loop {
-            let mut space = vec![0; space];
-            let mut space = ReadBuf::new(&mut space);
-            match Pin::new(&mut socket).poll_read(&mut cx, space.unfilled()) {
-                Poll::Ready(read) => read.unwrap(),
-                Poll::Pending => return reads,
-            }
-            reads.push(space.filled().to_vec());
-        }
-    }
-
-    #[test]
-    fn what_was_read_already_comes_first_and_together_with_what_follows() {
-        assert_eq!(reads(Arrived(b" /mcp"), b"POST", 16), [b"POST /mcp"]);
-        assert_eq!(reads(Arrived(b""), b"POST", 16), [b"POST"]);
-        assert_eq!(reads(Arrived(b" /mcp"), b"", 16), [b" /mcp"]);
-        assert_eq!(reads(Arrived(b" /mcp"), b"POST", 3), [&b"POS"[..], b"T /", b"mcp"]);
-        assert_eq!(reads(Arrived(b" /mcp"), b"POST", 4), [&b"POST"[..], b" /mc", b"p"]);
-    }
-}
+mod tests;

@@ -77,16 +77,16 @@ impl HttpListener {
         self
     }
 
-    /// How long the head of a request may take to come, from the connection's beginning or the last
-    /// response on. 30 s by default.
+    /// How long the head of a request may take to come in whole, from the connection's beginning or
+    /// the last response on. 30 s by default.
     #[must_use]
     pub const fn head_time(mut self, time: Duration) -> Self {
         self.times.head = time;
         self
     }
 
-    /// How long a client may take nothing of what is sent to it, before its connection is broken
-    /// off. 30 s by default.
+    /// How long a client may take for 16 KiB of what is sent to it, or for all of it where that is
+    /// less. Its connection is broken off after that. 30 s by default, which is 546 bytes a second.
     #[must_use]
     pub const fn stall_time(mut self, time: Duration) -> Self {
         self.times.stall = time;

@@ -18,6 +18,10 @@ pub(super) const INPUT_MAX: usize = 64 * 1024;
 /// What is read at once, in bytes.
 const READ_BYTES: usize = 8 * 1024;
 
+/// A client takes this much in the time that it may stall, or all there is for it. Otherwise a byte now
+/// and then would hold a connection and its thread.
+const PROGRESS_BYTES: usize = 16 * 1024;
+
 /// The longest parting: more than a round trip, and nothing that adds up.
 const PARTING_TIME: Duration = Duration::from_secs(2);
 const PARTING_BYTES: usize = 8 * 1024 * 1024;
@@ -96,21 +100,25 @@ impl Socket {
         Poll::Pending
     }
 
-    /// Writes all of it, unless the client takes nothing for too long, or `is_cut` says so.
+    /// Writes all of it, unless the client takes too little for too long, or `is_cut` says so.
     pub(super) async fn write(
         &mut self,
         bytes: &[u8],
         mut is_cut: impl FnMut(&Context<'_>) -> bool,
     ) -> io::Result<()> {
         let (mut rest, mut clock) = (bytes, Clock::new());
-        let mut until = now() + self.stall_time;
+        let (mut until, mut taken) = (now() + self.stall_time, 0);
         poll_fn(|cx| {
             while !rest.is_empty() {
                 match self.stream.poll_write(cx, rest) {
                     Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                     Poll::Ready(Ok(count)) => {
                         rest = &rest[count..];
-                        until = now() + self.stall_time;
+                        taken += count;
+                        if taken >= PROGRESS_BYTES {
+                            taken = 0;
+                            until = now() + self.stall_time;
+                        }
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending if is_cut(cx) => {

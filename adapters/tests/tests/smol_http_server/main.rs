@@ -10,6 +10,8 @@ mod archives;
 mod bodies;
 #[path = "../http_server/disconnects.rs"]
 mod disconnects;
+#[path = "../http_server/floods.rs"]
+mod floods;
 #[path = "../http_server/gate.rs"]
 mod gate;
 #[path = "../http_server/load.rs"]

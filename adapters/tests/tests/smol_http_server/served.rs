@@ -12,6 +12,9 @@ use crate::RUNTIME;
 pub(crate) use crate::gate::{Gate, gated};
 use crate::wire::in_time;
 
+/// What serves.
+pub(crate) type Listener = HttpListener;
+
 /// Makes something inside of the runtime that serves.
 pub(crate) fn inside<T>(make: impl FnOnce() -> T) -> T {
     match RUNTIME {

@@ -7,6 +7,8 @@ mod blocking;
 mod bodies;
 #[path = "../http_server/disconnects.rs"]
 mod disconnects;
+#[path = "../http_server/floods.rs"]
+mod floods;
 #[path = "../http_server/gate.rs"]
 mod gate;
 #[path = "../http_server/panics.rs"]

@@ -10,6 +10,9 @@ use tokio::sync::oneshot;
 pub(crate) use crate::gate::{Gate, gated};
 use crate::wire::in_time;
 
+/// What serves.
+pub(crate) type Listener = HttpListener;
+
 /// A server that runs.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,

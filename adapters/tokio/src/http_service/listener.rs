@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::http_server::Cut;
+use mcp_sansio_async::http_server::{Budget, Cut};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::connection::{Times, serve_connection};
+use super::connection::{Settings, serve_connection};
 use crate::{Error, HttpService};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
@@ -39,7 +39,8 @@ pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Err
 pub struct HttpListener {
     listener: TcpListener,
     connections_max: usize,
-    times: Times,
+    settings: Settings,
+    held_bytes_max: usize,
     linger: Duration,
 }
 
@@ -50,32 +51,77 @@ impl HttpListener {
         Self {
             listener,
             connections_max: 16_384,
-            times: Times { head: Duration::from_secs(30), stall: Duration::from_secs(30) },
+            settings: Settings {
+                head_time: Duration::from_secs(30),
+                stall_time: Duration::from_secs(30),
+                idle_time: Duration::from_secs(5 * 60),
+                connection_bytes_max: 16 * 1024 * 1024,
+                concurrent_streams_max: 128,
+            },
+            held_bytes_max: 256 * 1024 * 1024,
             linger: Duration::from_secs(10),
         }
     }
 
-    /// Connections at once; others wait to be accepted. 16,384 by default: at worst two gigabytes
-    /// of what clients send and do not take, beside the bodies of requests.
+    /// Connections at once; others wait to be accepted. 16,384 by default: at worst three gigabytes of
+    /// buffers, some 200 KiB each, beside [`held_bytes_max`](Self::held_bytes_max) and the bodies of
+    /// requests.
     #[must_use]
     pub const fn connections_max(mut self, connections: usize) -> Self {
         self.connections_max = connections;
         self
     }
 
-    /// How long the head of a request may take to come, from the connection's beginning or the last
-    /// response on. 30 s by default.
+    /// Bytes that all connections hold together of requests under way on HTTP/2, and of responses that
+    /// clients have not taken, with what the memory for them costs; beside it each connection has its
+    /// buffers. 256 MiB by default. Once there are more, requests of HTTP/2 are refused with 503, and
+    /// so are responses above 64 KiB on HTTP/1.1 and all on HTTP/2. Streams of events are bounded by
+    /// [`ServerLimits::unread_bytes_max`](mcp_sansio::http::server::ServerLimits) instead.
     #[must_use]
-    pub const fn head_time(mut self, time: Duration) -> Self {
-        self.times.head = time;
+    pub const fn held_bytes_max(mut self, bytes: usize) -> Self {
+        self.held_bytes_max = bytes;
         self
     }
 
-    /// How long a client may take nothing of what is sent to it, before its connection is broken
-    /// off. 30 s by default.
+    /// The same for one connection of HTTP/2. 16 MiB by default: sixteen such connections make the
+    /// others' requests be refused, for [`stall_time`](Self::stall_time) at most.
+    #[must_use]
+    pub const fn connection_bytes_max(mut self, bytes: usize) -> Self {
+        self.settings.connection_bytes_max = bytes;
+        self
+    }
+
+    /// Streams at once on a connection of HTTP/2. 128 by default: RFC 9113 asks for 100 or more.
+    #[must_use]
+    pub const fn max_concurrent_streams(mut self, streams: u32) -> Self {
+        self.settings.concurrent_streams_max = streams;
+        self
+    }
+
+    /// How long the head of a request may take to come in whole, from the connection's beginning or
+    /// the last response on. On HTTP/2 this is the time for the first request. 30 s by default.
+    #[must_use]
+    pub const fn head_time(mut self, time: Duration) -> Self {
+        self.settings.head_time = time;
+        self
+    }
+
+    /// How long a client may take for 16 KiB of what is sent to it, or for all of it where that is
+    /// less. A stream of HTTP/2 is reset after that; a connection is broken off. 30 s by default,
+    /// which is 546 bytes a second.
     #[must_use]
     pub const fn stall_time(mut self, time: Duration) -> Self {
-        self.times.stall = time;
+        self.settings.stall_time = time;
+        self
+    }
+
+    /// How long a connection of HTTP/2 may go without a stream, even if it answers PINGs. The client
+    /// gets a GOAWAY then, and the connection ends [`stall_time`](Self::stall_time) later if the
+    /// client does not end it. 5 minutes by default. On HTTP/1.1 [`head_time`](Self::head_time) does
+    /// the same.
+    #[must_use]
+    pub const fn idle_time(mut self, time: Duration) -> Self {
+        self.settings.idle_time = time;
         self
     }
 
@@ -98,6 +144,7 @@ impl HttpListener {
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
         let (stop, stopped) = tokio::sync::watch::channel(());
+        let budget = Budget::new(self.held_bytes_max);
         loop {
             let accepted = tokio::select! {
                 () = &mut shutdown => break,
@@ -106,7 +153,8 @@ impl HttpListener {
             };
             let Some((socket, address, permit)) = accepted else { continue };
             let (service, stopped) = (service.with_remote_address(address), stopped.clone());
-            let connection = serve_connection(socket, service, stopped, self.times, permit);
+            let (settings, budget) = (self.settings, budget.clone());
+            let connection = serve_connection(socket, service, stopped, settings, budget, permit);
             connections.spawn(Cut::default().run(connection));
         }
         drop(self.listener);

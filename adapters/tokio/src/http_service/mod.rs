@@ -149,6 +149,15 @@ impl HttpService {
     ) -> impl Future<Output = http::Response<ServedBody>> + use<B> {
         self.0.serve(request)
     }
+
+    /// Serves one request of HTTP/2 in the task of its stream.
+    fn serve_stream<B: Body>(
+        &self,
+        streams: &http_server::Http2Streams,
+        request: http::Request<B>,
+    ) -> impl Future<Output = http::Response<http_server::SendBody>> + use<B> {
+        streams.serve(&self.0, request)
+    }
 }
 
 /// What nobody outside can guess: ids of sessions come from it.

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use http_body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
-use mcp_sansio_async::http_server::{ServedBody, Unread};
+use mcp_sansio_async::http_server::{Due, SendBody, Unread};
 use tokio::time::Instant;
+
+use crate::clock::from_moment;
 
 /// Whose turn it is on a connection: while it is the client's, it owes the head of a request.
 #[derive(Debug)]
@@ -44,8 +46,14 @@ impl Turn {
         self.set(Whose::Server);
     }
 
+    /// What is to be done about it.
+    pub(super) fn due(&self) -> Due {
+        let deadline = self.deadline();
+        if deadline <= Instant::now() { Due::Close } else { Due::At(from_moment(deadline)) }
+    }
+
     /// Until when nothing has to be done about it.
-    pub(super) fn deadline(&self) -> Instant {
+    fn deadline(&self) -> Instant {
         match self.whose() {
             Whose::Client(deadline) => deadline,
             // Its time has not even begun.
@@ -82,12 +90,12 @@ impl Drop for Answering {
 /// The body of a response, which goes when all of it is in the hands of the connection.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) body: ServedBody,
+    pub(super) body: SendBody,
     pub(super) _answering: Option<Answering>,
 }
 
 impl Body for Answer {
-    type Data = <ServedBody as Body>::Data;
+    type Data = <SendBody as Body>::Data;
     type Error = Unread;
 
     fn poll_frame(

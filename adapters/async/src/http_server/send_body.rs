@@ -1,0 +1,190 @@
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::header::{HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+
+use super::budget::{Budget, Charge};
+use super::sending::Sending;
+use super::{ServedBody, Unread, response};
+
+/// What the HTTP library is given of a response at once, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// A response of HTTP/2 up to this length ends with its only chunk, which saves a frame. The stream
+/// of a longer one can be reset for as long as its last chunk is not taken.
+const SHORT_BYTES: usize = 16 * 1024;
+
+/// The body of a response whose bytes count against a [`Budget`] until the client has taken them.
+#[derive(Debug)]
+pub struct SendBody {
+    inner: ServedBody,
+    /// What is left of a frame of the inner body.
+    rest: Bytes,
+    /// What `rest` counts for, or will.
+    charge: Option<Charge>,
+    /// `None` for HTTP/1, where a connection stalls as a whole.
+    sending: Option<Arc<Sending>>,
+    /// Whether the body ends with the last chunk that was given out.
+    is_short: bool,
+}
+
+/// Bytes of a response. They are taken when this is dropped.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    bytes: Bytes,
+    sending: Option<Arc<Sending>>,
+    _charge: Option<Charge>,
+}
+
+impl SendBody {
+    /// The response on HTTP/1, or 503 if it is long and the budget is exhausted. Short ones are
+    /// within what a connection may buffer anyway.
+    #[must_use]
+    pub fn http1(response: Response<ServedBody>, budget: &Budget) -> Response<Self> {
+        let length = response.body().size_hint().exact().unwrap_or_default();
+        let charge = match usize::try_from(length).unwrap_or(usize::MAX) {
+            0..=CHUNK_BYTES => None,
+            length => match budget.charge(length) {
+                None => return busy().map(|inner| Self::new(inner, None)),
+                charge => charge,
+            },
+        };
+        response.map(|inner| Self::new(inner, charge))
+    }
+
+    /// The response on HTTP/2, or 503 if the budget is exhausted.
+    pub(super) fn http2(
+        response: Response<ServedBody>,
+        budget: &Budget,
+        sending: impl FnOnce() -> Arc<Sending>,
+    ) -> Response<Self> {
+        if response.body().is_end_stream() {
+            return response.map(|inner| Self::new(inner, None));
+        }
+        let length = response.body().size_hint().exact().unwrap_or_default();
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some(charge) = budget.charge(length) else {
+            return busy().map(|inner| Self::new(inner, None));
+        };
+        response.map(|inner| {
+            let mut body = Self::new(inner, Some(charge));
+            body.sending = Some(sending());
+            body.is_short = (1..=SHORT_BYTES).contains(&length);
+            body
+        })
+    }
+
+    /// A refusal on HTTP/2, for which nothing counts: it has no body.
+    pub(super) fn refusal() -> Response<Self> {
+        busy().map(|inner| Self::new(inner, None))
+    }
+
+    const fn new(inner: ServedBody, charge: Option<Charge>) -> Self {
+        let rest = Bytes::new();
+        Self { inner, rest, charge, sending: None, is_short: false }
+    }
+
+    /// Gives out what is left, or the beginning of it.
+    fn split(&mut self) -> Chunk {
+        let Some(sending) = &self.sending else {
+            let bytes = std::mem::take(&mut self.rest);
+            return Chunk { bytes, sending: None, _charge: self.charge.take() };
+        };
+        let bytes = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
+        sending.begin();
+        // They are one allocation, which goes with the last of them.
+        let charge = if self.rest.is_empty() { self.charge.take() } else { None };
+        Chunk { bytes, sending: Some(Arc::clone(sending)), _charge: charge }
+    }
+}
+
+/// The answer to one request too many.
+fn busy() -> Response<ServedBody> {
+    let mut response = response::bare(StatusCode::SERVICE_UNAVAILABLE);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+impl Body for SendBody {
+    type Data = Chunk;
+    type Error = Unread;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Chunk>, Unread>>> {
+        // The end waits as well: until then the stream can be reset.
+        if self.sending.as_ref().is_some_and(|sending| sending.is_busy(cx)) {
+            return Poll::Pending;
+        }
+        while self.rest.is_empty() {
+            let frame = match ready!(Pin::new(&mut self.inner).poll_frame(cx)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(frame)) => frame,
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if self.charge.is_none() {
+                let charge = self.sending.as_ref().map(|sending| sending.charge(data.len()));
+                self.charge = charge;
+            }
+            self.rest = data;
+        }
+        Poll::Ready(Some(Ok(Frame::data(self.split()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let is_end = self.rest.is_empty() && self.inner.is_end_stream();
+        is_end && (self.is_short || self.sending.is_none())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.inner.size_hint().exact() {
+            Some(length) => SizeHint::with_exact(length + self.rest.len() as u64),
+            None => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for SendBody {
+    fn drop(&mut self) {
+        if let Some(sending) = &self.sending {
+            sending.end();
+        }
+    }
+}
+
+impl Buf for Chunk {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.bytes.chunks_vectored(slices)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(sending) = &self.sending
+            && !self.bytes.is_empty()
+        {
+            sending.advance(count);
+        }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        if let Some(sending) = &self.sending {
+            sending.finish();
+        }
+    }
+}

@@ -1,0 +1,173 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
+
+use mcp_sansio::Instant;
+
+use super::*;
+use crate::Timer;
+use crate::http_server::Task;
+
+#[derive(Debug)]
+struct Still;
+
+impl Runtime for Still {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn timer(&self) -> Box<dyn Timer + Send> {
+        unreachable!("nothing is waited for")
+    }
+
+    fn spawn(&self, _: Task) {
+        unreachable!("nothing is spawned")
+    }
+}
+
+/// What can be read at once, and then nothing more for now.
+struct Arrived(&'static [u8]);
+
+impl Read for Arrived {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut space: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (now, later) = self.0.split_at(self.0.len().min(space.remaining()));
+        if now.is_empty() {
+            return Poll::Pending;
+        }
+        space.put_slice(now);
+        self.0 = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
+    let mut socket = Socket::new(stream, Still, Duration::ZERO).begun(begun.to_vec());
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut reads = Vec::new();
+    loop {
+        let mut space = vec![0; space];
+        let mut space = ReadBuf::new(&mut space);
+        match Pin::new(&mut socket).poll_read(&mut cx, space.unfilled()) {
+            Poll::Ready(read) => read.unwrap(),
+            Poll::Pending => return reads,
+        }
+        reads.push(space.filled().to_vec());
+    }
+}
+
+#[test]
+fn what_was_read_already_comes_first_and_together_with_what_follows() {
+    assert_eq!(reads(Arrived(b" /mcp"), b"POST", 16), [b"POST /mcp"]);
+    assert_eq!(reads(Arrived(b""), b"POST", 16), [b"POST"]);
+    assert_eq!(reads(Arrived(b" /mcp"), b"", 16), [b" /mcp"]);
+    assert_eq!(reads(Arrived(b" /mcp"), b"POST", 3), [&b"POS"[..], b"T /", b"mcp"]);
+    assert_eq!(reads(Arrived(b" /mcp"), b"POST", 4), [&b"POST"[..], b" /mc", b"p"]);
+}
+
+/// A clock that a test sets, with timers that go off whenever they are asked.
+#[derive(Clone, Debug, Default)]
+struct SetClock(Arc<AtomicU64>);
+
+impl SetClock {
+    fn set(&self, millis: u64) {
+        self.0.store(millis, Ordering::Relaxed);
+    }
+}
+
+impl Runtime for SetClock {
+    fn now(&self) -> Instant {
+        Instant::from_millis(self.0.load(Ordering::Relaxed))
+    }
+
+    fn timer(&self) -> Box<dyn Timer + Send> {
+        Box::new(self.clone())
+    }
+
+    fn spawn(&self, _: Task) {
+        unreachable!("nothing is spawned")
+    }
+}
+
+impl Timer for SetClock {
+    fn now(&self) -> Instant {
+        Runtime::now(self)
+    }
+
+    fn poll_until(&mut self, _: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        if Runtime::now(self) < deadline { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+/// A client that takes so many bytes, and then nothing more for now.
+#[derive(Debug, Default)]
+struct Taking(usize);
+
+impl Read for Taking {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+}
+
+impl Write for Taking {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match std::mem::take(&mut self.0).min(bytes.len()) {
+            0 => Poll::Pending,
+            count => Poll::Ready(Ok(count)),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Writes to a client that takes `bytes` every second, until that fails: after how many seconds, if
+/// it does within an hour. All is written whenever `flushes` bytes are.
+fn fails_after(bytes: usize, flushes: usize) -> Option<u64> {
+    let clock = SetClock::default();
+    let mut socket = Socket::new(Taking::default(), clock.clone(), Duration::from_secs(30));
+    let mut cx = Context::from_waker(Waker::noop());
+    let (space, mut written) = (vec![0; 1 << 20], 0);
+    for second in 0..3600 {
+        clock.set(second * 1000);
+        socket.stream.0 = bytes;
+        while let Poll::Ready(result) = Pin::new(&mut socket).poll_write(&mut cx, &space) {
+            let Ok(count) = result else { return Some(second) };
+            written += count;
+            if written >= flushes {
+                written = 0;
+                assert!(Pin::new(&mut socket).poll_flush(&mut cx).is_ready());
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn a_client_takes_sixteen_kilobytes_in_the_time_or_all_there_is() {
+    let endless = usize::MAX;
+    assert_eq!(fails_after(0, endless), Some(30));
+    assert_eq!(fails_after(1, endless), Some(30));
+    assert_eq!(fails_after(500, endless), Some(30));
+    assert_eq!(fails_after(600, endless), None);
+    assert_eq!(fails_after(1 << 20, endless), None);
+    // A client that is slow with little is not late with it.
+    assert_eq!(fails_after(1, 20), None);
+    assert_eq!(fails_after(1, 40), Some(30));
+}

@@ -1,0 +1,259 @@
+//! Clients of HTTP/2 that do not take what they are sent, or have nothing to ask for.
+
+use std::time::Duration;
+
+use mcp_sansio::handler::{Call, NoArguments, Server};
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio::http::server::ServerTimeouts;
+
+use crate::adapter::HttpListener;
+use crate::frames::{
+    ACK, DATA, Frame, Frames, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PING, RST_STREAM, STATUS_200,
+};
+use crate::served::{Gate, Served, gated};
+use crate::wire::{Post, in_time};
+
+/// Waits for everything that is to happen after the time that a client may stall.
+const SHORT: Duration = Duration::from_millis(300);
+/// Waits for nothing.
+const LONG: Duration = Duration::from_secs(3600);
+
+async fn served(tune: impl FnOnce(HttpListener) -> HttpListener) -> Served {
+    let server = gated(&Gate::new())
+        .tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000))
+        .tool("short", "Not much", |_: Call<NoArguments>| "x".repeat(15_000));
+    serve(server, tune).await
+}
+
+async fn serve(server: Server, tune: impl FnOnce(HttpListener) -> HttpListener) -> Served {
+    let mut timeouts = ServerTimeouts::default();
+    // Whatever waits for a test is no stream for that.
+    timeouts.open_stream = None;
+    Served::with(server, ServerOptions::new().timeouts(timeouts), tune).await
+}
+
+fn kinds(frames: &[Frame]) -> Vec<u8> {
+    frames.iter().map(|frame| frame.kind).collect()
+}
+
+/// Asks for something small on a connection whose windows are open, and gets it.
+async fn is_served(frames: &mut Frames, stream: u32) {
+    frames.post(stream, &Post::call("plain")).await;
+    let answer = frames.until_end_of(stream).await;
+    assert_eq!(answer.last().unwrap().kind, DATA, "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_stream_whose_window_is_closed_is_reset_alone() {
+    let served = served(|listener| listener.stall_time(SHORT)).await;
+    let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
+    for (stream, tool) in [(1, "plain"), (3, "short"), (5, "large")] {
+        frames.post(stream, &Post::call(tool)).await;
+        let answer = frames.until_end_of(stream).await;
+        assert_eq!(kinds(&answer), [HEADERS, RST_STREAM], "{tool}");
+    }
+    frames.settings(&[(INITIAL_WINDOW_SIZE, 65_535)]).await;
+    is_served(&mut frames, 7).await;
+}
+
+#[tokio::test]
+async fn an_open_stream_of_events_whose_window_is_closed_is_reset_with_its_handler() {
+    let gate = Gate::new();
+    let served = serve(gated(&gate), |listener| listener.stall_time(SHORT)).await;
+    let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
+    frames.post(1, &Post::call("progress")).await;
+    gate.arrival().await;
+    assert_eq!(frames.until_end_of(1).await.last().unwrap().kind, RST_STREAM);
+    gate.departure().await;
+    assert_eq!(gate.finished(), 0);
+}
+
+#[tokio::test]
+async fn streams_are_reset_when_the_window_of_their_connection_is_used_up() {
+    let served = served(|listener| listener.stall_time(SHORT)).await;
+    let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 1 << 20)]).await;
+    let mut streams = vec![1, 3, 5];
+    for stream in &streams {
+        frames.post(*stream, &Post::call("large")).await;
+    }
+    let mut bytes = 0;
+    while !streams.is_empty() {
+        let frame = frames.next().await.unwrap();
+        assert!(!frame.ends_stream(), "{frame:?}");
+        match frame.kind {
+            DATA => bytes += frame.payload.len(),
+            RST_STREAM => streams.retain(|stream| *stream != frame.stream),
+            _ => {}
+        }
+    }
+    assert_eq!(bytes, 65_535);
+    frames.open_window(0, 1 << 20).await;
+    is_served(&mut frames, 7).await;
+}
+
+#[tokio::test]
+async fn a_response_that_is_taken_byte_by_byte_is_given_up() {
+    let served = served(|listener| listener.stall_time(SHORT)).await;
+    let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
+    // The short one is with the library as a whole, and ends with its connection.
+    for tool in ["large", "short"] {
+        let mut frames_of = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 10)]).await;
+        frames_of.post(1, &Post::call(tool)).await;
+        in_time(async {
+            loop {
+                let byte = crate::frames::frame(crate::frames::WINDOW_UPDATE, 0, 1, &[0, 0, 0, 1]);
+                if frames_of.write(&byte).await.is_err() {
+                    return;
+                }
+                let next = tokio::time::timeout(Duration::from_millis(20), frames_of.next()).await;
+                match next {
+                    Ok(None) => return,
+                    Ok(Some(frame)) if frame.kind == RST_STREAM => return,
+                    Ok(Some(frame)) => assert!(!frame.ends_stream(), "{tool}"),
+                    Err(_) => {}
+                }
+            }
+        })
+        .await;
+    }
+    frames.settings(&[(INITIAL_WINDOW_SIZE, 65_535)]).await;
+    is_served(&mut frames, 1).await;
+}
+
+#[tokio::test]
+async fn a_slow_client_that_takes_enough_gets_all_of_a_response() {
+    let served = served(|listener| listener.stall_time(Duration::from_secs(4))).await;
+    let mut frames = Frames::connect(&served, &[(INITIAL_WINDOW_SIZE, 0)]).await;
+    frames.open_window(0, 1 << 20).await;
+    frames.post(1, &Post::call("large")).await;
+    let mut bytes = 0;
+    // It takes longer than the client may stall, thirteen times the pause.
+    loop {
+        frames.open_window(1, 16 * 1024).await;
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        let mut window = 16 * 1024;
+        while window > 0 {
+            let frame = frames.next().await.unwrap();
+            assert_ne!(frame.kind, RST_STREAM, "after {bytes} bytes");
+            if frame.kind == DATA {
+                window -= frame.payload.len();
+                bytes += frame.payload.len();
+            }
+            if frame.ends_stream() {
+                assert!(bytes > 200_000, "{bytes}");
+                return;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_told_to_go_and_closed_whatever_its_client_does() {
+    // A client that answers the last PING; one that answers none; one that sends its own all the time.
+    for (answers, asks) in [(true, false), (false, false), (true, true)] {
+        let served = served(|listener| listener.idle_time(SHORT).stall_time(SHORT)).await;
+        let mut frames = Frames::connect(&served, &[]).await;
+        is_served(&mut frames, 1).await;
+        let mut told = false;
+        in_time(async {
+            loop {
+                if asks {
+                    let ping = crate::frames::frame(PING, 0, 0, &[7; 8]);
+                    let _sent = frames.write(&ping).await;
+                }
+                let next = tokio::time::timeout(Duration::from_millis(20), frames.next()).await;
+                let Ok(next) = next else { continue };
+                let Some(frame) = next else { return };
+                told |= frame.kind == GOAWAY;
+                if frame.kind == PING && frame.flags & ACK == 0 && answers {
+                    let pong = crate::frames::frame(PING, ACK, 0, &frame.payload);
+                    let _sent = frames.write(&pong).await;
+                }
+            }
+        })
+        .await;
+        assert!(told, "{answers} {asks}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_with_a_stream_is_not_idle() {
+    let gate = Gate::new();
+    let served = serve(gated(&gate), |listener| listener.idle_time(SHORT).stall_time(SHORT)).await;
+    let mut frames = Frames::connect(&served, &[]).await;
+    frames.post(1, &Post::call("wait")).await;
+    gate.arrival().await;
+    tokio::time::sleep(SHORT * 4).await;
+    gate.open.add_permits(1);
+    let answer = frames.until_end_of(1).await;
+    assert_eq!(kinds(&answer), [HEADERS, DATA]);
+    assert_eq!(answer[0].payload[0], STATUS_200);
+}
+
+/// The status of the response to a call, and the rest of it.
+async fn ask(
+    client: &mut h2::client::SendRequest<bytes::Bytes>,
+    tool: &str,
+) -> (u16, h2::RecvStream) {
+    let post = Post::call(tool);
+    let mut request = http::Request::post("http://localhost/mcp");
+    for (name, value) in post.fields.iter().filter(|(name, _)| *name != "Host") {
+        request = request.header(*name, value);
+    }
+    *client = in_time(client.clone().ready()).await.unwrap();
+    let (response, mut body) = client.send_request(request.body(()).unwrap(), false).unwrap();
+    body.send_data(post.body.into(), true).unwrap();
+    let response = in_time(response).await.unwrap();
+    (response.status().as_u16(), response.into_body())
+}
+
+/// A client whose windows are closed.
+async fn unwilling(served: &Served) -> h2::client::SendRequest<bytes::Bytes> {
+    let socket = tokio::net::TcpStream::connect(served.address).await.unwrap();
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(0);
+    let (client, connection) = in_time(builder.handshake(socket)).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+#[tokio::test]
+async fn what_a_connection_does_not_take_counts_until_its_stream_has_gone() {
+    let served = served(|listener| listener.stall_time(LONG).connection_bytes_max(100_000)).await;
+    let (mut client, mut other) = (unwilling(&served).await, unwilling(&served).await);
+    let (status, held) = ask(&mut client, "large").await;
+    assert_eq!(status, 200);
+    // The last one may exceed the limit; nothing is begun beyond it.
+    assert_eq!(ask(&mut client, "plain").await.0, 503);
+    assert_eq!(ask(&mut other, "plain").await.0, 200);
+    drop(held);
+    in_time(async { while ask(&mut client, "plain").await.0 != 200 {} }).await;
+}
+
+#[tokio::test]
+async fn what_all_connections_do_not_take_counts_together() {
+    let gate = Gate::new();
+    let server = gated(&gate).tool("large", "Much", |_: Call<NoArguments>| "x".repeat(200_000));
+    let served = serve(server, |listener| listener.stall_time(LONG).held_bytes_max(300_000)).await;
+    let (mut client, mut other) = (unwilling(&served).await, unwilling(&served).await);
+    let waiting = tokio::spawn(async move { ask(&mut other, "wait").await.0 });
+    gate.arrival().await;
+    let held = [ask(&mut client, "large").await, ask(&mut client, "large").await];
+    assert_eq!(held.each_ref().map(|(status, _)| *status), [200, 200]);
+    assert_eq!(ask(&mut unwilling(&served).await, "plain").await.0, 503);
+    // A response for which there is no room any more is not held either.
+    gate.open.add_permits(1);
+    assert_eq!(in_time(waiting).await.unwrap(), 503);
+    drop(held);
+    in_time(async { while ask(&mut client, "plain").await.0 != 200 {} }).await;
+}
+
+#[tokio::test]
+async fn a_stalled_client_holds_nothing_for_long() {
+    let served = served(|listener| listener.stall_time(SHORT).connection_bytes_max(100_000)).await;
+    let mut client = unwilling(&served).await;
+    let (status, mut body) = ask(&mut client, "large").await;
+    assert_eq!(status, 200);
+    assert!(in_time(body.data()).await.unwrap().is_err());
+    in_time(async { while ask(&mut client, "plain").await.0 != 200 {} }).await;
+}
