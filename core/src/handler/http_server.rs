@@ -17,6 +17,7 @@ use super::context::{Command, Outlet};
 use super::http_work::{Attended, Finished, Running, Work};
 use super::kind::{Kind, Shared};
 use super::mailbox::Mailbox;
+use super::panics::{HANDLER_FAILED, PanicGuard, Panicked};
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -36,6 +37,8 @@ pub struct HttpServer<K: Kind = Shared> {
     pub(super) machine: http::Server,
     pub(super) handlers: Arc<Handlers<K>>,
     outlet: Outlet,
+    /// What handlers run in.
+    pub(super) guard: PanicGuard,
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
     pub(super) table: Option<Box<dyn Tasks>>,
@@ -76,11 +79,12 @@ impl<K: Kind> HttpServer<K> {
             return Err(problem.clone().into());
         }
         // All clients share it: those of one connection, and one for each exchange beside it.
-        let reports_max = server.reports_max().saturating_add(options.limits.exchanges_max);
+        let room = server.room().shared_by(options.limits.exchanges_max);
         Ok(Self {
             machine: server.http_machine(options, secret, seed)?,
             handlers: Arc::clone(&server.handlers),
-            outlet: Arc::new(Mailbox::new(reports_max)),
+            outlet: Arc::new(Mailbox::new(room)),
+            guard: PanicGuard::NONE,
             running: BTreeMap::new(),
             table: server.open_tasks(),
             latest: Instant::ZERO,
@@ -93,6 +97,13 @@ impl<K: Kind> HttpServer<K> {
     #[must_use]
     pub const fn machine(&self) -> &http::Server {
         &self.machine
+    }
+
+    /// Runs the application's functions in `guard` from here on: handlers, checks of tokens, edits
+    /// of the catalog and observers. Called before anything else, where the adapter can catch a
+    /// panic: see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+        self.guard = guard;
     }
 
     /// A way to all its clients from outside.
@@ -264,7 +275,8 @@ impl<K: Kind> HttpServer<K> {
         };
     }
 
-    /// Answers a request whose handler came to nothing, a panic say, with an internal error.
+    /// Answers a request whose handler could not be run, for want of a thread say, with an internal
+    /// error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         self.running.remove(&request);
         if let Some(table) = &mut self.table {
@@ -345,8 +357,11 @@ impl<K: Kind> HttpServer<K> {
     }
 
     fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Dispatched<'f, K>> {
-        for observer in &self.handlers.observers {
-            observer(&event);
+        if !self.handlers.show(&event, self.guard)
+            && let Event::Request(request) = event
+        {
+            self.answer(request, Panicked.into(), now);
+            return None;
         }
         match event {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
@@ -383,10 +398,12 @@ impl<K: Kind> HttpServer<K> {
             request,
             tasks: table.is_some(),
             sealed: true,
+            guard: self.guard,
         }
     }
 
     fn take_commands(&mut self, now: Instant) {
+        let guard = self.guard;
         // As many as there are now: a thread that goes on sending does not keep the driver.
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
@@ -404,8 +421,10 @@ impl<K: Kind> HttpServer<K> {
                     // The data is JSON already, so it can be written.
                     let _sent = self.machine.log(request, level, logger.as_deref(), &data, now);
                 }
-                Command::ResourceUpdated(uri) => self.machine.resource_updated(&uri, now),
-                Command::EditCatalog(edit) => self.machine.edit_catalog(edit, now),
+                Command::ResourceUpdated { uri, .. } => self.machine.resource_updated(&uri, now),
+                Command::EditCatalog { edit, .. } => {
+                    self.machine.edit_catalog(|catalog| _ = guard.run(|| edit(catalog)), now);
+                }
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);
                 }
@@ -435,6 +454,3 @@ impl<K: Kind> Drop for Observed<'_, K> {
         self.server.machine.handle_disconnect(self.exchange, self.now);
     }
 }
-
-/// What a client is told of a handler that panicked: nothing of what is inside.
-const HANDLER_FAILED: &str = "the handler did not finish";

@@ -25,6 +25,7 @@ mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
 mod pair;
+mod panics;
 #[cfg(feature = "auth")]
 mod protection;
 mod questions;
@@ -32,6 +33,7 @@ mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;
 mod server;
+mod shares;
 mod subscriptions;
 mod task_desk;
 mod task_visitor;
