@@ -50,7 +50,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 #[test]
 fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
     const HANDLERS: u32 = 3;
-    explore(|| {
+    explore(1, || {
         let mailbox = Arc::new(Mailbox::<u32>::new(Room::of(&Limits::DEFAULT)));
         let mut executor = Executor::<Task, u32, u32>::new(Arc::clone(&mailbox));
         let flags: Vec<Arc<Flag>> = (0..HANDLERS).map(|_| Arc::default()).collect();
@@ -86,7 +86,7 @@ fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
 
 #[test]
 fn a_mailbox_that_closes_takes_a_command_or_gives_it_back() {
-    explore(|| {
+    explore(1, || {
         let mailbox = Arc::new(Mailbox::<u32>::new(Room::of(&Limits::DEFAULT)));
         let sender = Arc::clone(&mailbox);
         let sent =
@@ -143,7 +143,8 @@ async fn echo(client: &Client, number: u32) {
 
 #[test]
 fn calls_of_many_threads_end_with_their_own_results() {
-    explore(|| {
+    // Two whole machines in each.
+    explore(20, || {
         let server = Server::new("s", "1").request("x/echo", async |call: Call<Number>| {
             Json::from_serialize(&call.arguments).expect("a number")
         });
@@ -185,7 +186,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
     use super::http_work::{Ran, Work};
     use super::{NoArguments, PanicGuard};
 
-    explore(|| {
+    explore(1, || {
         let server = Server::new("s", "1")
             .request("x/wait", async |_: Call<NoArguments>| -> Json {
                 core::future::pending().await

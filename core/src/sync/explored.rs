@@ -16,9 +16,10 @@ std::thread_local! {
 }
 
 /// Runs `test` under many schedules, which are drawn at random, the same ones each time: as many as
-/// `MCP_SCHEDULES` says, or some. A schedule under which nothing can go on is a failure.
+/// `MCP_SCHEDULES` says, or some, divided by the `weight` of one. A schedule under which nothing can
+/// go on is a failure.
 #[cfg(test)]
-pub(crate) fn explore(test: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn explore(weight: usize, test: impl Fn() + Send + Sync + 'static) {
     use shuttle::scheduler::{PctScheduler, RandomScheduler};
 
     struct Exploring;
@@ -30,7 +31,8 @@ pub(crate) fn explore(test: impl Fn() + Send + Sync + 'static) {
 
     const SEED: u64 = 0x5eed;
     let schedules = std::env::var("MCP_SCHEDULES").ok();
-    let schedules = schedules.map_or(500, |it| it.parse().expect("`MCP_SCHEDULES` is a number"));
+    let schedules = schedules.map_or(200, |it| it.parse().expect("`MCP_SCHEDULES` is a number"));
+    let schedules = (schedules / weight).max(1);
     let test = std::sync::Arc::new(test);
     EXPLORING.set(true);
     let _exploring = Exploring;
@@ -38,6 +40,8 @@ pub(crate) fn explore(test: impl Fn() + Send + Sync + 'static) {
         let mut config = shuttle::Config::new();
         // Whole machines run on these stacks, without optimisations.
         config.stack_size = 1024 * 1024;
+        // Of weak memory: see the decision.
+        config.silence_warnings = true;
         config
     };
     let run = std::sync::Arc::clone(&test);
