@@ -8,7 +8,7 @@
 #![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 /// Notes a call of a machine on its tape, if it has one.
@@ -47,6 +47,7 @@ pub mod recording;
 #[cfg(feature = "seal")]
 pub mod seal;
 mod shared;
+mod sync;
 
 pub use instant::Instant;
 pub use principal::Principal;

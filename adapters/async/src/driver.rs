@@ -8,7 +8,7 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::handler::Endpoint;
 
-use crate::{ByteStream, Settings, Timer};
+use crate::{ByteStream, Settings, Timer, panic_guard};
 
 /// Drives one endpoint over one byte stream until the connection is over: a future to spawn, to
 /// await, or to poll beside others.
@@ -20,6 +20,7 @@ use crate::{ByteStream, Settings, Timer};
 ///   without reading do not block each other; it stops while the endpoint
 ///   [`is_congested`](Endpoint::is_congested).
 /// * A poll does a bounded amount of work, then lets other tasks have their turn.
+/// * A handler that panics costs its request and no more: see [`panic_guard`].
 /// * After the end of the input handlers have [`Settings::linger`] to finish their answers. What
 ///   waits to be sent then still is, as long as the other side takes some of it every so often.
 ///   The output is flushed and closed, and the future ends.
@@ -94,7 +95,8 @@ impl<E: Endpoint, S: ByteStream, T: Timer> Driver<E, S, T> {
 
     /// A driver with settings of the caller's.
     #[must_use]
-    pub fn with_settings(endpoint: E, stream: S, timer: T, settings: Settings) -> Self {
+    pub fn with_settings(mut endpoint: E, stream: S, timer: T, settings: Settings) -> Self {
+        endpoint.catch_panics(panic_guard());
         Self {
             endpoint,
             stream,

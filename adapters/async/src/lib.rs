@@ -23,6 +23,7 @@ mod http;
 pub mod http_client;
 #[cfg(feature = "http-server")]
 pub mod http_server;
+mod panics;
 mod settings;
 mod stream;
 mod timer;
@@ -32,6 +33,7 @@ pub use driver::{DriveError, Driver};
 pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
 pub use http::{ConnectError, Eras, Exchange, Exchanger, HttpDriver};
+pub use panics::panic_guard;
 pub use settings::Settings;
 pub use stream::ByteStream;
 pub use timer::Timer;

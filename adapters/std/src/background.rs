@@ -99,10 +99,6 @@ impl Background {
     /// # Errors
     ///
     /// See [`ServeError`]. That the other side has gone is none.
-    ///
-    /// # Panics
-    ///
-    /// When a handler has panicked, with what it said.
     pub fn join(mut self) -> Result<(), ServeError> {
         self.finish()
     }
@@ -114,10 +110,6 @@ impl Background {
     /// # Errors
     ///
     /// It had broken before; see [`ServeError`].
-    ///
-    /// # Panics
-    ///
-    /// When a handler has panicked, with what it said.
     pub fn stop(mut self) -> Result<(), ServeError> {
         self.stop.stop();
         self.finish()

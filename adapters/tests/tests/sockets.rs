@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
-use adapter_tests::{Pinger, ping, quiet};
-use mcp_sansio_tokio::{TokioStream, drive};
+use adapter_tests::{Pinger, clumsy_host, clumsy_server, ping, quiet, survive};
+use mcp_sansio_tokio::{TokioStream, drive, now, seed};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A message of a mebibyte, line end included.
@@ -63,4 +63,16 @@ async fn a_peer_that_writes_all_before_it_reads_is_no_obstacle() {
     (&mut driver).await.unwrap();
     assert_eq!(driver.endpoint().received, 10);
     assert_eq!(naive.await.unwrap(), 10 << 20);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn panics_on_both_sides_cost_their_requests_and_not_the_connection() {
+    let (there, here) = tokio::net::UnixStream::pair().unwrap();
+    let (client, endpoint) = clumsy_host().connect(seed(), now());
+    let server = drive(clumsy_server().endpoint(seed()).unwrap(), TokioStream::from(there));
+    let host = drive(endpoint, TokioStream::from(here));
+    let (ended, other, ()) = tokio::join!(server, host, survive(client));
+    ended.unwrap();
+    other.unwrap();
 }

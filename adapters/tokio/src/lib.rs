@@ -69,8 +69,8 @@ pub use mcp_sansio::auth::client::{
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 pub use mcp_sansio::handler::{
-    Answer, Ask, Call, Client, ClientError, Elicit, Host, NoArguments, Question, Read, Remote,
-    Server, Structured,
+    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
+    Read, Remote, Server, Structured,
 };
 #[cfg(feature = "auth")]
 pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};

@@ -5,12 +5,11 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 
-use spin::Mutex;
-
 use crate::jsonrpc::ErrorObject;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{FromReceived, Received};
 use super::function::{Handler, Takes, decode};
@@ -80,11 +79,10 @@ struct Answer(Mutex<(Option<Outcome>, Option<Waker>)>);
 
 impl Answer {
     fn set(&self, outcome: Outcome) {
-        let waker = {
-            let mut inner = self.0.lock();
-            inner.0 = Some(outcome);
-            inner.1.take()
-        };
+        let waker = self.0.lock(|(answer, waker)| {
+            *answer = Some(outcome);
+            waker.take()
+        });
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -120,16 +118,17 @@ impl Future for Waiting {
     type Output = Outcome;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
-        let waker = cx.waker().clone();
-        let mut inner = self.answer.0.lock();
-        match inner.0.take() {
+        // Wakers are cloned and dropped outside the lock: they are code of others.
+        let mut waker = Some(cx.waker().clone());
+        let polled = self.answer.0.lock(|(answer, known)| match answer.take() {
             Some(outcome) => Poll::Ready(outcome),
             None => {
-                // The wakers of a driver's tasks are this crate's own: harmless under the lock.
-                inner.1 = Some(waker);
+                core::mem::swap(known, &mut waker);
                 Poll::Pending
             }
-        }
+        });
+        drop(waker);
+        polled
     }
 }
 

@@ -19,9 +19,11 @@ use crate::protocol::{
 use crate::{Era, Revision};
 use serde::Serialize;
 
-use super::mailbox::Mailbox;
+use super::context::CommandError;
+use super::mailbox::{Mailbox, Refused};
 use super::opening::{Opening, Waiting};
 use super::pending::{CallFuture, ClientCall, Pending, Spare, Subscription};
+use super::shares::{Charge, Once, Post};
 
 /// A client's handle to its connection: makes calls, from any thread, as often as it is cloned.
 ///
@@ -100,6 +102,18 @@ pub(super) enum Command {
     Close,
 }
 
+impl Post for Command {
+    fn charge(&self) -> Charge {
+        match self {
+            // One for each call that was made at most, of which the machine has a limit.
+            Self::Cancel { .. } => Charge::Free,
+            Self::Close => Charge::Once(None, Once::Close),
+            // What they hold is the application's.
+            _ => Charge::Command(None, 0),
+        }
+    }
+}
+
 /// Why a call of a [`Client`] has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -111,6 +125,10 @@ pub enum ClientError {
     /// parameters cannot be written.
     #[error("{0}")]
     NotSent(String),
+    /// It was not made: as many wait for the driver of the connection as may. See
+    /// [`Limits::commands_max`](crate::peer::Limits::commands_max); later there is room again.
+    #[error("too many commands wait for the driver of the connection")]
+    TooManyCommands,
     /// The connection is over.
     #[error(transparent)]
     Closed(#[from] CloseReason),
@@ -334,18 +352,27 @@ impl Client {
     }
 
     /// Asks for log messages from `level` on; they are shown to the host's observers.
-    pub fn set_log_level(&self, level: LoggingLevel) {
-        self.send(Command::SetLogLevel(level));
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands wait, or the connection is over.
+    pub fn set_log_level(&self, level: LoggingLevel) -> Result<(), CommandError> {
+        self.command(Command::SetLogLevel(level))
     }
 
     /// Tells a legacy server that the roots changed; a modern one asks when it needs them.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands wait, or the connection is over.
     // MCP 2025-11-25 client/roots#root-list-changes [ROOT-003]
     // MCP 2026-07-28 client/roots#listing-roots [ROOT-005]
-    pub fn roots_changed(&self) {
-        if self.revision().era() == Era::Legacy {
-            let params = RawJson::EMPTY_OBJECT;
-            self.send(Command::Notify { method: Method::RootsListChanged, params });
+    pub fn roots_changed(&self) -> Result<(), CommandError> {
+        if self.revision().era() == Era::Modern {
+            return Ok(());
         }
+        let params = RawJson::EMPTY_OBJECT;
+        self.command(Command::Notify { method: Method::RootsListChanged, params })
     }
 
     /// Ends the connection.
@@ -353,16 +380,27 @@ impl Client {
         self.send(Command::Close);
     }
 
+    /// Leaves a command that says itself whether it was taken.
+    pub(super) fn command(&self, command: Command) -> Result<(), CommandError> {
+        Ok(self.handle.shared.mailbox.send(command)?)
+    }
+
+    /// Leaves a command. A connection that is over has nobody to tell; calls learn it, or that there
+    /// are too many, from their own state.
     pub(super) fn send(&self, command: Command) {
-        // A connection that is over has nobody to tell; calls learn it from their own state.
-        if let Err(
-            Command::Call { pending, .. }
-            | Command::Subscribe { pending, .. }
-            | Command::Sleep { pending, .. },
-        ) = self.handle.shared.mailbox.send(command)
+        let Err(refused) = self.handle.shared.mailbox.send(command) else { return };
+        let (command, error) = match refused {
+            Refused::Full(command) => (command, ClientError::TooManyCommands),
+            Refused::Closed(command) => {
+                let reason = self.close_reason().unwrap_or(CloseReason::Local);
+                (command, ClientError::Closed(reason))
+            }
+        };
+        if let Command::Call { pending, .. }
+        | Command::Subscribe { pending, .. }
+        | Command::Sleep { pending, .. } = command
         {
-            let reason = self.close_reason().unwrap_or(CloseReason::Local);
-            pending.end(Err(ClientError::Closed(reason)));
+            pending.end(Err(error));
         }
     }
 }

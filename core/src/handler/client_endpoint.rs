@@ -26,12 +26,12 @@ use super::host::{Host, HostHandlers};
 use super::kind::{Kind, Shared as AnyThread, Step};
 use super::mailbox::Mailbox;
 use super::opening::Opening;
+use super::panics::PanicGuard;
 use super::pending::{Pending, Spare};
 use super::reply::Outcome;
+use super::server::show;
+use super::shares::Room;
 use super::sleepers::Sleepers;
-
-/// A client's callers leave nothing that could be left out.
-const NO_REPORTS: usize = 0;
 
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
@@ -53,7 +53,7 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> 
 
 impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
-        let mailbox = Arc::new(Mailbox::new(NO_REPORTS));
+        let mailbox = Arc::new(Mailbox::new(Room::of(host.options.limits_set())));
         let shared = Arc::new(Shared {
             mailbox: Arc::clone(&mailbox),
             opening: Opening::new(),
@@ -80,9 +80,8 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     fn show(&self, event: &Event<'_>) {
-        for observer in &self.handlers.observers {
-            observer(event);
-        }
+        // What the client does is not for observers to decide, not even by a panic.
+        let _shown = show(&self.handlers.observers, event, self.tasks.guard);
     }
 
     pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
@@ -92,7 +91,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             Event::Ended(ended) => self.ended(ended, now),
             Event::Progress(progress) => {
                 if let Some(pending) = self.pending(progress.call) {
-                    pending.progress(&progress);
+                    pending.progress(&progress, self.tasks.guard);
                 }
             }
             Event::Subscribed(subscribed) => {
@@ -253,11 +252,12 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             places: Places::default(),
             attachment: Attachment::default(),
         };
-        match function(Received::new(&request)) {
+        let called = self.tasks.guard.run(|| function(Received::new(&request)));
+        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
             Step::Done(outcome) => self.answer(place, outcome, now),
             Step::Running(task) => {
                 if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
-                    self.answer(place, outcome, now);
+                    self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
                 }
             }
         }
@@ -293,6 +293,11 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
 
     // ------------------------------------------------------------------ what an adapter drives
 
+    /// Runs the host's functions in `guard` from here on.
+    pub(super) fn set_guard(&mut self, guard: PanicGuard) {
+        self.tasks.guard = guard;
+    }
+
     /// Does what is due at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
@@ -305,7 +310,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         self.take_commands(now);
         for _ in 0..self.tasks.ready() {
             if let Some((place, outcome)) = self.tasks.poll_next() {
-                self.answer(place, outcome, now);
+                self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
             }
         }
         self.dispatch_queued(now);
@@ -319,17 +324,18 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         for _ in 0..self.shared.mailbox.commands() {
             let Some(command) = self.shared.mailbox.take_command() else { return };
             match command {
-                Command::Call { pending, .. } | Command::Subscribe { pending, .. }
-                    if pending.is_abandoned() =>
-                {
-                    pending.end(Err(ClientError::Failed(Failure::Cancelled)));
-                }
                 Command::Call { pending, method } => {
-                    let (options, params) = pending.begin();
+                    let Some((options, params)) = pending.begin() else {
+                        pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+                        continue;
+                    };
                     let text = RawJson::trusted(&params);
                     let started = self.machine.call(&method, &text, &options, now);
                     pending.give_back(params);
                     self.started(started, pending);
+                }
+                Command::Subscribe { pending, .. } if !pending.take_up() => {
+                    pending.end(Err(ClientError::Failed(Failure::Cancelled)));
                 }
                 Command::Subscribe { pending, filter } => {
                     #[cfg(feature = "http")]
@@ -340,7 +346,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                     self.started(started, pending);
                 }
                 Command::Sleep { pending, pause } => {
-                    if !pending.is_abandoned() {
+                    if pending.take_up() {
                         self.sleepers.add(pending, pause, now);
                     }
                 }
@@ -394,6 +400,10 @@ impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
 }
 
 impl<K: Kind> Endpoint for ClientEndpoint<K> {
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        self.set_guard(guard);
+    }
+
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
         let event = match frame {
             Ok(frame) => self.machine.handle_message(frame, now),

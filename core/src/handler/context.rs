@@ -5,7 +5,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use serde::Serialize;
@@ -18,16 +17,18 @@ use crate::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
     Method,
 };
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::{Principal, Revision};
 
 #[cfg(feature = "auth")]
 use super::access::Access;
 use super::blocking::Spawner;
-use super::mailbox::Mailbox;
+use super::mailbox::{Mailbox, Refused};
 use super::reply::{
     Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
     OfTool,
 };
+use super::shares::{Charge, Once, Party, Post};
 
 /// A request on its way to a handler.
 pub struct Received<'r, 'f> {
@@ -87,8 +88,14 @@ pub(super) enum Command {
         logger: Option<String>,
         data: Json,
     },
-    ResourceUpdated(String),
-    EditCatalog(Box<dyn FnOnce(&mut Catalog) + Send>),
+    ResourceUpdated {
+        from: Party,
+        uri: String,
+    },
+    EditCatalog {
+        from: Party,
+        edit: Box<dyn FnOnce(&mut Catalog) + Send>,
+    },
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing to let go of elsewhere"))]
     ReleaseConnection {
         request: RequestHandle,
@@ -103,8 +110,8 @@ impl fmt::Debug for Command {
         f.write_str(match self {
             Self::Progress { .. } => "Progress",
             Self::Log { .. } => "Log",
-            Self::ResourceUpdated(_) => "ResourceUpdated",
-            Self::EditCatalog(_) => "EditCatalog",
+            Self::ResourceUpdated { .. } => "ResourceUpdated",
+            Self::EditCatalog { .. } => "EditCatalog",
             Self::ReleaseConnection { .. } => "ReleaseConnection",
             Self::RunAsTask(_) => "RunAsTask",
             Self::Close => "Close",
@@ -112,17 +119,66 @@ impl fmt::Debug for Command {
     }
 }
 
+impl Post for Command {
+    fn charge(&self) -> Charge {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let bytes = size_of::<Self>()
+            + match self {
+                Self::Progress { message, .. } => length(message),
+                Self::Log { logger, data, .. } => length(logger) + data.as_str().len(),
+                Self::ResourceUpdated { uri, .. } => uri.len(),
+                // What it holds by reference is not known.
+                Self::EditCatalog { edit, .. } => size_of_val(&**edit),
+                Self::ReleaseConnection { .. } | Self::RunAsTask(_) | Self::Close => 0,
+            };
+        match self {
+            Self::Progress { request, .. } => Charge::Report(Some(*request), bytes),
+            Self::Log { request, .. } => Charge::Report(*request, bytes),
+            Self::ResourceUpdated { from, .. } | Self::EditCatalog { from, .. } => {
+                Charge::Command(*from, bytes)
+            }
+            Self::ReleaseConnection { request, .. } => {
+                Charge::Once(Some(*request), Once::ReleaseConnection)
+            }
+            Self::RunAsTask(request) => Charge::Once(Some(*request), Once::RunAsTask),
+            Self::Close => Charge::Once(None, Once::Close),
+        }
+    }
+
+    fn says_the_same(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::ResourceUpdated { uri, .. }, Self::ResourceUpdated { uri: next, .. }) => {
+                uri == next
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Why a command to a connection was not taken. Nothing of it was done, and nothing will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// As many wait for the driver of the connection as may: see
+    /// [`Limits::commands_max`](crate::peer::Limits::commands_max). Later there is room again.
+    #[error("too many commands wait for the driver of the connection")]
+    Full,
+    /// The connection is over.
+    #[error("the connection is over")]
+    Closed,
+}
+
+impl<C> From<Refused<C>> for CommandError {
+    fn from(refused: Refused<C>) -> Self {
+        match refused {
+            Refused::Closed(_) => Self::Closed,
+            Refused::Full(_) => Self::Full,
+        }
+    }
+}
+
 /// Where commands go.
 pub(super) type Outlet = Arc<Mailbox<Command>>;
-
-/// Says that a resource changed, once for all the times that nobody heard of yet.
-pub(super) fn remind_of_update(outlet: &Outlet, uri: String) {
-    // A closed connection has nobody to tell.
-    let _sent = outlet.remind(
-        Command::ResourceUpdated(uri.clone()),
-        |waiting| matches!(waiting, Command::ResourceUpdated(other) if *other == uri),
-    );
-}
 
 /// What a handler can know of its request and do while it works on it.
 #[derive(Debug)]
@@ -234,7 +290,8 @@ impl Context {
     /// transports, and at revisions that have no such thing.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
     pub fn release_connection(&self, retry: Duration) {
-        self.send(Command::ReleaseConnection { request: self.handle, retry });
+        // Never too many, and a connection that is over is let go of already.
+        let _sent = self.send(Command::ReleaseConnection { request: self.handle, retry });
     }
 
     /// Whether this call can become a task: the server has [tasks](super::Server::tasks) and the
@@ -260,7 +317,8 @@ impl Context {
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]
     pub fn run_as_task(&self) {
         if self.accepts_task() && !self.is_task {
-            self.send(Command::RunAsTask(self.handle));
+            // Never too many, and a connection that is over has nobody to come back.
+            let _sent = self.send(Command::RunAsTask(self.handle));
         }
     }
 
@@ -281,15 +339,24 @@ impl Context {
     }
 
     /// Changes what the server offers; clients are told.
-    pub fn edit_catalog(&self, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
-        self.send(Command::EditCatalog(Box::new(edit)));
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
+    pub fn edit_catalog(
+        &self,
+        edit: impl FnOnce(&mut Catalog) + Send + 'static,
+    ) -> Result<(), CommandError> {
+        self.send(Command::EditCatalog { from: Some(self.handle), edit: Box::new(edit) })
     }
 
     /// Tells whoever subscribed to it that a resource changed.
-    pub fn resource_updated(&self, uri: impl Into<String>) {
-        if let Some(outlet) = &self.outlet {
-            remind_of_update(outlet, uri.into());
-        }
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), CommandError> {
+        self.send(Command::ResourceUpdated { from: Some(self.handle), uri: uri.into() })
     }
 
     /// What earlier rounds of this request brought.
@@ -301,14 +368,14 @@ impl Context {
     /// Says what may be left out where the driver is far behind.
     fn report(&self, command: Command) {
         if let Some(outlet) = &self.outlet {
-            let _sent = outlet.report(command);
+            let _sent = outlet.send(command);
         }
     }
 
-    fn send(&self, command: Command) {
-        if let Some(outlet) = &self.outlet {
-            // A closed connection has nobody to tell.
-            let _sent = outlet.send(command);
+    fn send(&self, command: Command) -> Result<(), CommandError> {
+        match &self.outlet {
+            Some(outlet) => Ok(outlet.send(command)?),
+            None => Err(CommandError::Closed),
         }
     }
 }

@@ -3,6 +3,8 @@ use core::task::Context;
 use crate::Instant;
 use crate::framing::FrameError;
 
+use super::panics::PanicGuard;
+
 /// One side of a connection with its application attached: what an adapter drives.
 ///
 /// An adapter moves bytes and fires timers; it knows no rule of the protocol. Its loop:
@@ -18,6 +20,15 @@ use crate::framing::FrameError;
 /// The loop ends when [`is_drained`](Self::is_drained), or, after the end of input, when the
 /// adapter's patience does: a handler may still be working on an answer that the other side reads.
 pub trait Endpoint {
+    /// Runs the application's functions in `guard` from here on: handlers, hosts' answers,
+    /// callbacks and observers. Called before anything else, where the adapter can catch a panic.
+    ///
+    /// A request whose handler panics is answered with an internal error, and so is one that an
+    /// observer panics at; the connection goes on. Does nothing by default.
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        let _ = guard;
+    }
+
     /// Takes one frame, or what the decoder found instead of one.
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant);
 

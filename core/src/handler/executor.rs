@@ -3,10 +3,12 @@ use alloc::task::Wake;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 
+use crate::sync::atomic::{AtomicBool, Ordering};
+
 use super::mailbox::Mailbox;
+use super::panics::{PanicGuard, Panicked};
 
 /// The handlers that are not done yet, each in the place of its request, with what belongs to it.
 /// `F` is what a handler is while it runs, `C` what the mailbox of the driver takes beside it.
@@ -17,7 +19,12 @@ pub(super) struct Executor<F, C, T> {
     /// Those that outlive their request.
     detached: Vec<Place<F, C, T>>,
     mailbox: Arc<Mailbox<C>>,
+    /// What handlers run in.
+    pub(super) guard: PanicGuard,
 }
+
+/// What a handler came to, with what belongs to it.
+pub(super) type Done<T, R> = (T, Result<R, Panicked>);
 
 /// Marks a place that is not that of a request in flight.
 pub(super) const DETACHED: u32 = 1 << 31;
@@ -50,11 +57,11 @@ impl<C: Send> Wake for Signal<C> {
 
 impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
     pub(super) const fn new(mailbox: Arc<Mailbox<C>>) -> Self {
-        Self { places: Vec::new(), detached: Vec::new(), mailbox }
+        Self { places: Vec::new(), detached: Vec::new(), mailbox, guard: PanicGuard::NONE }
     }
 
     /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
-    pub(super) fn start(&mut self, place: u32, task: F, with: T) -> Option<(T, F::Output)> {
+    pub(super) fn start(&mut self, place: u32, task: F, with: T) -> Option<Done<T, F::Output>> {
         let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
         let places = if part == 0 { &mut self.places } else { &mut self.detached };
         while places.len() <= index {
@@ -82,20 +89,26 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
     }
 
     /// Lets the first of the ready handlers go on; what it came to, if it is done.
-    pub(super) fn poll_next(&mut self) -> Option<(T, F::Output)> {
+    pub(super) fn poll_next(&mut self) -> Option<Done<T, F::Output>> {
         let place = self.mailbox.take_ready()?;
         let ready = &self.place(place)?.signal.ready;
         if ready.load(Ordering::Acquire) { self.poll(place) } else { None }
     }
 
-    fn poll(&mut self, place: u32) -> Option<(T, F::Output)> {
+    fn poll(&mut self, place: u32) -> Option<Done<T, F::Output>> {
+        let guard = self.guard;
         let Place { task, signal, waker } = self.place(place)?;
         signal.ready.swap(false, Ordering::AcqRel);
         let (running, _) = task.as_mut()?;
-        match Pin::new(running).poll(&mut Context::from_waker(waker)) {
-            Poll::Pending => None,
-            Poll::Ready(outcome) => task.take().map(|(_, with)| (with, outcome)),
-        }
+        let polled = guard.run(|| Pin::new(running).poll(&mut Context::from_waker(waker)));
+        let outcome = match polled {
+            Ok(Poll::Pending) => return None,
+            Ok(Poll::Ready(outcome)) => Ok(outcome),
+            Err(panicked) => Err(panicked),
+        };
+        let (running, with) = task.take()?;
+        guard.drop(running);
+        Some((with, outcome))
     }
 
     fn place(&mut self, place: u32) -> Option<&mut Place<F, C, T>> {
@@ -116,15 +129,17 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
 
     /// Drops the handler in `place`: its request was cancelled.
     pub(super) fn cancel(&mut self, place: u32) {
-        if let Some(place) = self.place(place) {
-            place.task = None;
+        if let Some((running, _)) = self.take(place) {
+            self.guard.drop(running);
         }
     }
 
     /// Drops all handlers: nobody waits for them any more.
     pub(super) fn cancel_all(&mut self) {
         for place in self.places.iter_mut().chain(&mut self.detached) {
-            place.task = None;
+            if let Some((running, _)) = place.task.take() {
+                self.guard.drop(running);
+            }
         }
     }
 }

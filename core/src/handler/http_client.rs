@@ -6,6 +6,7 @@ use crate::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
 
 use super::client_endpoint::ClientEndpoint;
 use super::kind::{Kind, Shared};
+use super::panics::PanicGuard;
 
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
 pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, http::Client>;
@@ -29,6 +30,12 @@ pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, http::Client>;
 ///
 /// The loop ends when [`is_drained`](Self::is_drained).
 pub trait HttpEndpoint {
+    /// Runs the application's functions in `guard`:
+    /// see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        let _ = guard;
+    }
+
     /// Takes the head of the response of an exchange.
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant);
 
@@ -86,6 +93,11 @@ impl<K: Kind> HttpClientEndpoint<K> {
 }
 
 impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        self.set_guard(guard);
+        self.stage.set_guard(guard);
+    }
+
     fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
         if let Some(exchange) = self.stage.handle_response(exchange, head, now) {
             self.machine.handle_response(exchange, head, now);

@@ -18,6 +18,7 @@ use super::elicitation_ids::ElicitationIds;
 use super::http_work::{Attended, Finished, Running, Work};
 use super::kind::{Kind, Shared};
 use super::mailbox::Mailbox;
+use super::panics::{HANDLER_FAILED, PanicGuard, Panicked};
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -37,6 +38,8 @@ pub struct HttpServer<K: Kind = Shared> {
     pub(super) machine: http::Server,
     pub(super) handlers: Arc<Handlers<K>>,
     outlet: Outlet,
+    /// What handlers run in.
+    pub(super) guard: PanicGuard,
     /// Handlers that go on, to be told when nobody waits for them any more.
     pub(super) running: BTreeMap<RequestHandle, Attended>,
     pub(super) table: Option<Box<dyn Tasks>>,
@@ -78,7 +81,7 @@ impl<K: Kind> HttpServer<K> {
             return Err(problem.clone().into());
         }
         // All clients share it: those of one connection, and one for each exchange beside it.
-        let reports_max = server.reports_max().saturating_add(options.limits.exchanges_max);
+        let room = server.room().shared_by(options.limits.exchanges_max);
         let mut handlers = Arc::clone(&server.handlers);
         if let Some(sealing) = handlers.sealing.by_default(&secret) {
             Arc::make_mut(&mut handlers).sealing = sealing;
@@ -86,7 +89,8 @@ impl<K: Kind> HttpServer<K> {
         Ok(Self {
             machine: server.http_machine(options, secret, seed)?,
             handlers,
-            outlet: Arc::new(Mailbox::new(reports_max)),
+            outlet: Arc::new(Mailbox::new(room)),
+            guard: PanicGuard::NONE,
             running: BTreeMap::new(),
             table: server.open_tasks(),
             elicitations: ElicitationIds::from_secret(&secret),
@@ -100,6 +104,13 @@ impl<K: Kind> HttpServer<K> {
     #[must_use]
     pub const fn machine(&self) -> &http::Server {
         &self.machine
+    }
+
+    /// Runs the application's functions in `guard` from here on: handlers, checks of tokens, edits
+    /// of the catalog and observers. Called before anything else, where the adapter can catch a
+    /// panic: see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+        self.guard = guard;
     }
 
     /// A way to all its clients from outside.
@@ -277,7 +288,8 @@ impl<K: Kind> HttpServer<K> {
         };
     }
 
-    /// Answers a request whose handler came to nothing, a panic say, with an internal error.
+    /// Answers a request whose handler could not be run, for want of a thread say, with an internal
+    /// error.
     pub fn fail(&mut self, request: RequestHandle, now: Instant) {
         self.end_running(request);
         if let Some(table) = &mut self.table {
@@ -358,8 +370,11 @@ impl<K: Kind> HttpServer<K> {
     }
 
     fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Dispatched<'f, K>> {
-        for observer in &self.handlers.observers {
-            observer(&event);
+        if !self.handlers.show(&event, self.guard)
+            && let Event::Request(request) = event
+        {
+            self.answer(request, Panicked.into(), now);
+            return None;
         }
         match event {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
@@ -420,10 +435,12 @@ impl<K: Kind> HttpServer<K> {
             tasks: table.is_some(),
             sealed: true,
             now,
+            guard: self.guard,
         }
     }
 
     fn take_commands(&mut self, now: Instant) {
+        let guard = self.guard;
         // As many as there are now: a thread that goes on sending does not keep the driver.
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
@@ -441,8 +458,10 @@ impl<K: Kind> HttpServer<K> {
                     // The data is JSON already, so it can be written.
                     let _sent = self.machine.log(request, level, logger.as_deref(), &data, now);
                 }
-                Command::ResourceUpdated(uri) => self.machine.resource_updated(&uri, now),
-                Command::EditCatalog(edit) => self.machine.edit_catalog(edit, now),
+                Command::ResourceUpdated { uri, .. } => self.machine.resource_updated(&uri, now),
+                Command::EditCatalog { edit, .. } => {
+                    self.machine.edit_catalog(|catalog| _ = guard.run(|| edit(catalog)), now);
+                }
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);
                 }
@@ -473,13 +492,10 @@ impl<K: Kind> Drop for Observed<'_, K> {
     }
 }
 
-/// What a caller is told that has as many handlers at work as one may. It will pass.
+/// The refusal for a caller that has as many handlers running as one may. It will pass.
 fn too_many_handlers() -> Refusal {
     let error = ErrorObject::invalid_request("too many of your requests are being worked on");
     let mut refusal = Refusal::new(Status::TOO_MANY_REQUESTS, error);
     refusal.retry_after = Some(10);
     refusal
 }
-
-/// What a client is told of a handler that panicked: nothing of what is inside.
-const HANDLER_FAILED: &str = "the handler did not finish";

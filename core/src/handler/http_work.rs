@@ -5,20 +5,20 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
-
-use spin::Mutex;
 
 use crate::Instant;
 use crate::catalog::Catalog;
 use crate::http::Principal;
 use crate::peer::slab::Key;
 use crate::peer::{Request, RequestHandle};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{Outlet, Received};
 use super::dispatch::{Dispatch, keep};
 use super::kind::{Kind, Shared, Step};
+use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
 
@@ -37,6 +37,7 @@ pub struct Work<'f, K: Kind = Shared> {
     pub(super) sealed: bool,
     /// When it was made.
     pub(super) now: Instant,
+    pub(super) guard: PanicGuard,
 }
 
 /// What running a [`Work`] comes to.
@@ -65,6 +66,7 @@ pub struct Running<K: Kind = Shared> {
     tool: Option<String>,
     handlers: Arc<Handlers<K>>,
     catalog: Arc<Catalog>,
+    guard: PanicGuard,
     pub(super) ticket: Arc<Ticket>,
 }
 
@@ -95,10 +97,27 @@ pub(super) struct Ticket {
 impl Ticket {
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
-        let waker = self.waker.lock().take();
+        let waker = self.waker.lock(Option::take);
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Says whom to wake when nobody waits for the handler any more. Ask [`is_cancelled`] after it.
+    ///
+    /// [`is_cancelled`]: Self::is_cancelled
+    fn register(&self, waker: &Waker) {
+        let is_known = |known: &Waker| known.will_wake(waker);
+        if !self.waker.lock(|known| known.as_ref().is_some_and(is_known)) {
+            // Wakers are cloned and dropped outside the lock: they are code of others.
+            let waker = waker.clone();
+            let old = self.waker.lock(|known| known.replace(waker));
+            drop(old);
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
     }
 }
 
@@ -112,31 +131,34 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { mut request, handlers, catalog, outlet, principal, tasks, is_task, sealed, now } =
-            self;
+        let Self { mut request, handlers, catalog, outlet, principal, .. } = self;
+        let Self { tasks, is_task, sealed, now, guard, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
         let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
-        let (function, variables) = match dispatch.find(&request) {
-            Ok(found) => found,
-            Err(outcome) => return Ran::Done(Finished { request, outcome: *outcome }),
-        };
+        let called = guard.run(|| {
+            // A validator of arguments is the application's, too.
+            let (function, variables) = match dispatch.find(&request) {
+                Ok(found) => found,
+                Err(outcome) => return Step::Done(*outcome),
+            };
+            function(Received {
+                outlet: Some(&outlet),
+                variables,
+                spawner: handlers.spawner.as_ref(),
+                principal: principal.as_ref(),
+                #[cfg(feature = "auth")]
+                on_http: true,
+                tasks,
+                is_task,
+                ..Received::new(&request)
+            })
+        });
         let tool = dispatch.described_tool(&request);
-        let received = Received {
-            outlet: Some(&outlet),
-            variables,
-            spawner: handlers.spawner.as_ref(),
-            principal: principal.as_ref(),
-            #[cfg(feature = "auth")]
-            on_http: true,
-            tasks,
-            is_task,
-            ..Received::new(&request)
-        };
-        match function(received) {
+        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
             Step::Done(outcome) => {
-                let outcome = checked(&handlers, &catalog, tool.as_deref(), outcome);
+                let outcome = checked(dispatch, tool.as_deref(), outcome, guard);
                 Ran::Done(Finished { request, outcome })
             }
             Step::Running(task) => Ran::Running(Running {
@@ -145,6 +167,7 @@ impl<'f, K: Kind> Work<'f, K> {
                 tool,
                 handlers,
                 catalog,
+                guard,
                 ticket: Arc::default(),
             }),
         }
@@ -163,37 +186,31 @@ impl<K: Kind> Future for Running<K> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let running = &mut *self;
         let Some(task) = &mut running.task else { return Poll::Ready(None) };
-        {
-            let mut waker = running.ticket.waker.lock();
-            if !waker.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
-                *waker = Some(cx.waker().clone());
-            }
-        }
+        running.ticket.register(cx.waker());
         // After the waker is there: whoever cancels from here on wakes it.
-        if running.ticket.cancelled.load(Ordering::Acquire) {
-            running.task = None;
+        if running.ticket.is_cancelled() {
+            running.guard.drop(running.task.take());
             return Poll::Ready(None);
         }
-        match Pin::new(task).poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(outcome) => {
-                running.task = None;
-                let Self { handlers, catalog, tool, .. } = &*running;
-                let outcome = checked(handlers, catalog, tool.as_deref(), outcome);
-                Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
-            }
-        }
+        let outcome = match running.guard.run(|| Pin::new(task).poll(cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(outcome)) => outcome,
+            Err(panicked) => panicked.into(),
+        };
+        running.guard.drop(running.task.take());
+        let Self { handlers, catalog, tool, guard, .. } = &*running;
+        let dispatch = Dispatch { handlers: &**handlers, catalog };
+        let outcome = checked(dispatch, tool.as_deref(), outcome, *guard);
+        Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
     }
 }
 
 fn checked<K: Kind>(
-    handlers: &Handlers<K>,
-    catalog: &Catalog,
+    dispatch: Dispatch<'_, K>,
     tool: Option<&str>,
     outcome: Outcome,
+    guard: PanicGuard,
 ) -> Outcome {
-    match tool {
-        Some(tool) => Dispatch { handlers, catalog }.check_output(tool, outcome),
-        None => outcome,
-    }
+    let Some(tool) = tool else { return outcome };
+    guard.run(|| dispatch.check_output(tool, outcome)).unwrap_or_else(Outcome::from)
 }

@@ -119,6 +119,8 @@ mod dispatch;
 mod elicitation_ids;
 mod endpoint;
 mod executor;
+#[cfg(all(test, feature = "_shuttle"))]
+mod explored;
 mod function;
 mod functions;
 mod host;
@@ -134,6 +136,7 @@ mod into_endpoint;
 mod kind;
 mod mailbox;
 mod opening;
+mod panics;
 mod pending;
 #[cfg(feature = "auth")]
 mod protection;
@@ -152,6 +155,7 @@ mod sealing;
 mod server;
 mod server_endpoint;
 mod server_tasks;
+mod shares;
 mod sleepers;
 mod task;
 #[cfg(feature = "auth")]
@@ -164,7 +168,9 @@ pub use blocking::{Blocking, Blocks, Job, blocking};
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
-pub use context::{Call, Context, FromReceived, NoArguments, Question, Read, Received};
+pub use context::{
+    Call, CommandError, Context, FromReceived, NoArguments, Question, Read, Received,
+};
 pub use endpoint::Endpoint;
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
@@ -176,6 +182,7 @@ pub use http_server::{HttpServer, HttpServerError};
 pub use http_work::{Finished, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
+pub use panics::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "auth")]
 pub use protection::{Checking, TokenDemand};

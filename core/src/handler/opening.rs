@@ -2,10 +2,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::{Context, Poll, Waker};
 
-use spin::Mutex;
-
 use crate::peer::CloseReason;
 use crate::peer::slab::{Key, Slab};
+use crate::sync::Mutex;
 
 use super::client::Session;
 
@@ -32,22 +31,22 @@ enum State {
 pub(super) type Waiting = Key;
 
 impl Opening {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { inner: Mutex::new(Inner { state: State::Opening, waiting: Slab::new() }) }
     }
 
     pub(super) fn session(&self) -> Option<Arc<Session>> {
-        match &self.inner.lock().state {
+        self.inner.lock(|inner| match &inner.state {
             State::Open(session) | State::Closed(Some(session), _) => Some(Arc::clone(session)),
             State::Opening | State::Closed(None, _) => None,
-        }
+        })
     }
 
     pub(super) fn close_reason(&self) -> Option<CloseReason> {
-        match &self.inner.lock().state {
+        self.inner.lock(|inner| match &inner.state {
             State::Closed(_, reason) => Some(reason.clone()),
             State::Opening | State::Open(_) => None,
-        }
+        })
     }
 
     pub(super) fn opened(&self, session: Arc<Session>) {
@@ -60,11 +59,10 @@ impl Opening {
 
     /// Changes the state and wakes whoever waits, outside the lock.
     fn change(&self, state: State) {
-        let waiting: Vec<Waker> = {
-            let mut inner = self.inner.lock();
-            inner.state = state;
-            inner.waiting.take_all()
-        };
+        let (before, waiting): (State, Vec<Waker>) = self
+            .inner
+            .lock(|inner| (core::mem::replace(&mut inner.state, state), inner.waiting.take_all()));
+        drop(before);
         for waker in waiting {
             waker.wake();
         }
@@ -76,23 +74,23 @@ impl Opening {
         cx: &Context<'_>,
     ) -> Poll<Result<Arc<Session>, CloseReason>> {
         // Wakers are cloned and dropped outside the lock: they are code of others.
-        let waker = cx.waker().clone();
-        let mut inner = self.inner.lock();
-        match inner.state.clone() {
+        let mut waker = Some(cx.waker().clone());
+        let mut old = None;
+        let polled = self.inner.lock(|inner| match inner.state.clone() {
             State::Open(session) => Poll::Ready(Ok(session)),
             State::Closed(_, reason) => Poll::Ready(Err(reason)),
             State::Opening => {
-                let old = waiting.take().and_then(|waiting| inner.waiting.remove(waiting));
-                *waiting = Some(inner.waiting.insert(waker));
-                drop(inner);
-                drop(old);
+                old = waiting.take().and_then(|waiting| inner.waiting.remove(waiting));
+                *waiting = waker.take().map(|waker| inner.waiting.insert(waker));
                 Poll::Pending
             }
-        }
+        });
+        drop((waker, old));
+        polled
     }
 
     pub(super) fn forget(&self, waiting: Waiting) {
-        let waker = self.inner.lock().waiting.remove(waiting);
+        let waker = self.inner.lock(|inner| inner.waiting.remove(waiting));
         drop(waker);
     }
 }

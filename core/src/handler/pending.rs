@@ -13,14 +13,15 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
 use serde::de::DeserializeOwned;
-use spin::Mutex;
 
 use crate::Instant;
 use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::peer::{CallHandle, CallOptions, MethodName, Notification, Progress};
 use crate::protocol::{LoggingLevel, SubscriptionFilter};
+use crate::sync::Mutex;
 
 use super::client::{Client, ClientError, Command};
+use super::panics::PanicGuard;
 
 /// A call that its caller and the driver share.
 pub(super) struct Pending {
@@ -38,6 +39,8 @@ struct Inner {
     ended: bool,
     /// Whether the caller went away: a call that was not made yet is not made.
     abandoned: bool,
+    /// Whether the driver has taken it up, and is to be told when the caller goes away.
+    begun: bool,
     honoured: Option<SubscriptionFilter>,
     /// Of a subscription that comes back by itself.
     renewal: Option<Box<Renewal>>,
@@ -82,7 +85,7 @@ const SPARE_TEXT_MAX: usize = 16 * 1024;
 impl Spare {
     /// One that nobody else has.
     fn take(&self) -> Arc<Pending> {
-        let spare = self.calls.lock().pop();
+        let spare = self.calls.lock(Vec::pop);
         // Whoever has put it there may not have let go of it yet.
         match spare.filter(|spare| Arc::strong_count(spare) == 1) {
             Some(spare) => spare,
@@ -94,10 +97,15 @@ impl Spare {
     fn keep(&self, call: &mut Arc<Pending>) {
         let Some(pending) = Arc::get_mut(call) else { return };
         pending.clear();
-        let mut calls = self.calls.lock();
-        if calls.len() < SPARE_MAX {
-            calls.push(Arc::clone(call));
-        }
+        let kept = Arc::clone(call);
+        let left = self.calls.lock(|calls| {
+            if calls.len() < SPARE_MAX {
+                calls.push(kept);
+                return None;
+            }
+            Some(kept)
+        });
+        drop(left);
     }
 }
 
@@ -112,6 +120,7 @@ impl Pending {
                 text: String::new(),
                 ended: false,
                 abandoned: false,
+                begun: false,
                 honoured: None,
                 renewal: None,
                 arrived: VecDeque::new(),
@@ -133,40 +142,56 @@ impl Pending {
 
     /// Writes the parameters of the call.
     fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
-        let mut text = core::mem::take(&mut self.inner.lock().text).into_bytes();
+        let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text)).into_bytes();
         // Outside the lock: values may write themselves as they like.
         params.write_json(&mut text)?;
         let text = String::from_utf8(text);
         let text = text.map_err(|_| serde::ser::Error::custom("not UTF-8"));
-        self.inner.lock().text = text.map_err(WriteError::NotJson)?;
+        self.give_back(text.map_err(WriteError::NotJson)?);
         Ok(())
     }
 
-    /// What the call is made with. Give the parameters [back](Self::give_back).
-    pub(super) fn begin(&self) -> (CallOptions<'static>, String) {
-        let mut inner = self.inner.lock();
-        (inner.options.clone(), core::mem::take(&mut inner.text))
+    /// What the call is made with; `None` where the caller has gone. Give the parameters
+    /// [back](Self::give_back).
+    pub(super) fn begin(&self) -> Option<(CallOptions<'static>, String)> {
+        self.inner.lock(|inner| {
+            // Together, so that a caller who goes away either is seen here or tells the driver.
+            inner.begun = !inner.abandoned;
+            inner.begun.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
+        })
+    }
+
+    /// The same of what is not a call.
+    pub(super) fn take_up(&self) -> bool {
+        self.inner.lock(|inner| {
+            inner.begun = !inner.abandoned;
+            inner.begun
+        })
     }
 
     /// Gives the memory of a text back that was taken.
     pub(super) fn give_back(&self, text: String) {
-        self.inner.lock().text = text;
+        let old = self.inner.lock(|inner| core::mem::replace(&mut inner.text, text));
+        drop(old);
     }
 
     pub(super) fn set_handle(&self, handle: CallHandle) {
-        self.inner.lock().handle = Some(handle);
+        self.inner.lock(|inner| inner.handle = Some(handle));
     }
 
     pub(super) fn handle(&self) -> Option<CallHandle> {
-        self.inner.lock().handle
+        self.inner.lock(|inner| inner.handle)
     }
 
-    pub(super) fn progress(&self, progress: &Progress<'_>) {
+    /// Shows progress. A callback that panics is not called again; the call goes on.
+    pub(super) fn progress(&self, progress: &Progress<'_>, guard: PanicGuard) {
         // The callback runs outside the lock: it may make calls itself.
-        let callback = self.inner.lock().on_progress.take();
-        if let Some(mut callback) = callback {
-            callback(progress);
-            self.inner.lock().on_progress = Some(callback);
+        let callback = self.inner.lock(|inner| inner.on_progress.take());
+        let Some(mut callback) = callback else { return };
+        if guard.run(|| callback(progress)).is_ok() {
+            self.inner.lock(|inner| inner.on_progress = Some(callback));
+        } else {
+            guard.drop(callback);
         }
     }
 
@@ -183,24 +208,25 @@ impl Pending {
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens are of HTTP"))]
     pub(super) fn renew_with(&self, filter: SubscriptionFilter) {
         let renewal = Renewal { filter, since: None, is_renewed: false };
-        self.inner.lock().renewal = Some(Box::new(renewal));
+        self.inner.lock(|inner| inner.renewal = Some(Box::new(renewal)));
     }
 
     /// The server has ended the subscription: what it is made again with, if it is.
     pub(super) fn renewal(&self, now: Instant) -> Option<SubscriptionFilter> {
-        let mut inner = self.inner.lock();
-        if inner.abandoned {
-            return None;
-        }
-        let renewal = inner.renewal.as_deref_mut()?;
-        let since = renewal.since.take()?;
-        renewal.is_renewed = true;
-        (now.saturating_since(since) >= RENEWAL_AFTER).then(|| renewal.filter.clone())
+        self.inner.lock(|inner| {
+            if inner.abandoned {
+                return None;
+            }
+            let renewal = inner.renewal.as_deref_mut()?;
+            let since = renewal.since.take()?;
+            renewal.is_renewed = true;
+            (now.saturating_since(since) >= RENEWAL_AFTER).then(|| renewal.filter.clone())
+        })
     }
 
     /// Whether the subscription has stood before, and does not yet again.
     pub(super) fn is_being_renewed(&self) -> bool {
-        self.inner.lock().renewal.as_ref().is_some_and(|renewal| renewal.is_renewed)
+        self.inner.lock(|inner| inner.renewal.as_ref().is_some_and(|renewal| renewal.is_renewed))
     }
 
     pub(super) fn arrive(&self, notification: Notification<'static>) {
@@ -231,36 +257,40 @@ impl Pending {
     }
 
     pub(super) fn wants_task(&self) -> bool {
-        self.inner.lock().options.wants_task()
+        self.inner.lock(|inner| inner.options.wants_task())
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.inner.lock().ended
+        self.inner.lock(|inner| inner.ended)
     }
 
     /// Drops what is shown progress.
     pub(super) fn forget_progress(&self) {
-        let callback = self.inner.lock().on_progress.take();
+        let callback = self.inner.lock(|inner| inner.on_progress.take());
         drop(callback);
     }
 
     pub(super) fn is_abandoned(&self) -> bool {
-        self.inner.lock().abandoned
+        self.inner.lock(|inner| inner.abandoned)
     }
 
-    /// The caller went away; whether the driver has to know.
-    fn abandon(&self) -> bool {
-        let mut inner = self.inner.lock();
-        inner.abandoned = true;
-        !inner.ended
+    /// The caller went away. What the driver has taken up it has to be told of; what has ended may
+    /// be used again.
+    fn abandon(&self) -> Abandoned {
+        self.inner.lock(|inner| {
+            inner.abandoned = true;
+            match (inner.ended, inner.begun) {
+                (true, _) => Abandoned::Ended,
+                (false, true) => Abandoned::UnderWay,
+                // The driver finds it abandoned.
+                (false, false) => Abandoned::Waiting,
+            }
+        })
     }
 
     /// Changes the state and wakes whoever waits, outside the lock.
     fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
-        let (changed, waker) = {
-            let mut inner = self.inner.lock();
-            (change(&mut inner), inner.waker.take())
-        };
+        let (changed, waker) = self.inner.lock(|inner| (change(inner), inner.waker.take()));
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -270,18 +300,25 @@ impl Pending {
     /// Looks for something, and leaves the waker where it is not there yet.
     fn poll<T>(&self, cx: &Context<'_>, find: impl FnOnce(&mut Inner) -> Option<T>) -> Poll<T> {
         // Wakers are cloned and dropped outside the lock: they are code of others.
-        let waker = cx.waker().clone();
-        let mut inner = self.inner.lock();
-        match find(&mut inner) {
+        let mut waker = Some(cx.waker().clone());
+        let polled = self.inner.lock(|inner| match find(inner) {
             Some(found) => Poll::Ready(found),
             None => {
-                let old = inner.waker.replace(waker);
-                drop(inner);
-                drop(old);
+                core::mem::swap(&mut inner.waker, &mut waker);
                 Poll::Pending
             }
-        }
+        });
+        drop(waker);
+        polled
     }
+}
+
+/// What a caller goes away from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Abandoned {
+    Waiting,
+    UnderWay,
+    Ended,
 }
 
 impl Inner {
@@ -299,8 +336,7 @@ fn weight(notification: &Notification<'_>) -> usize {
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = self.inner.lock();
-        f.debug_struct("Pending").field("handle", &inner.handle).finish_non_exhaustive()
+        f.debug_struct("Pending").field("handle", &self.handle()).finish_non_exhaustive()
     }
 }
 
@@ -397,10 +433,8 @@ impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
 
     fn into_future(self) -> CallFuture<T> {
         let Self { client, method, pending, written, options, on_progress, .. } = self;
-        {
-            let mut inner = pending.inner.lock();
-            (inner.options, inner.on_progress) = (options, on_progress);
-        }
+        // There is nothing to be dropped in their place: nothing was said of the call before.
+        pending.inner.lock(|inner| (inner.options, inner.on_progress) = (options, on_progress));
         match written {
             Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
             Err(error) => pending.end(Err(error)),
@@ -447,11 +481,13 @@ impl<T: DeserializeOwned> Future for CallFuture<T> {
 
 impl<T> Drop for CallFuture<T> {
     fn drop(&mut self) {
-        if self.pending.abandon() {
-            let pending = Arc::clone(&self.pending);
-            self.client.send(Command::Cancel { pending, reason: "the caller went away" });
-        } else {
-            self.client.spare().keep(&mut self.pending);
+        match self.pending.abandon() {
+            Abandoned::Waiting => {}
+            Abandoned::UnderWay => {
+                let pending = Arc::clone(&self.pending);
+                self.client.send(Command::Cancel { pending, reason: "the caller went away" });
+            }
+            Abandoned::Ended => self.client.spare().keep(&mut self.pending),
         }
     }
 }
@@ -509,7 +545,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        if self.pending.abandon() {
+        if self.pending.abandon() == Abandoned::UnderWay {
             let pending = Arc::clone(&self.pending);
             self.client.send(Command::Cancel { pending, reason: "no longer interested" });
         }
@@ -525,15 +561,15 @@ mod tests {
         let spare = Spare::default();
         let mut first = spare.take();
         first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
-        assert_eq!(first.begin().1, r#"{"a":1}"#);
+        assert_eq!(first.begin().unwrap().1, r#"{"a":1}"#);
         first.end(Ok(RawJson::EMPTY_OBJECT));
         let address = Arc::as_ptr(&first);
         spare.keep(&mut first);
         drop(first);
         let second = spare.take();
         assert_eq!(Arc::as_ptr(&second), address);
-        assert!(second.abandon(), "it has not ended");
-        assert_eq!(second.begin().1, "");
+        assert_eq!(second.begin().unwrap().1, "");
+        assert_eq!(second.abandon(), Abandoned::UnderWay, "it has not ended");
     }
 
     #[test]
@@ -542,7 +578,7 @@ mod tests {
         let (mut first, second) = (spare.take(), spare.take());
         let held = Arc::clone(&first);
         spare.keep(&mut first);
-        assert!(spare.calls.lock().is_empty());
+        assert!(spare.calls.lock(|calls| calls.is_empty()));
         drop(held);
         spare.keep(&mut first);
         let third = spare.take();
@@ -555,6 +591,6 @@ mod tests {
         let mut call = spare.take();
         call.give_back(String::with_capacity(SPARE_TEXT_MAX + 1));
         spare.keep(&mut call);
-        assert_eq!(call.begin().1.capacity(), 0);
+        assert_eq!(call.begin().unwrap().1.capacity(), 0);
     }
 }

@@ -17,6 +17,7 @@ use super::dispatch::Dispatch;
 use super::http_server::HttpServer;
 use super::http_work::Work;
 use super::kind::{Kind, Shared};
+use super::panics::{PanicGuard, Panicked};
 use super::server::Server;
 use super::token_handler::{TokenHandler, TokenStep};
 
@@ -57,6 +58,7 @@ pub enum TokenDemand<K: Kind = Shared> {
 pub struct Checking<K: Kind = Shared> {
     protection: Protection<K>,
     state: State<K>,
+    guard: PanicGuard,
     /// Counts it among the checks of its server, until it is dropped.
     _share: Arc<()>,
 }
@@ -167,6 +169,7 @@ impl<K: Kind> HttpServer<K> {
             Ok(check) => TokenDemand::Check(Checking {
                 protection: protection.clone(),
                 state: State::Asked(check),
+                guard: self.guard,
                 _share: Arc::clone(&self.checks),
             }),
             Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
@@ -244,8 +247,7 @@ impl<K: Kind> Checking<K> {
         self.protection.resource.time_for_checks()
     }
 
-    /// The response to a request whose token could not be checked: not in time, or not without a
-    /// panic.
+    /// The response to a request whose token could not be checked in time.
     #[must_use]
     pub fn unchecked(&self) -> Response {
         self.protection.resource.unavailable().to_response(None)
@@ -256,21 +258,27 @@ impl<K: Kind> Future for Checking<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { protection, state, .. } = &mut *self;
+        let Self { protection, state, guard, .. } = &mut *self;
+        let unavailable = || Err(crate::auth::TokenRefusal::Unavailable);
         let checked = loop {
             match core::mem::replace(state, State::Over) {
-                State::Asked(check) => match (protection.function)(check) {
-                    TokenStep::Done(checked) => break checked,
-                    TokenStep::Running(task) => *state = State::Running(task),
+                State::Asked(check) => match guard.run(|| (protection.function)(check)) {
+                    Ok(TokenStep::Done(checked)) => break checked,
+                    Ok(TokenStep::Running(task)) => *state = State::Running(task),
+                    Err(Panicked) => break unavailable(),
                 },
-                State::Running(mut task) => match Pin::new(&mut task).poll(cx) {
-                    Poll::Ready(checked) => break checked,
-                    Poll::Pending => {
+                State::Running(mut task) => match guard.run(|| Pin::new(&mut task).poll(cx)) {
+                    Ok(Poll::Ready(checked)) => break checked,
+                    Ok(Poll::Pending) => {
                         *state = State::Running(task);
                         return Poll::Pending;
                     }
+                    Err(Panicked) => {
+                        guard.drop(task);
+                        break unavailable();
+                    }
                 },
-                State::Over => break Err(crate::auth::TokenRefusal::Unavailable),
+                State::Over => break unavailable(),
             }
         };
         let granted = Grant::of(&protection.resource, checked, (protection.unix_time)());

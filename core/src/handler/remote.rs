@@ -5,7 +5,7 @@ use crate::catalog::Catalog;
 use crate::jsonrpc::Json;
 use crate::protocol::LoggingLevel;
 
-use super::context::{Command, Outlet, remind_of_update};
+use super::context::{Command, CommandError, Outlet};
 
 /// Reaches into a running connection from outside its handlers, from any thread. That of a server
 /// on HTTP reaches all its clients.
@@ -18,13 +18,25 @@ impl Remote {
     }
 
     /// Tells whoever subscribed to it that a resource changed.
-    pub fn resource_updated(&self, uri: impl Into<String>) {
-        remind_of_update(&self.0, uri.into());
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands wait, or the connection is over.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), CommandError> {
+        Ok(self.0.send(Command::ResourceUpdated { from: None, uri: uri.into() })?)
     }
 
-    /// Changes what the server offers ; clients are told.
-    pub fn edit_catalog(&self, edit: impl FnOnce(&mut Catalog) + Send + 'static) {
-        self.send(Command::EditCatalog(Box::new(edit)));
+    /// Changes what the server offers; clients are told. An edit that panics under an adapter that
+    /// [catches](super::PanicGuard) it is given up.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands wait, or the connection is over.
+    pub fn edit_catalog(
+        &self,
+        edit: impl FnOnce(&mut Catalog) + Send + 'static,
+    ) -> Result<(), CommandError> {
+        Ok(self.0.send(Command::EditCatalog { from: None, edit: Box::new(edit) })?)
     }
 
     /// Sends a log message that belongs to no request; a legacy client gets it if it wants its
@@ -32,16 +44,12 @@ impl Remote {
     pub fn log(&self, level: LoggingLevel, logger: Option<&str>, data: Json) {
         let logger = logger.map(String::from);
         // Left out where the client, or the driver, is too far behind.
-        let _sent = self.0.report(Command::Log { request: None, level, logger, data });
+        let _sent = self.0.send(Command::Log { request: None, level, logger, data });
     }
 
     /// Ends the connection.
     pub fn close(&self) {
-        self.send(Command::Close);
-    }
-
-    fn send(&self, command: Command) {
         // A connection that is over has nobody to tell.
-        let _sent = self.0.send(command);
+        let _sent = self.0.send(Command::Close);
     }
 }

@@ -18,9 +18,11 @@ use super::function::Handler;
 use super::functions::Functions;
 use super::into_endpoint::IntoEndpoint;
 use super::kind::{Kind, Local, Shared};
+use super::panics::PanicGuard;
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::sealing::Sealing;
 use super::server_endpoint::ServerEndpoint;
+use super::shares::Room;
 use super::task::Offer;
 
 /// A server: what it is called, what it offers, and the functions that do the work.
@@ -111,6 +113,18 @@ impl<K: Kind> fmt::Debug for Handlers<K> {
             .field("resources", &self.resources)
             .finish_non_exhaustive()
     }
+}
+
+impl<K: Kind> Handlers<K> {
+    /// Shows an event to all observers; whether none of them panicked.
+    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
+        show(&self.observers, event, guard)
+    }
+}
+
+/// Shows an event to all of `observers`; whether none of them panicked.
+pub(super) fn show(observers: &[Observer], event: &Event<'_>, guard: PanicGuard) -> bool {
+    observers.iter().fold(true, |all, observer| guard.run(|| observer(event)).is_ok() && all)
 }
 
 /// A function that is shown every event.
@@ -403,8 +417,9 @@ impl<K: Kind> Server<K> {
         super::HttpServer::new(self, options, secret, seed)
     }
 
-    pub(super) fn reports_max(&self) -> usize {
-        self.options.terms.limits.reports_max
+    /// How much its handlers and the application may leave for the driver of a connection.
+    pub(super) fn room(&self) -> Room {
+        Room::of(&self.options.terms.limits)
     }
 
     /// The machine of one connection.

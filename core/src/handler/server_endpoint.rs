@@ -14,6 +14,7 @@ use super::endpoint::Endpoint;
 use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
 use super::mailbox::Mailbox;
+use super::panics::{PanicGuard, Panicked};
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -41,7 +42,7 @@ impl<K: Kind> ServerEndpoint<K> {
     // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
     #[inline(never)]
     pub(super) fn new(server: Server<K>, seed: u64) -> Self {
-        let outlet: Outlet = Arc::new(Mailbox::new(server.reports_max()));
+        let outlet: Outlet = Arc::new(Mailbox::new(server.room()));
         Self {
             handlers: Arc::clone(&server.handlers),
             tasks: Executor::new(Arc::clone(&outlet)),
@@ -65,8 +66,10 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 
     fn dispatch(&mut self, event: Event<'_>, now: Instant) {
-        for observer in &self.handlers.observers {
-            observer(&event);
+        if !self.handlers.show(&event, self.tasks.guard)
+            && let Event::Request(request) = event
+        {
+            return self.answer(request, Panicked.into(), now);
         }
         match event {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
@@ -120,21 +123,25 @@ impl<K: Kind> ServerEndpoint<K> {
     fn call(&mut self, request: Request<'_>, now: Instant) {
         let handlers = Arc::clone(&self.handlers);
         let dispatch = Dispatch { handlers: &*handlers, catalog: self.machine.catalog() };
-        let (function, variables) = match dispatch.find(&request) {
-            Ok(found) => found,
-            Err(outcome) => return self.finish(request, None, *outcome, now),
-        };
-        let tool = dispatch.described_tool(&request);
         let of_task = self.table.as_ref().and_then(|table| table.place_of(request.handle));
-        let received = Received {
-            outlet: Some(&self.outlet),
-            variables,
-            spawner: handlers.spawner.as_ref(),
-            tasks: self.table.is_some(),
-            is_task: of_task.is_some(),
-            ..Received::new(&request)
-        };
-        match function(received) {
+        let (outlet, tasks) = (&self.outlet, self.table.is_some());
+        let called = self.tasks.guard.run(|| {
+            // A validator of arguments is the application's, too.
+            let (function, variables) = match dispatch.find(&request) {
+                Ok(found) => found,
+                Err(outcome) => return Step::Done(*outcome),
+            };
+            function(Received {
+                outlet: Some(outlet),
+                variables,
+                spawner: handlers.spawner.as_ref(),
+                tasks,
+                is_task: of_task.is_some(),
+                ..Received::new(&request)
+            })
+        });
+        let tool = dispatch.described_tool(&request);
+        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
             Step::Done(outcome) => {
                 // What the handler sent goes before its answer.
                 self.take_commands(now);
@@ -142,14 +149,24 @@ impl<K: Kind> ServerEndpoint<K> {
             }
             Step::Running(task) => {
                 let place = of_task.map_or(request.handle.key.slot, |place| place | DETACHED);
-                let tasks = self.table.is_some();
                 let kept = Kept { request: keep(request, tasks, &handlers.sealing), tool };
                 if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);
-                    self.finish(kept.request, kept.tool, outcome, now);
+                    self.finish_task(kept, outcome, now);
                 }
             }
         }
+    }
+
+    /// Takes what a handler that went on came to.
+    pub(super) fn finish_task(
+        &mut self,
+        kept: Kept,
+        outcome: Result<Outcome, Panicked>,
+        now: Instant,
+    ) {
+        let outcome = outcome.unwrap_or_else(Outcome::from);
+        self.finish(kept.request, kept.tool, outcome, now);
     }
 
     /// Takes what the handler of a request came to.
@@ -164,7 +181,9 @@ impl<K: Kind> ServerEndpoint<K> {
         let mut outcome = match tool {
             Some(tool) => {
                 let (handlers, catalog) = (&*self.handlers, self.machine.catalog());
-                Dispatch { handlers, catalog }.check_output(&tool, outcome)
+                let dispatch = Dispatch { handlers, catalog };
+                let checked = self.tasks.guard.run(|| dispatch.check_output(&tool, outcome));
+                checked.unwrap_or_else(Outcome::from)
             }
             None => outcome,
         };
@@ -204,6 +223,7 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 
     fn take_commands(&mut self, now: Instant) {
+        let guard = self.tasks.guard;
         // As many as there are now: a thread that goes on sending does not keep the driver.
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
@@ -221,8 +241,10 @@ impl<K: Kind> ServerEndpoint<K> {
                     // The data is JSON already, so it can be written.
                     let _sent = self.machine.log(request, level, logger.as_deref(), &data);
                 }
-                Command::ResourceUpdated(uri) => self.machine.resource_updated(&uri),
-                Command::EditCatalog(edit) => self.machine.edit_catalog(edit),
+                Command::ResourceUpdated { uri, .. } => self.machine.resource_updated(&uri),
+                Command::EditCatalog { edit, .. } => {
+                    self.machine.edit_catalog(|catalog| _ = guard.run(|| edit(catalog)));
+                }
                 // A byte stream carries on: there is no connection of the request's own.
                 Command::ReleaseConnection { .. } => {}
                 Command::RunAsTask(request) => self.run_as_task(request, now),
@@ -239,6 +261,10 @@ impl<K: Kind> Drop for ServerEndpoint<K> {
 }
 
 impl<K: Kind> Endpoint for ServerEndpoint<K> {
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        self.tasks.guard = guard;
+    }
+
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
         let event = match frame {
             Ok(frame) => self.machine.handle_message(frame, now),
@@ -269,7 +295,7 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
         for _ in 0..self.tasks.ready() {
             if let Some((kept, outcome)) = self.tasks.poll_next() {
                 self.take_commands(now);
-                self.finish(kept.request, kept.tool, outcome, now);
+                self.finish_task(kept, outcome, now);
             }
         }
         // What the others sent while they ran, and what these commands and answers led to.

@@ -50,7 +50,7 @@ impl<K: Kind> ServerEndpoint<K> {
         if let Some((task, kept)) = self.tasks.take(place)
             && let Some((kept, outcome)) = self.tasks.start(of_task | DETACHED, task, kept)
         {
-            self.finish(kept.request, kept.tool, outcome, now);
+            self.finish_task(kept, outcome, now);
         }
     }
 

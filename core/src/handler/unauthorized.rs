@@ -8,6 +8,7 @@ use crate::http::client::Transmit;
 use crate::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
 
 use super::kind::Kind;
+use super::panics::PanicGuard;
 
 /// Nothing between the machine of a connection and the network.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ impl<K: Kind> Stage<K> {
     pub(super) const fn settle(&self, _: &mut http::Client, _: Instant) -> bool {
         false
     }
+
+    pub(super) const fn set_guard(&self, _: PanicGuard) {}
 
     pub(super) const fn poll(&self, _: &Context<'_>, _: Instant) {}
 

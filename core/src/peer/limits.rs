@@ -73,11 +73,23 @@ pub struct Limits {
     /// not progress. Those beyond are dropped. Costs nothing that `transmit_bytes_max` does not.
     // MCP 2025-11-25 basic/utilities/progress#implementation-notes [PROG-008]
     pub progress_per_second_max: u32,
-    /// Progress reports and log messages of handlers that wait for the driver. 65,536: a handler that
-    /// does not pause for it may report each step of a long loop. One that never pauses, or whose
-    /// peer reads nothing, has those beyond dropped. Each costs some 80 bytes and its text, which is
-    /// the handler's own and part of no formula.
+    /// Progress reports and log messages of one request that wait for the driver. 65,536: a handler
+    /// that does not pause for it may report each step of a long loop. One that never pauses, or
+    /// whose peer reads nothing, has those beyond dropped. What a request may have shrinks as others
+    /// leave more, so that all together have less than twice as many, and one request cannot take
+    /// the room of the others. Those of the application, which belong to no request, count as those
+    /// of one. Each costs some 100 bytes and its text, which is the handler's own and part of no
+    /// formula.
     pub reports_max: usize,
+    /// Commands of one request, or of the application, that wait for the driver: edits of the
+    /// catalog, news of resources; of a client its calls. 65,536: as many as calls in flight. One
+    /// beyond is refused with an error that says so. They are shared out like `reports_max`. Each
+    /// costs some 100 bytes, and what it holds.
+    pub commands_max: usize,
+    /// Bytes of the reports of one request that wait for the driver, and as many of its commands:
+    /// each with its text and what it costs itself. 16 MiB: as many as wait to be sent. Shared out
+    /// like `reports_max`.
+    pub mailbox_bytes_max: usize,
 }
 
 impl Limits {
@@ -100,6 +112,8 @@ impl Limits {
         uri_length_max: 2048,
         progress_per_second_max: 1000,
         reports_max: 65_536,
+        commands_max: 65_536,
+        mailbox_bytes_max: 16 * 1024 * 1024,
     };
 
     /// Those that hold while a frame is read.
@@ -149,6 +163,10 @@ impl Limits {
         progress_per_second_max: 20,
         // What a handler says between two of its pauses.
         reports_max: 8,
+        // As many: a device tells of its sensors one by one.
+        commands_max: 8,
+        // Eight reports of some hundred bytes each, and what each costs beside its text.
+        mailbox_bytes_max: 2 * 1024,
     };
 }
 

@@ -2,10 +2,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::Serialize;
-use spin::Mutex;
-
 use crate::jsonrpc::{Typed, WriteJson};
+use crate::sync::Mutex;
+use serde::Serialize;
 
 use super::call::Call;
 
@@ -104,10 +103,11 @@ impl SharedTape {
     }
 
     pub(crate) fn note<'a>(&self, call: impl Into<Option<Call<'a>>>) {
-        self.0.lock().note(call);
+        // A sink is told to be quick, and gives nothing back to this crate.
+        self.0.lock(|tape| tape.note(call));
     }
 
     pub(crate) fn take(&self) -> Vec<u8> {
-        self.0.lock().take()
+        self.0.lock(Tape::take)
     }
 }

@@ -115,8 +115,8 @@ fn over_a_byte_stream_nothing_is_authorized() {
     let server = Server::new("server", "1").tool("forecast", "", |_: Call<NoArguments>| "sunny");
     let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
     pair.run(client.opened()).unwrap();
-    client.authorize();
-    client.forget_authorization();
+    client.authorize().unwrap();
+    client.forget_authorization().unwrap();
     assert_eq!(text(&pair.run(call(&client)).unwrap()), "sunny");
 }
 
@@ -301,9 +301,9 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
         shown.lock().unwrap().push(format!("{event:?}"));
     });
     let (client, mut net) = Guarded::opened(&host(authorization));
-    client.authorize();
+    client.authorize().unwrap();
     // Once is enough.
-    client.authorize();
+    client.authorize().unwrap();
     net.settle();
     assert_eq!((user.asked(), user.waiting()), (1, 1));
     user.decide(Ok(()));
@@ -312,7 +312,7 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
     net.log.clear();
     assert_eq!(text(&net.run(call(&client)).unwrap()), "sunny");
     assert_eq!(net.log, ["POST mcp.example/mcp tools/call 200"]);
-    client.forget_authorization();
+    client.forget_authorization().unwrap();
     net.settle();
     assert_eq!(format!("{store:?}"), "MemoryStore { length: 0 }");
     net.log.clear();
@@ -320,7 +320,7 @@ fn an_application_signs_in_before_the_server_asks_and_signs_out() {
     assert!(net.poll(second.as_mut()).is_none());
     assert_eq!((net.log[0].as_str(), user.asked()), ("POST mcp.example/mcp tools/call 401", 2));
     // To sign out is to give up what waits for the user, too.
-    client.forget_authorization();
+    client.forget_authorization().unwrap();
     let failure = net.run(second).unwrap_err();
     assert!(failure.to_string().contains("given up"), "{failure}");
     assert_eq!((user.asked(), user.waiting()), (2, 0));

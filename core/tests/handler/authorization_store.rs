@@ -89,12 +89,12 @@ fn a_store_that_lags_behind_is_given_only_what_is_still_to_be_kept() {
     let slow = Slow::default();
     let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
     for _ in 0..5 {
-        client.authorize();
+        client.authorize().unwrap();
         net.settle();
-        client.forget_authorization();
+        client.forget_authorization().unwrap();
         net.settle();
     }
-    client.authorize();
+    client.authorize().unwrap();
     net.settle();
     assert_eq!(net.count("as.example/token"), 6, "{:#?}", net.log);
     slow.let_write();

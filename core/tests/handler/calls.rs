@@ -68,7 +68,7 @@ fn log_messages_reach_whoever_asked_for_their_level() {
             }
         });
         let (client, mut pair) = connect_host(&server, host, revision);
-        client.set_log_level(LoggingLevel::Warning);
+        client.set_log_level(LoggingLevel::Warning).unwrap();
         pair.run(client.call_tool("log", &NoArguments {})).unwrap();
         assert_eq!(pair.count("fine"), 0);
         assert_eq!(pair.count(r#""logger":"pump","data":[1,2]"#), 1, "{:#?}", pair.wire);

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::handler::{Call, ClientError, Endpoint, Host, NoArguments, Server};
+use mcp_sansio::handler::{Call, ClientError, CommandError, Endpoint, Host, NoArguments, Server};
 use mcp_sansio::peer::{CloseReason, Event, Failure};
 use mcp_sansio::{Instant, Revision};
 
@@ -85,9 +85,9 @@ fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
     remote.close();
     pair.settle();
     assert!(pair.server.as_ref().unwrap().is_drained());
-    // Nobody is there any more, which is no fault.
+    // Nobody is there any more, and that is what is said.
     pair.server = None;
-    remote.resource_updated("mem://a");
+    assert_eq!(remote.resource_updated("mem://a"), Err(CommandError::Closed));
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod http_client;
 #[cfg(feature = "http")]
 mod http_pair;
 mod pair;
+mod panics;
 #[cfg(feature = "auth")]
 mod protection;
 mod questions;
@@ -36,6 +37,7 @@ mod repeater;
 mod repeats;
 #[cfg(feature = "auth")]
 mod repeats_host;
+mod room;
 mod scheduling;
 #[cfg(all(feature = "http", feature = "seal"))]
 mod sealing;

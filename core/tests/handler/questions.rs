@@ -130,7 +130,7 @@ fn a_change_of_the_roots_is_told_where_servers_keep_them() {
     // Rule: [ROOT-003] [ROOT-005].
     for revision in ASKING {
         let (client, mut pair) = connect_host(&server(), host(yes), revision);
-        client.roots_changed();
+        client.roots_changed().unwrap();
         pair.settle();
         let told = usize::from(revision < Revision::LATEST);
         assert_eq!(pair.count("notifications/roots/list_changed"), told, "{revision}");

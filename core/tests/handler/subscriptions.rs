@@ -12,9 +12,9 @@ fn server() -> Server {
         .resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
             ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
         })
-        .tool("touch", "", |call: Call<NoArguments>| call.resource_updated("mem://a"))
+        .tool("touch", "", |call: Call<NoArguments>| call.resource_updated("mem://a").unwrap())
         .tool("vanish", "", async |call: Call<NoArguments>| {
-            call.edit_catalog(|catalog| drop(catalog.remove_tool("vanish")));
+            call.edit_catalog(|catalog| drop(catalog.remove_tool("vanish"))).unwrap();
         })
 }
 
@@ -41,10 +41,10 @@ fn a_subscription_says_what_is_honoured_and_brings_it() {
         assert_eq!(pair.run(client.all_tools()).unwrap().len(), 1);
 
         let remote = pair.server.as_ref().unwrap().remote();
-        remote.resource_updated("mem://a");
+        remote.resource_updated("mem://a").unwrap();
         let update = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(update.method, Method::ResourcesUpdated);
-        remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch")));
+        remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
         let update = pair.run(subscription.next()).unwrap().unwrap();
         assert_eq!(update.method, Method::ToolsListChanged);
     }
@@ -86,10 +86,10 @@ fn a_reader_that_falls_behind_loses_the_oldest_notifications_only() {
     pair.run(subscription.honoured()).unwrap();
     let remote = pair.server.as_ref().unwrap().remote();
     for _ in 0..3000 {
-        remote.resource_updated("mem://a");
+        remote.resource_updated("mem://a").unwrap();
         pair.settle();
     }
-    remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch")));
+    remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
     pair.settle();
     let mut read = 0;
     loop {

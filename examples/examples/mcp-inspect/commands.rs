@@ -156,7 +156,8 @@ async fn call(
     arguments: &serde_json::Map<String, Value>,
 ) -> Result<(), Failure> {
     if session.capabilities.contains(Capability::Logging) {
-        client.set_log_level(LoggingLevel::Info);
+        // Where the connection is over, the call says why.
+        let _asked = client.set_log_level(LoggingLevel::Info);
     }
     let result = client
         .call_tool(name, arguments)

@@ -61,7 +61,8 @@ fn main() -> ! {
             alarms.ring(now);
             if sensor.value().abs_diff(shown) >= 8 {
                 shown = sensor.value();
-                remote.resource_updated(service::TEMPERATURE);
+                // Where there is no room for it, the next change tells.
+                let _told = remote.resource_updated(service::TEMPERATURE);
             }
             match driver.poll(now) {
                 Ok(Next::Now) => {}

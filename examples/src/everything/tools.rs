@@ -122,8 +122,8 @@ pub(super) fn offer(server: Server, runtime: Runtime) -> Server {
             super::WRITES,
             "Tells of an update of test://watched-resource",
             |call: Call<NoArguments>| {
-                call.resource_updated(resources::WATCHED);
-                "Touched."
+                call.resource_updated(resources::WATCHED)?;
+                Ok::<_, Error>("Touched.")
             },
         )
         .tool_with(
@@ -156,7 +156,7 @@ fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
             // It was good before, and only its description is new.
             let _replaced = catalog.replace_tool(tool);
         }
-    });
+    })?;
     Ok("The list of tools has changed.")
 }
 
@@ -168,7 +168,7 @@ fn trigger_prompt_change(call: Call<NoArguments>) -> Result<&'static str, Error>
             // As above.
             let _replaced = catalog.replace_prompt(prompt);
         }
-    });
+    })?;
     Ok("The list of prompts has changed.")
 }
 

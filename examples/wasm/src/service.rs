@@ -123,7 +123,7 @@ fn notes(server: Server, note: &Arc<Mutex<String>>) -> Server {
                     return Err(Error::failed("the note is too long"));
                 }
                 written.lock().clone_from(text);
-                call.resource_updated(NOTE);
+                call.resource_updated(NOTE)?;
                 Ok("Noted.")
             },
         )

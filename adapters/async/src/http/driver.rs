@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use mcp_sansio::handler::HttpEndpoint;
 use mcp_sansio::http::client::Transmit;
 
-use crate::Timer;
+use crate::{Timer, panic_guard};
 
 use super::exchanger::Exchanger;
 use super::exchanges::Exchanges;
@@ -22,6 +22,7 @@ const STEPS_PER_POLL_MAX: usize = 256;
 ///   other, and one that says much lets the others have their turn after each piece.
 /// * What the endpoint wants sent after a piece is begun before the next piece is taken.
 /// * A poll does a bounded amount of work, then lets other tasks have their turn.
+/// * A host's function that panics costs its request and no more: see [`panic_guard`].
 /// * It ends when the endpoint [`is_drained`](HttpEndpoint::is_drained), which has bounds of its
 ///   own on how long the server may take to hear of the end. Exchanges that are still under way
 ///   are broken off.
@@ -40,7 +41,8 @@ impl<E, X: Exchanger, T> Unpin for HttpDriver<E, X, T> {}
 impl<E: HttpEndpoint, X: Exchanger, T: Timer> HttpDriver<E, X, T> {
     /// A driver of `endpoint`.
     #[must_use]
-    pub fn new(endpoint: E, exchanger: X, timer: T) -> Self {
+    pub fn new(mut endpoint: E, exchanger: X, timer: T) -> Self {
+        endpoint.catch_panics(panic_guard());
         Self { endpoint, exchanger, timer, exchanges: Exchanges::new() }
     }
 

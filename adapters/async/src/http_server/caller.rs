@@ -1,11 +1,8 @@
-use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::pin;
 
 use mcp_sansio::Principal;
 use mcp_sansio::auth::Grant;
-use mcp_sansio::handler::{Checking, TokenDemand};
+use mcp_sansio::handler::TokenDemand;
 use mcp_sansio::http::{RequestHead, Response};
 
 use super::alarm::within;
@@ -34,26 +31,10 @@ impl<'a> Caller<'a> {
             TokenDemand::Respond(response) => return Err(response),
             TokenDemand::Check(checking) => checking,
         };
-        let checked = within(checking.time(), &*site.runtime, pin!(Guarded(&mut checking))).await;
-        match checked.flatten() {
+        let checked = within(checking.time(), &*site.runtime, pin!(&mut checking)).await;
+        match checked {
             Some(granted) => granted.map(Self::Granted),
             None => Err(checking.unchecked()),
-        }
-    }
-}
-
-/// A check whose panics end nothing but itself: it is done with `None`. The panic hook has reported
-/// it.
-struct Guarded<'c>(&'c mut Checking);
-
-impl Future for Guarded<'_> {
-    type Output = Option<Result<Grant, Response>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let checking = &mut *self.0;
-        match catch_unwind(AssertUnwindSafe(|| Pin::new(checking).poll(cx))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
         }
     }
 }

@@ -33,7 +33,7 @@ fn keep(site: &Arc<Site>, cx: &mut Context<'_>) -> Option<Instant> {
         }
         let now = site.now();
         let Locked { server, wakes_at, .. } = locked;
-        // An edit of the catalog that panics is gone; what came after it is still to be taken.
+        // Whatever panics is gone, an observer of tasks say; what came after it is still to be taken.
         while catch_unwind(AssertUnwindSafe(|| server.poll_handlers(cx, now))).is_err() {}
         server.handle_timeout(now);
         *wakes_at = server.poll_timeout();

@@ -10,6 +10,7 @@ use super::Runtime;
 use super::cut::Cut;
 use super::request::Held;
 use super::running;
+use crate::panic_guard;
 
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
 /// work, never while a handler, a client or a waker is at work.
@@ -87,7 +88,8 @@ impl Left {
 }
 
 impl Site {
-    pub(super) fn new(server: HttpServer, runtime: Box<dyn Runtime>) -> Self {
+    pub(super) fn new(mut server: HttpServer, runtime: Box<dyn Runtime>) -> Self {
+        server.catch_panics(panic_guard());
         let locked = Mutex::new(Locked {
             server,
             seats: Vec::new(),
@@ -103,8 +105,8 @@ impl Site {
         self.runtime.now()
     }
 
-    /// To look at the server. Whatever panicked with the lock held, an observer or an edit of the
-    /// catalog, has left the machine as it is between two steps.
+    /// To look at the server. Whatever panicked with the lock held, an observer of tasks say, has left
+    /// the machine as it is between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,7 +156,7 @@ impl Locked {
     /// Sees to further work, and to exchanges with something to send.
     fn settle(&mut self, left: &mut Left) {
         loop {
-            // An observer that panics has seen its event; the next ones are still to come.
+            // Whatever panics has had its event; the next ones are still to come.
             match catch_unwind(AssertUnwindSafe(|| self.server.poll_work())) {
                 Ok(Some(work)) => left.works.push(work),
                 Ok(None) => break,

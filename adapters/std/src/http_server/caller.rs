@@ -1,11 +1,10 @@
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use mcp_sansio::auth::Grant;
-use mcp_sansio::handler::{Checking, TokenDemand};
+use mcp_sansio::handler::TokenDemand;
 use mcp_sansio::http::{RequestHead, Response};
 use mcp_sansio_async::Timer;
 
@@ -25,20 +24,12 @@ pub(super) async fn grant_of(
         TokenDemand::Check(checking) => checking,
     };
     let (deadline, mut clock) = (now() + checking.time(), Clock::new());
-    let checked = poll_fn(|cx| match poll(&mut checking, cx) {
-        Poll::Ready(checked) => Poll::Ready(checked),
+    let checked = poll_fn(|cx| match Pin::new(&mut checking).poll(cx) {
+        Poll::Ready(checked) => Poll::Ready(Some(checked)),
         Poll::Pending => clock.poll_until(cx, deadline).map(|()| None),
     });
     match checked.await {
         Some(granted) => granted.map(Some),
         None => Err(checking.unchecked()),
-    }
-}
-
-/// A check that panics is done with `None`. The panic hook has reported it.
-fn poll(checking: &mut Checking, cx: &mut Context<'_>) -> Poll<Option<Result<Grant, Response>>> {
-    match catch_unwind(AssertUnwindSafe(|| Pin::new(checking).poll(cx))) {
-        Ok(polled) => polled.map(Some),
-        Err(_) => Poll::Ready(None),
     }
 }

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::handler::{Finished, Ran, Running, Work};
 use mcp_sansio::peer::RequestHandle;
@@ -14,14 +14,8 @@ use crate::{block_on, now};
 #[derive(Debug)]
 pub(super) struct Ended<'f> {
     request: RequestHandle,
-    /// `None`: it panicked, or there was no thread for it.
+    /// `None`: there was no thread for it.
     finished: Option<Finished<'f>>,
-}
-
-/// A handler that goes on, and whose panics end nothing but itself.
-struct Guarded {
-    request: RequestHandle,
-    running: Running,
 }
 
 impl Locked {
@@ -30,7 +24,7 @@ impl Locked {
         let Ended { request, finished } = ended;
         let now = now();
         let answered = finished.is_some_and(|finished| {
-            // With the answer goes what the handler has sent, and an edit of the catalog may panic.
+            // The server catches what handlers do; an observer of tasks may still panic.
             catch_unwind(AssertUnwindSafe(|| self.server.finish(finished, now))).is_ok()
         });
         if !answered {
@@ -43,19 +37,17 @@ impl Locked {
 /// on, and so outlives the connection of its request, which legacy clients may come back for.
 pub(super) fn begin<'f>(site: &Arc<Site>, work: Work<'f>) -> Option<Ended<'f>> {
     let request = work.handle();
-    match catch_unwind(AssertUnwindSafe(|| work.run())) {
-        Err(_) => Some(Ended { request, finished: None }),
-        Ok(Ran::Done(finished)) => Some(Ended { request, finished: Some(finished) }),
-        Ok(Ran::Running(running)) => {
-            let mut guarded = Guarded { request, running };
+    match work.run() {
+        Ran::Done(finished) => Some(Ended { request, finished: Some(finished) }),
+        Ran::Running(mut running) => {
             // Most that are `async` have nothing to wait for. Where this one has, its own thread
             // polls it again, and so learns of what would have woken it.
             let mut cx = Context::from_waker(Waker::noop());
-            if let Poll::Ready(ended) = Pin::new(&mut guarded).poll(&mut cx) {
-                return ended;
+            if let Poll::Ready(finished) = Pin::new(&mut running).poll(&mut cx) {
+                return finished.map(|finished| Ended { request, finished: Some(finished) });
             }
-            site.change(|locked| locked.server.attend(&guarded.running));
-            go_on(site, guarded)
+            site.change(|locked| locked.server.attend(&running));
+            go_on(site, request, running)
         }
     }
 }
@@ -75,29 +67,17 @@ pub(super) fn spawn(site: &Arc<Site>, work: Work<'static>) {
 }
 
 /// Puts a handler on a thread of its own; where there is none, it is over.
-fn go_on(site: &Arc<Site>, guarded: Guarded) -> Option<Ended<'static>> {
-    let request = guarded.request;
+fn go_on(site: &Arc<Site>, request: RequestHandle, running: Running) -> Option<Ended<'static>> {
     let theirs = Arc::clone(site);
     let run = move || {
-        let ended = block_on(guarded).unwrap_or(Some(Ended { request, finished: None }));
-        if let Some(ended) = ended {
-            theirs.change(|locked| locked.end(ended));
-        }
+        let finished = match block_on(running) {
+            Ok(Some(finished)) => Some(finished),
+            // Nobody waits for it any more.
+            Ok(None) => return,
+            // There was nothing to wait with.
+            Err(_) => None,
+        };
+        theirs.change(|locked| locked.end(Ended { request, finished }));
     };
     site.handlers.run(run).err().map(|_| Ended { request, finished: None })
-}
-
-impl Future for Guarded {
-    /// `None`: nobody waits for it any more.
-    type Output = Option<Ended<'static>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let guarded = &mut *self;
-        let request = guarded.request;
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut guarded.running).poll(cx)));
-        Poll::Ready(match polled {
-            Err(_) => Some(Ended { request, finished: None }),
-            Ok(polled) => ready!(polled).map(|done| Ended { request, finished: Some(done) }),
-        })
-    }
 }

@@ -63,7 +63,8 @@ impl Left {
 }
 
 impl Site {
-    pub(super) fn new(server: HttpServer) -> Self {
+    pub(super) fn new(mut server: HttpServer) -> Self {
+        server.catch_panics(mcp_sansio_async::panic_guard());
         let locked = Mutex::new(Locked {
             server,
             seats: Vec::new(),
@@ -75,8 +76,8 @@ impl Site {
         Self { locked, held: Held::default(), handlers }
     }
 
-    /// To look at the server. Whatever panicked with the lock held, an observer or an edit of the
-    /// catalog, has left the machine as it is between two steps.
+    /// To look at the server. Whatever panicked with the lock held, an observer of tasks say, has left
+    /// the machine as it is between two steps.
     pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,7 +110,7 @@ impl Locked {
     /// than the keeper of the time knows.
     fn settle(&mut self, left: &mut Left) {
         loop {
-            // An observer that panics has seen its event; the next ones are still to come.
+            // Whatever panics has had its event; the next ones are still to come.
             match catch_unwind(AssertUnwindSafe(|| self.server.poll_work())) {
                 Ok(Some(work)) => left.works.push(work),
                 Ok(None) => break,

@@ -2,8 +2,8 @@
 
 use std::os::unix::net::UnixStream;
 
-use adapter_tests::{Pinger, ping, quiet};
-use mcp_sansio_async_std::{ByteStream, SocketStream, drive, serve};
+use adapter_tests::{Pinger, clumsy_host, clumsy_server, ping, quiet, survive};
+use mcp_sansio_async_std::{ByteStream, SocketStream, drive, now, seed, serve};
 use smol::future::zip;
 
 /// A message of a mebibyte, line end included.
@@ -95,5 +95,32 @@ fn a_server_serves_on_any_reader_and_writer() {
         served.unwrap();
         driven.unwrap();
         assert_eq!(client.endpoint().received, 1);
+    });
+}
+
+async fn panic_on_both_sides(there: impl ByteStream, here: impl ByteStream) {
+    let (client, endpoint) = clumsy_host().connect(seed(), now());
+    let server = drive(clumsy_server().endpoint(seed()).unwrap(), there);
+    let host = drive(endpoint, here);
+    let ((ended, other), ()) = zip(zip(server, host), survive(client)).await;
+    ended.unwrap();
+    other.unwrap();
+}
+
+#[test]
+fn panics_on_both_sides_cost_their_requests_and_not_the_connection_on_smol() {
+    smol::block_on(async {
+        let (there, here) = smol::net::unix::UnixStream::pair().unwrap();
+        panic_on_both_sides(SocketStream::from(there), SocketStream::from(here)).await;
+    });
+}
+
+#[test]
+fn panics_on_both_sides_cost_their_requests_and_not_the_connection_on_async_std() {
+    async_std::task::block_on(async {
+        let (there, here) = async_std::os::unix::net::UnixStream::pair().unwrap();
+        let streams = [there, here].map(|stream| SocketStream::try_from(stream).unwrap());
+        let [there, here] = streams;
+        panic_on_both_sides(there, here).await;
     });
 }

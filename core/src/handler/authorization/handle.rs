@@ -1,4 +1,5 @@
 use crate::handler::client::{Client, Command};
+use crate::handler::context::CommandError;
 
 impl Client {
     /// Signs in now, without waiting for the server to ask for a token: what was kept is taken, or
@@ -7,8 +8,12 @@ impl Client {
     ///
     /// Nothing happens while a sign-in is under way, nor on a connection that has no
     /// [`Authorization`](super::Authorization).
-    pub fn authorize(&self) {
-        self.send(Command::Authorize);
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands wait, or the connection is over.
+    pub fn authorize(&self) -> Result<(), CommandError> {
+        self.command(Command::Authorize)
     }
 
     /// Signs out: the token of this connection is forgotten, and the store drops what it has kept of
@@ -16,7 +21,11 @@ impl Client {
     /// server asks for a token again, everything starts over.
     ///
     /// Other connections that are open have tokens of their own.
-    pub fn forget_authorization(&self) {
-        self.send(Command::ForgetAuthorization);
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands wait, or the connection is over, and its token with it.
+    pub fn forget_authorization(&self) -> Result<(), CommandError> {
+        self.command(Command::ForgetAuthorization)
     }
 }

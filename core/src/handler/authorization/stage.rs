@@ -15,6 +15,7 @@ use crate::peer::TransportFailure;
 use super::tasks::Tasks;
 use super::{Authorization, Observer};
 use crate::handler::kind::Kind;
+use crate::handler::panics::PanicGuard;
 
 /// How long the store may take at the end of a connection for what is still to be kept: a refresh
 /// token that was renewed and is lost costs the user a sign-in. As long as the server has.
@@ -132,6 +133,13 @@ impl<K: Kind> Stage<K> {
         }
     }
 
+    /// Runs the application's functions in `guard` from here on.
+    pub(crate) fn set_guard(&mut self, guard: PanicGuard) {
+        if let Self::On(it) = self {
+            it.tasks.set_guard(guard);
+        }
+    }
+
     /// Lets the application's functions go on.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, now: Instant) {
         if let Self::On(it) = self {
@@ -215,7 +223,8 @@ impl<K: Kind> Authorizing<K> {
 
     fn tell(&self, event: &Event, machine: &mut http::Client, now: Instant) {
         for observer in &self.observers {
-            observer(event);
+            // What the client does is not for observers to decide, not even by a panic.
+            let _shown = self.tasks.guard().run(|| observer(event));
         }
         match event {
             Event::Waiting(exchange) => machine.pause(*exchange, now),

@@ -5,9 +5,8 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 
-use spin::Mutex;
-
 use crate::auth::client::{ActionFailure, Credential, CredentialKey};
+use crate::sync::Mutex;
 
 use super::answer::Answered;
 
@@ -56,31 +55,34 @@ impl MemoryStore {
 
 impl CredentialStore for MemoryStore {
     async fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
-        let kept = self.kept.lock();
-        let found = kept.iter().find(|(known, _)| known == key);
-        Ok(found.map(|(_, credential)| credential.clone()))
+        Ok(self.kept.lock(|kept| {
+            let found = kept.iter().find(|(known, _)| known == key);
+            found.map(|(_, credential)| credential.clone())
+        }))
     }
 
     async fn save(&self, key: &CredentialKey, credential: Credential) {
-        let mut kept = self.kept.lock();
-        kept.retain(|(known, _)| known != key);
-        while kept.len() >= KEPT_MAX {
-            // Issuers of registered clients are as many as the application has of these.
-            let issuer = |(key, _): &(CredentialKey, _)| matches!(key, CredentialKey::Issuer(_));
-            let oldest = kept.iter().position(|it| !issuer(it)).unwrap_or(0);
-            kept.remove(oldest);
-        }
-        kept.push_back((key.clone(), credential));
+        self.kept.lock(|kept| {
+            kept.retain(|(known, _)| known != key);
+            while kept.len() >= KEPT_MAX {
+                // Issuers of registered clients are as many as the application has of these.
+                let issuer =
+                    |(key, _): &(CredentialKey, _)| matches!(key, CredentialKey::Issuer(_));
+                let oldest = kept.iter().position(|it| !issuer(it)).unwrap_or(0);
+                kept.remove(oldest);
+            }
+            kept.push_back((key.clone(), credential));
+        });
     }
 
     async fn remove(&self, key: &CredentialKey) {
-        self.kept.lock().retain(|(known, _)| known != key);
+        self.kept.lock(|kept| kept.retain(|(known, _)| known != key));
     }
 }
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStore").field("length", &self.kept.lock().len()).finish()
+        f.debug_struct("MemoryStore").field("length", &self.kept.lock(|kept| kept.len())).finish()
     }
 }
 

@@ -12,6 +12,8 @@ use crate::auth::client::{
 use crate::handler::executor::Executor;
 use crate::handler::kind::Kind;
 use crate::handler::mailbox::Mailbox;
+use crate::handler::panics::{PanicGuard, Panicked};
+use crate::handler::shares::{Charge, Post, Room};
 use crate::peer::slab::{Key, Slab};
 
 use super::answer::Answered;
@@ -26,14 +28,24 @@ const CALLS_MAX: u32 = 8;
 pub(super) struct Tasks<K: Kind> {
     functions: Functions<K>,
     store: Arc<dyn store::Keeps>,
-    running: Executor<K::Answering, (), Key>,
-    mailbox: Arc<Mailbox<()>>,
+    running: Executor<K::Answering, NoCommand, Key>,
+    mailbox: Arc<Mailbox<NoCommand>>,
     asked: Slab<Asked>,
     /// What the store is to do next. It does one after the other: a removal that overtakes the
     /// saving before it would leave something behind.
     store_queue: VecDeque<ForStore>,
     /// The store is at work.
     storing: bool,
+}
+
+/// Nothing is left for the driver but that functions go on.
+#[derive(Debug)]
+enum NoCommand {}
+
+impl Post for NoCommand {
+    fn charge(&self) -> Charge {
+        match *self {}
+    }
 }
 
 /// What an answer is to.
@@ -67,7 +79,7 @@ impl ForStore {
 
 impl<K: Kind> Tasks<K> {
     pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::Keeps>) -> Self {
-        let mailbox = Arc::new(Mailbox::new(0));
+        let mailbox = Arc::new(Mailbox::new(Room::NONE));
         Self {
             functions,
             store,
@@ -86,7 +98,7 @@ impl<K: Kind> Tasks<K> {
             Action::Sign(request) => match &self.functions.sign {
                 Some(function) => {
                     let id = request.id;
-                    let task = function(request);
+                    let task = self.guard().run(|| function(request));
                     self.start(Asked::Signature(id), task, client, now);
                 }
                 None => {
@@ -97,7 +109,7 @@ impl<K: Kind> Tasks<K> {
             Action::Assert(request) => match &self.functions.assert {
                 Some(function) => {
                     let id = request.id;
-                    let task = function(request);
+                    let task = self.guard().run(|| function(request));
                     self.start(Asked::Assertion(id), task, client, now);
                 }
                 None => {
@@ -123,7 +135,7 @@ impl<K: Kind> Tasks<K> {
     ) {
         match &self.functions.authorize {
             Some(function) => {
-                let task = function(request.clone());
+                let task = self.guard().run(|| function(request.clone()));
                 self.start(Asked::Redirect { request, calls }, task, client, now);
             }
             None => {
@@ -133,10 +145,45 @@ impl<K: Kind> Tasks<K> {
         }
     }
 
-    fn start(&mut self, asked: Asked, task: K::Answering, client: &mut Client, now: Instant) {
+    pub(super) const fn guard(&self) -> PanicGuard {
+        self.running.guard
+    }
+
+    pub(super) const fn set_guard(&mut self, guard: PanicGuard) {
+        self.running.guard = guard;
+    }
+
+    fn start(
+        &mut self,
+        asked: Asked,
+        task: Result<K::Answering, Panicked>,
+        client: &mut Client,
+        now: Instant,
+    ) {
+        let task = match task {
+            Ok(task) => task,
+            Err(Panicked) => return self.fail(asked, client, now),
+        };
         let place = self.asked.insert(asked);
         if let Some((place, answered)) = self.running.start(place.slot, task, place) {
             self.take(place, answered, client, now);
+        }
+    }
+
+    /// Tells the client of a function that panicked.
+    fn fail(&mut self, asked: Asked, client: &mut Client, now: Instant) {
+        let failure = || ActionFailure::Failed("a function of the application panicked".into());
+        match asked {
+            Asked::Redirect { request, .. } => {
+                client.handle_redirect(request.id, Err(failure()), now);
+            }
+            Asked::Signature(id) => client.handle_signature(id, Err(failure()), now),
+            Asked::Assertion(id) => client.handle_assertion(id, Err(failure()), now),
+            Asked::Credential(id) => {
+                client.handle_loaded(id, Err(failure()), now);
+                self.store_next(client, now);
+            }
+            Asked::Keeping => self.store_next(client, now),
         }
     }
 
@@ -150,8 +197,18 @@ impl<K: Kind> Tasks<K> {
         self.mailbox.register(cx.waker());
     }
 
-    fn take(&mut self, place: Key, answered: Answered, client: &mut Client, now: Instant) {
+    fn take(
+        &mut self,
+        place: Key,
+        answered: Result<Answered, Panicked>,
+        client: &mut Client,
+        now: Instant,
+    ) {
         let Some(asked) = self.asked.remove(place) else { return };
+        let answered = match answered {
+            Ok(answered) => answered,
+            Err(Panicked) => return self.fail(asked, client, now),
+        };
         match (asked, answered) {
             (Asked::Redirect { request, calls }, Answered::Redirect(redirect)) => {
                 self.take_redirect(request, calls, redirect, client, now);
@@ -228,12 +285,13 @@ impl<K: Kind> Tasks<K> {
         self.storing = false;
         let Some(next) = self.store_queue.pop_front() else { return };
         self.storing = true;
+        // The store is called where its answer is polled.
         let (asked, task) = match next {
             ForStore::Load(id, key) => (Asked::Credential(id), self.store.load(key)),
             ForStore::Save(key, credential) => (Asked::Keeping, self.store.save(key, credential)),
             ForStore::Remove(key) => (Asked::Keeping, self.store.remove(key)),
         };
-        self.start(asked, K::of_store(task), client, now);
+        self.start(asked, Ok(K::of_store(task)), client, now);
     }
 
     /// Whether something is still to be kept or dropped.

@@ -25,6 +25,11 @@ pub(super) struct Profile {
 }
 
 impl ClientOptions {
+    /// The bounds on what a server can cost.
+    pub(crate) fn limits_set(&self) -> &Limits {
+        &self.terms.limits
+    }
+
     /// A client called `identity` that speaks all revisions and offers the server nothing.
     #[must_use]
     pub fn new(identity: Implementation) -> Self {

@@ -1,4 +1,3 @@
-
 use crate::catalog::subject::Given;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,

@@ -1,0 +1,68 @@
+use std::task::Poll;
+
+use mcp_sansio::handler::{Call, Client, ClientError, Host, NoArguments, Question, Server};
+use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::protocol::{ListRootsParams, Root};
+use mcp_sansio::{Revision, Revisions};
+
+/// Is done the second time.
+async fn pause() {
+    let mut first = true;
+    std::future::poll_fn(move |cx| {
+        cx.waker().wake_by_ref();
+        if std::mem::take(&mut first) { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+}
+
+/// A server whose handlers panic in each way that there is.
+#[must_use]
+pub fn clumsy_server() -> Server {
+    Server::new("clumsy", "1")
+        .tool("plain", "Works", |_: Call<NoArguments>| "plain")
+        .tool("at-once", "Panics", |_: Call<NoArguments>| -> &str { panic!("at once") })
+        .tool("first", "Panics", async |_: Call<NoArguments>| -> &str { panic!("polled") })
+        .tool("later", "Panics", async |_: Call<NoArguments>| -> &str {
+            pause().await;
+            panic!("later")
+        })
+        .tool("ask", "Asks", |call: Call<NoArguments>| match call.roots("roots")? {
+            None => call.ask("roots", ListRootsParams::default()).into_result(),
+            Some(roots) => Ok(roots.roots.len().to_string()),
+        })
+}
+
+/// A host that panics when it is asked, and speaks a revision in which its server sends a request
+/// for that.
+#[must_use]
+pub fn clumsy_host() -> Host {
+    Host::new("clumsy", "1").revisions(Revisions::only(Revision::V2025_11_25)).on_roots(
+        async |_: Question<()>| -> Vec<Root> {
+            pause().await;
+            panic!("asked")
+        },
+    )
+}
+
+/// Lets everything panic that can, and sees that nothing comes of it but errors.
+///
+/// # Panics
+///
+/// Something else did.
+pub async fn survive(client: Client) {
+    let call = |tool| client.call_tool(tool, &NoArguments {});
+    let works = async || {
+        let result = call("plain").await.expect("the connection goes on");
+        assert_eq!(result.content[0].as_text(), Some("plain"));
+    };
+    client.opened().await.expect("it opens");
+    for tool in ["at-once", "first", "later"] {
+        let error: ClientError = call(tool).await.expect_err("it panics");
+        let refusal = error.as_refusal().expect("the server answers");
+        assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{tool}");
+        works().await;
+    }
+    let asked = call("ask").await;
+    assert!(asked.as_ref().map_or(true, |it| it.is_error == Some(true)), "{asked:?}");
+    works().await;
+}
