@@ -81,7 +81,8 @@ impl<'a> Metadata<'a> {
 
     /// The same where the start of an earlier `_meta` is known: see [`Metadata::standing`]. The same
     /// start says the same, so it is compared and not read.
-    // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
+    // MCP 2026-07-28 schema.json#MetaObject [META-001], MCP 2026-07-28 basic/index#_meta
+    // [META-002]: unknown keys are ignored.
     pub(crate) fn read_after(params: &RawJson<'a>, standing: &str) -> Result<Self, &'static str> {
         let mut standing = standing;
         loop {
