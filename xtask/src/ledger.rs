@@ -1,13 +1,14 @@
 //! Which rules of the protocol the code obeys and the tests hold, by what they cite.
 
 mod citations;
+mod pages;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::{Failure, files};
-use citations::{Citation, Found};
+use citations::{Citation, Found, Kind};
 use rules::{Ledger, Level, Rule};
 
 /// What the arguments ask for.
@@ -41,8 +42,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let path = options
         .ledger
         .map(PathBuf::from)
-        .or_else(|| std::env::var_os("MCP_LEDGER").map(PathBuf::from))
-        .unwrap_or_else(|| root.join("../shared/spec/requirements.tsv"));
+        .unwrap_or_else(|| reference_data::specification_folder().join("requirements.tsv"));
     let text = read(&path, "the ledger of rules")?;
     let ledger = Ledger::parse(&text)
         .map_err(|error| Failure::Unable(format!("{}: {error}", path.display())))?;
@@ -55,6 +55,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let found = citations::find(&root)?;
     let mut errors = found.errors.clone();
     errors.extend(found.citations.iter().filter_map(|citation| wrong(citation, &ledger)));
+    let folder = path.parent().unwrap_or(&path);
+    errors.extend(found.citations.iter().filter_map(|citation| absent(citation, folder)));
     let cited = cited(&found);
     report(&rules, &cited);
     if options.missing {
@@ -107,21 +109,38 @@ fn or_none(text: Option<&str>) -> &str {
 
 /// What is wrong with a citation, if anything is.
 fn wrong(citation: &Citation, ledger: &Ledger) -> Option<String> {
-    let Citation { place, id, revision, .. } = citation;
+    let Citation { place, id, page, .. } = citation;
     let Some(rule) = ledger.get(id) else {
         return Some(format!("{place}: the ledger has no rule {id}"));
     };
-    let revision = revision.as_deref()?;
-    (!rule.revisions.contains(&revision)).then(|| {
-        format!("{place}: {id} is not a rule of {revision} but of {}", rule.revisions.join(", "))
+    let (revision, page) = page.as_ref()?;
+    if !rule.revisions.contains(&revision.as_str()) {
+        let revisions = rule.revisions.join(", ");
+        return Some(format!("{place}: {id} is not a rule of {revision} but of {revisions}"));
+    }
+    (!pages::agree(&rule.page, revision, page)).then(|| {
+        format!(
+            "{place}: {id} is cited from the page {revision} {page}; the ledger has it from {}",
+            rule.page
+        )
     })
+}
+
+/// What is wrong with a citation whose page is not in the specification at `folder`.
+fn absent(citation: &Citation, folder: &Path) -> Option<String> {
+    let (revision, page) = citation.page.as_ref()?;
+    (!pages::exists(folder, revision, page))
+        .then(|| format!("{}: {revision} has no page {page}", citation.place))
 }
 
 fn cited(found: &Found) -> Cited {
     let mut cited = Cited::default();
     for citation in &found.citations {
-        let set = if citation.test { &mut cited.test } else { &mut cited.code };
-        set.insert(citation.id.clone());
+        match citation.kind {
+            Kind::Code => cited.code.insert(citation.id.clone()),
+            Kind::Test => cited.test.insert(citation.id.clone()),
+            Kind::Mention => false,
+        };
     }
     cited
 }
@@ -216,28 +235,60 @@ mod tests {
 
     const LEDGER: &str = "\
 id\tarea\trole\tlevel\trevisions\ttext\tsource
-AAA-001\tone\tboth\tMUST\t2024-11-05..2025-06-18\tFirst.\tx
-AAA-002\tone\tboth\tSHOULD NOT\t2026-07-28\tSecond.\tx
-BBB-001\ttwo\tboth\tMAY\t2025-11-25\tThird.\tx
+AAA-001\tone\tboth\tMUST\t2024-11-05..2025-06-18\tFirst.\t2025-06-18:x#one
+AAA-002\tone\tboth\tSHOULD NOT\t2026-07-28\tSecond.\t2026-07-28:x#two
+BBB-001\ttwo\tboth\tMAY\t2025-11-25\tThird.\t2025-11-25:y
 ";
 
-    fn citation(id: &str, revision: Option<&str>) -> Citation {
+    fn citation(id: &str, page: Option<(&str, &str)>) -> Citation {
         Citation {
             place: "a.rs:1".to_owned(),
             id: id.to_owned(),
-            revision: revision.map(str::to_owned),
-            test: false,
+            page: page.map(|(revision, page)| (revision.to_owned(), page.to_owned())),
+            kind: Kind::Code,
         }
     }
 
     #[test]
     fn a_citation_names_a_rule_at_one_of_its_revisions() {
         let ledger = Ledger::parse(LEDGER).expect("well formed");
-        let wrong = |id, revision| wrong(&citation(id, revision), &ledger);
-        assert_eq!(wrong("AAA-001", Some("2025-03-26")), None);
+        let wrong = |id, page| wrong(&citation(id, page), &ledger);
+        assert_eq!(wrong("AAA-001", Some(("2025-03-26", "x"))), None);
         assert_eq!(wrong("AAA-001", None), None);
-        assert!(wrong("AAA-001", Some("2025-11-25")).is_some());
-        assert!(wrong("AAA-009", None).is_some());
+        assert_eq!(
+            wrong("AAA-001", Some(("2025-11-25", "x"))).as_deref(),
+            Some(
+                "a.rs:1: AAA-001 is not a rule of 2025-11-25 but of 2024-11-05, 2025-03-26, 2025-06-18"
+            )
+        );
+        assert_eq!(
+            wrong("AAA-009", None).as_deref(),
+            Some("a.rs:1: the ledger has no rule AAA-009")
+        );
+    }
+
+    #[test]
+    fn a_citation_names_the_page_of_the_ledger() {
+        let ledger = Ledger::parse(LEDGER).expect("well formed");
+        let wrong = |page| wrong(&citation("AAA-001", Some(page)), &ledger);
+        assert_eq!(wrong(("2025-06-18", "x")), None);
+        assert_eq!(
+            wrong(("2025-06-18", "y")).as_deref(),
+            Some(
+                "a.rs:1: AAA-001 is cited from the page 2025-06-18 y; the ledger has it from 2025-06-18:x"
+            )
+        );
+    }
+
+    #[test]
+    fn a_cited_page_exists() {
+        let folder = files::root();
+        let absent = |page| absent(&citation("AAA-001", Some(page)), &folder);
+        assert_eq!(absent(("docs", "guarantees")), None);
+        assert_eq!(
+            absent(("docs", "guaranties")).as_deref(),
+            Some("a.rs:1: docs has no page guaranties")
+        );
     }
 
     #[test]

@@ -49,8 +49,9 @@ cargo run -p xtask -- COMMAND
       --check    goes to a size of 1,000, which takes seconds, and fails where a cost grows with a
                  size that it should not depend on
   ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
-      Counts the rules of the protocol that code and tests cite, and reports false citations.
-      FILE defaults to $MCP_LEDGER, then to ../shared/spec/requirements.tsv beside the workspace.
+      Counts the rules of the protocol that code and tests cite, and reports false citations:
+      CONTRIBUTING.md says what a right one is. FILE defaults to requirements.tsv in MCP_SPEC_DIR,
+      by default the folder spec of MCP_SHARED_DIR, by default ../shared beside the repository.
       --area     only this area of the ledger
       --missing  also lists the rules without code and those without a test
       --check    fails unless GAPS lists exactly the gaps that there are; each line of GAPS is

@@ -27,6 +27,21 @@ pub(crate) struct Attribute {
     range: Range<usize>,
 }
 
+/// A function under `#[test]`, or a `const` or `static`, with the comments and attributes on top.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) name: String,
+    /// Its first line, from 1.
+    pub(crate) line: usize,
+    range: Range<usize>,
+}
+
+impl Item {
+    pub(crate) fn contains(&self, at: usize) -> bool {
+        self.range.contains(&at)
+    }
+}
+
 /// A source file, taken apart.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -59,6 +74,75 @@ impl Source {
         (1..).zip(code.lines()).filter(|(_, line)| line.contains(needle)).map(|it| it.0).collect()
     }
 
+    /// The functions under `#[test]`, `#[tokio::test]` and the like, in order.
+    pub(crate) fn test_functions(&self) -> Vec<Item> {
+        let tests = self.attributes.iter().filter(|it| !it.inner && is_test_attribute(&it.text));
+        let item = |attribute: &Attribute| {
+            let start = attribute.range.start;
+            self.item(start, attribute.line, item_end(&self.code, start)?, "fn")
+        };
+        tests.filter_map(item).collect()
+    }
+
+    /// The tables of this file that its tests name: each `const` and `static` whose name stands in
+    /// one of `functions`.
+    pub(crate) fn tables(&self, functions: &[Item]) -> Vec<Item> {
+        let mut found = Vec::new();
+        for word in ["const", "static"] {
+            let all = words(&self.code, 0..self.code.len());
+            for at in all.filter(|it| self.is_word_at(it, word) && self.names_constant(it)) {
+                let line = 1 + self.code[..at.start].iter().filter(|c| **c == '\n').count();
+                let Some(end) = item_end(&self.code, at.start) else { continue };
+                found.extend(self.item(at.start, line, end, word));
+            }
+        }
+        found.retain(|table| {
+            let mut inside = functions.iter().flat_map(|it| words(&self.code, it.range.clone()));
+            inside.any(|it| self.is_word_at(&it, &table.name))
+        });
+        found
+    }
+
+    /// The item from `start` to `end`, whose name follows the word `keyword`.
+    fn item(&self, start: usize, line: usize, end: usize, keyword: &str) -> Option<Item> {
+        let mut inside = words(&self.code, start..end);
+        inside.find(|it| self.is_word_at(it, keyword))?;
+        let name = inside.next().map(|it| self.code[it].iter().collect())?;
+        let (start, line) = self.with_comments(start, line);
+        Some(Item { name, line, range: start..end })
+    }
+
+    /// Where the comments and attributes begin that stand on the lines directly above.
+    fn with_comments(&self, mut start: usize, mut line: usize) -> (usize, usize) {
+        loop {
+            let comment = self.comments.iter().find(|it| it.alone && it.line + 1 == line);
+            let attribute = self.attributes.iter().find(|it| {
+                let lines = self.code[it.range.clone()].iter().filter(|c| **c == '\n').count();
+                it.line < line && it.line + lines + 1 == line
+            });
+            (start, line) = match (comment, attribute) {
+                (Some(comment), _) => (comment.at, comment.line),
+                (None, Some(attribute)) => (attribute.range.start, attribute.line),
+                (None, None) => return (start, line),
+            };
+        }
+    }
+
+    /// Whether a `const` or `static` has a name and a type, and is no parameter of a type.
+    fn names_constant(&self, keyword: &Range<usize>) -> bool {
+        let blank = |c: &&char| !c.is_whitespace();
+        let before = self.code[..keyword.start].iter().rfind(blank);
+        let Some(name) = words(&self.code, keyword.end..self.code.len()).next() else {
+            return false;
+        };
+        let after = self.code[name.end..].iter().find(blank);
+        !matches!(before, Some('<' | ',' | '\'')) && after == Some(&':')
+    }
+
+    fn is_word_at(&self, range: &Range<usize>, word: &str) -> bool {
+        self.code[range.clone()].iter().copied().eq(word.chars())
+    }
+
     /// The files and folders, without the `.rs`, of modules that `path` declares as `#[cfg(test)]
     /// mod name;`.
     pub(crate) fn test_files<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
@@ -86,6 +170,23 @@ impl Source {
             self.tests.push(attribute.range.start..end);
         }
     }
+}
+
+/// Whether an attribute makes a test of a function: `test`, or a path that ends in it.
+fn is_test_attribute(text: &str) -> bool {
+    let path = text.split('(').next().unwrap_or(text);
+    path.rsplit("::").next() == Some("test")
+}
+
+/// Where the words in a part of the code stand: names, keywords and numbers.
+fn words(code: &[char], range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        let start = at + code[at..range.end].iter().position(|c| is_word(*c))?;
+        let length = code[start..range.end].iter().position(|c| !is_word(*c));
+        at = length.map_or(range.end, |length| start + length);
+        Some(start..at)
+    })
 }
 
 /// The name in `mod name`, which other attributes and a visibility may precede.
@@ -340,6 +441,32 @@ mod tests {
         assert_eq!(files, [Path::new("core/src/peer/tests"), Path::new("core/src/peer/a")]);
         let files: Vec<_> = source.test_files(Path::new("core/src/peer.rs")).collect();
         assert_eq!(files[0], Path::new("core/src/peer/tests"));
+    }
+
+    #[test]
+    fn a_test_function_has_the_comments_on_top_and_its_body() {
+        let text = "// a\n\n// b\n#[tokio::test(flavor = \"x\")]\n// c\n#[allow(x)]\n\
+                    async fn one() {\n // d\n}\n// e\n\nfn two() {\n // f\n}\n";
+        let source = Source::new(text);
+        let tests = source.test_functions();
+        let found: Vec<_> = tests.iter().map(|it| (it.name.as_str(), it.line)).collect();
+        assert_eq!(found, [("one", 3)]);
+        let inside: Vec<_> = source.comments.iter().map(|it| tests[0].contains(it.at)).collect();
+        assert_eq!(inside, [false, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_table_is_a_constant_that_a_test_names() {
+        let text = "// a\nconst ROWS: [u8; 1] = [\n // b\n 1,\n];\n\
+                    static OTHER: u8 = { /* ROWS */ 1 }; // c\n\
+                    const fn f<const N: usize>(x: &'static u8) {}\n\
+                    #[test]\nfn one() { assert(ROWS, \"OTHER\", N) }\n";
+        let source = Source::new(text);
+        let tables = source.tables(&source.test_functions());
+        let found: Vec<_> = tables.iter().map(|it| (it.name.as_str(), it.line)).collect();
+        assert_eq!(found, [("ROWS", 1)]);
+        let inside: Vec<_> = source.comments.iter().map(|it| tables[0].contains(it.at)).collect();
+        assert_eq!(inside, [true, true, false]);
     }
 
     #[test]

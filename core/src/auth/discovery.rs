@@ -93,8 +93,9 @@ impl MetadataUrls {
         // MCP 2025-06-18 basic/authorization#server-metadata-discovery [AUTHC-021]
         push(&mut urls, &location, &[AUTHORIZATION_SERVER, path]);
         if revision >= Revision::V2025_11_25 {
-            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-022] [AUTHC-023] [AUTHC-024]:
-            // without a path, inserting and appending are the same.
+            // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-022],
+            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
+            // [AUTHC-023] [AUTHC-024]: without a path, inserting and appending are the same.
             push(&mut urls, &location, &[OPENID, path]);
             push(&mut urls, &location, &[path, OPENID]);
         }

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_page_is_written_as_the_typed_result_is() {
-        // Rule: [TOOL-003] [TOOL-026] [CACHE-001] [CACHE-002].
+        // Rule: [TOOL-026] [CACHE-001].
         let schema: Json = RawJson::parse(r#"{"type":"object","x":1}"#).unwrap().into();
         let tools = ["a", "b"].map(|name| Tool::new(name, schema.clone()).title(name));
         let mut catalog = Catalog::new();
@@ -201,6 +201,41 @@ mod tests {
             let page = catalog.list(Method::ToolsList, &empty, revision, &hints).unwrap();
             let typed = ListToolsResult::new(tools.clone()).cached(hints.clone());
             assert_eq!(text(&page), typed.to_json_at(revision).unwrap().as_str());
+        }
+    }
+
+    #[test]
+    fn a_page_says_what_follows_it_and_how_long_it_may_be_kept() {
+        // Rule: [TOOL-003] [CACHE-002].
+        let mut catalog = Catalog::new();
+        catalog.page_size(NonZeroUsize::new(1));
+        let schema: Json = RawJson::parse(r#"{"type":"object"}"#).unwrap().into();
+        for name in ["a", "b"] {
+            catalog.add_tool(Tool::new(name, schema.clone())).unwrap();
+        }
+        let tool = |name: &str| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
+        for (hints, kept) in [
+            (CacheHints::public(Duration::from_secs(60)), r#""ttlMs":60000,"cacheScope":"public""#),
+            (CacheHints::private(Duration::ZERO), r#""ttlMs":0,"cacheScope":"private""#),
+        ] {
+            for revision in Revision::ALL {
+                let list = |cursor: Option<&str>| {
+                    let params = params(cursor);
+                    let page = catalog.list(Method::ToolsList, &params.as_raw(), revision, &hints);
+                    Json::from(RawJson::parse(&text(&page.unwrap())).unwrap())
+                };
+                let first = list(None);
+                let cursor: String = first.as_raw().get("nextCursor").unwrap().decode().unwrap();
+                let last = list(Some(&cursor));
+                assert!(last.as_raw().get("nextCursor").is_none(), "{revision}");
+                for (page, name) in [(&first, "a"), (&last, "b")] {
+                    let tools = format!("[{}]", tool(name));
+                    assert_eq!(page.as_raw().get("tools").unwrap().as_str(), tools);
+                    let modern = revision >= Revision::V2026_07_28;
+                    assert_eq!(page.as_str().contains(kept), modern, "{}", page.as_str());
+                    assert_eq!(page.as_str().contains("cacheScope"), modern, "{revision}");
+                }
+            }
         }
     }
 

@@ -66,7 +66,6 @@ fn resources_have_absolute_uris() {
 
 #[test]
 fn prompts_do_not_name_an_argument_twice() {
-    // Rule: [PRMT-001].
     let twice = Prompt::new("p").arguments(["a", "b", "a"].map(PromptArgument::new));
     let refused = Catalog::new().add_prompt(twice).unwrap_err();
     assert!(matches!(refused, CatalogError::DuplicateArgument { argument, .. } if argument == "a"));

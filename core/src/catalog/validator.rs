@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn arguments_that_do_not_fit_are_a_protocol_error_first_and_a_tool_error_later() {
-        // Rule: [TOOL-009] [TOOL-010] [TOOL-030].
+        // Rule: [TOOL-009] [TOOL-010].
         let mut catalog = Catalog::new();
         catalog.add_tool(tool()).unwrap();
         let bad = RawJson::EMPTY_OBJECT;
@@ -226,7 +226,6 @@ mod tests {
 
     #[test]
     fn structured_results_conform_to_the_output_schema() {
-        // Rule: [TOOL-019].
         let mut catalog = Catalog::new();
         catalog.validator(Required).unwrap();
         catalog.add_tool(tool()).unwrap();

@@ -9,8 +9,9 @@ use super::buffer::Buffer;
 /// bytes are split over the calls, the frames and the errors are the same.
 ///
 /// Each byte is searched once, and moved at most once for each time that the storage fills up.
-// MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages are delimited by newlines. For other
-// byte streams [STDIO-021] recommends the same.
+// MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: messages are delimited
+// by newlines. MCP 2026-07-28 basic/transports/index#custom-transports [STDIO-021] recommends the
+// same for other byte streams.
 #[derive(Debug)]
 pub struct LineDecoder<'b> {
     buffer: Buffer<'b>,

@@ -2,12 +2,12 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::Era;
 use crate::catalog::{Catalog, Invalid};
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::metadata::Places;
 use crate::peer::{Inputs, MethodName, Request};
 use crate::protocol::{CallToolResult, Capability, Method, ResourceTemplate};
+use crate::{Era, Revision};
 
 use super::kind::Kind;
 use super::reply::{Body, Outcome};
@@ -25,9 +25,9 @@ pub(super) struct Dispatch<'h, K: Kind> {
 pub(super) type Found<'h, K> = (&'h <K as Kind>::Function, Vec<(String, String)>);
 
 impl<'h, K: Kind> Dispatch<'h, K> {
-    /// The tool that a request calls, if its results have a schema.
+    /// The tool that a request calls, if its results have a schema; since 2025-06-18.
     pub(super) fn described_tool(&self, request: &Request<'_>) -> Option<String> {
-        if request.method != Method::ToolsCall {
+        if request.method != Method::ToolsCall || request.revision < Revision::V2025_06_18 {
             return None;
         }
         let name = request.subject()?;
@@ -67,7 +67,7 @@ impl<'h, K: Kind> Dispatch<'h, K> {
                     let message = alloc::format!("the server has no handler for this `{method}`");
                     ErrorObject::internal(message)
                 }
-                // MCP 2026-07-28 basic/index#error-codes [RPC-018]
+                // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
                 MethodName::Other(name) => ErrorObject::method_not_found(name),
             }))
         })
@@ -99,9 +99,22 @@ impl<'h, K: Kind> Dispatch<'h, K> {
 
     // MCP 2025-06-18 server/tools#output-schema [TOOL-019]
     pub(super) fn check_output(&self, tool: &str, outcome: Outcome) -> Outcome {
-        let Outcome::Result(Body::Tool(result)) = &outcome else { return outcome };
-        let Some(structured) = &result.structured_content else { return outcome };
-        match self.catalog.validate_output(tool, &structured.as_raw()) {
+        let Outcome::Result(body) = &outcome else { return outcome };
+        let structured = match body {
+            Body::Tool(result) => result.structured_content.as_ref(),
+            Body::Text(_) => None,
+            _ => return outcome,
+        };
+        let failed = matches!(body, Body::Tool(result) if result.is_error == Some(true));
+        let checked = match structured {
+            Some(structured) => self.catalog.validate_output(tool, &structured.as_raw()),
+            // What went wrong is said in words.
+            None if failed => Ok(()),
+            None => {
+                Err(alloc::format!("The tool {tool} has an output schema and no structured result"))
+            }
+        };
+        match checked {
             Ok(()) => outcome,
             Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
         }

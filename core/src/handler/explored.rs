@@ -203,6 +203,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
             attachment: Attachment::default(),
         };
         let work = Work {
+            now: Instant::ZERO,
             request,
             handlers: Arc::clone(&server.handlers),
             catalog: Arc::new(Catalog::new()),

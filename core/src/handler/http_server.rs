@@ -157,8 +157,9 @@ impl<K: Kind> HttpServer<K> {
         principal: Option<&Principal>,
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
-        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012] [SEC-011]: who drives
-        // this may have forgotten to ask.
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
+        // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: who drives this may
+        // have forgotten to ask.
         #[cfg(feature = "auth")]
         if let Some(exchange) = self.refuse_unchecked(head, body, now) {
             return (exchange, None);

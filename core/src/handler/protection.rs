@@ -221,8 +221,8 @@ impl<K: Kind> HttpServer<K> {
             }
         };
         event.iter_mut().for_each(attach);
-        // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: what else is
-        // in the body waits.
+        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: what else is in the body
+        // waits.
         self.machine.waiting_events().skip(before).for_each(attach);
         (exchange, self.take_up(exchange, event, now))
     }

@@ -140,7 +140,7 @@ impl Wire for Body {
 pub enum Error {
     /// The work failed. A tool's failure is a result that the model sees, so that it can do
     /// better; elsewhere it is an internal error.
-    // MCP 2025-11-25 server/tools#error-handling [TOOL-008]
+    // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
     Failed(String),
     /// An error of the protocol, with a code of the caller's choice.
     Protocol(ErrorObject<'static>),

@@ -221,7 +221,11 @@ impl<K: Kind> Server<K> {
         self.tool_of(Tool::new(name, schema).description(description), function)
     }
 
-    /// Offers a tool, with all there is to say about it.
+    /// Registers a tool from a complete [`Tool`] definition.
+    ///
+    /// With an output schema, a handler returns a structured result or a tool error. The client is
+    /// told of an internal error where it returns neither, or a result that the validator of the
+    /// catalog refuses.
     #[must_use]
     pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, OfTool, M>) -> Self {
         self.tool_of(tool, handler.into_function())

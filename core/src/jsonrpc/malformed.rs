@@ -31,7 +31,7 @@ pub enum Shape {
 
 impl Malformed {
     /// An array, on a connection whose revision has no batches.
-    // MCP 2025-06-18 basic/index#messages [BATCH-010]
+    // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]
     pub(crate) const fn batch_refused() -> Self {
         Self { reason: Reason::BatchRefused, id: None, shape: Shape::Unknown }
     }

@@ -177,7 +177,7 @@ impl Connection {
     }
 
     /// Something on the stream that is no frame.
-    // MCP 2025-11-25 basic/index#messages [RPC-017]
+    // MCP 2026-07-28 schema.json#InvalidRequestError [RPC-017]
     pub(super) fn frame_error(
         &mut self,
         error: FrameError,
@@ -324,7 +324,7 @@ impl Connection {
         }
         self.calls.bury(call.id, &self.terms.limits, now);
         if self.cancels_by_abort {
-            // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
+            // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
             self.outbox.post(call.channel, Part::Abort(call.id));
             return;
         }
@@ -517,7 +517,8 @@ fn write_error_object(out: &mut Vec<u8>, error: &ErrorObject<'_>) {
 }
 
 /// The error as it may be said at `revision`.
-// MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027] [RSRC-010]
+// MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027],
+// MCP 2026-07-28 server/resources#error-handling [RSRC-010]
 pub(crate) fn error_at(mut error: ErrorObject<'_>, revision: Revision) -> ErrorObject<'_> {
     if error.code == ErrorCode::RESOURCE_NOT_FOUND && revision.era() == Era::Modern {
         error.code = ErrorCode::INVALID_PARAMS;

@@ -104,7 +104,8 @@ impl<'a> Metadata<'a> {
     /// The same on a connection that keeps what its other side said before: see
     /// [`Metadata::standing`]. The same start of a `_meta` says the same, so it is compared and not
     /// read.
-    // MCP 2026-07-28 basic/index#_meta [META-001] [META-002]: unknown keys are ignored.
+    // MCP 2026-07-28 schema.json#MetaObject [META-001], MCP 2026-07-28 basic/index#_meta
+    // [META-002]: unknown keys are ignored.
     pub(crate) fn read_after(
         params: &RawJson<'a>,
         standing: Standing<'_>,

@@ -41,7 +41,7 @@ pub(super) fn not_offered(
             Some(r#""url""#) => Capability::ElicitationUrl,
             Some(_) => return Some(NotOffered::UnknownMode),
         },
-        // MCP 2025-11-25 client/sampling#tools-in-sampling [SAMP-007]
+        // MCP 2025-11-25 schema.json#CreateMessageRequestParams [SAMP-007]
         Method::SamplingCreateMessage
             if params.get("tools").is_some() || params.get("toolChoice").is_some() =>
         {

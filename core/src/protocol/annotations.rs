@@ -65,6 +65,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn hints_say_for_whom_how_important_and_since_there_is_a_word_for_it_how_fresh() {
+        // Rule: [RSRC-020].
+        let hints = Annotations::new()
+            .audience([Role::User, Role::Assistant])
+            .priority(0.5)
+            .last_modified("2025-01-12T15:00:58Z");
+        let old = r#"{"audience":["user","assistant"],"priority":0.5}"#;
+        let new = r#"{"audience":["user","assistant"],"priority":0.5,"lastModified":"2025-01-12T15:00:58Z"}"#;
+        for revision in Revision::ALL {
+            let expected = if revision < Revision::V2025_06_18 { old } else { new };
+            assert_eq!(hints.to_json_at(revision).unwrap().as_str(), expected, "{revision}");
+        }
+        assert_eq!(serde_json::from_str::<Annotations>(new).unwrap(), hints);
+    }
+
+    #[test]
     fn a_priority_out_of_range_is_written_as_the_nearer_bound() {
         // Rule: [RSRC-020].
         for (weight, text) in [(7.5, "1"), (-1.0, "0"), (0.25, "0.25")] {

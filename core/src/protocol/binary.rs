@@ -68,7 +68,8 @@ impl AudioContent {
     }
 }
 
-// MCP 2026-07-28 server/resources#binary-content [RSRC-015] [PRMT-005]
+// MCP 2026-07-28 server/resources#binary-content [RSRC-015],
+// MCP 2026-07-28 server/prompts#embedded-resources [PRMT-005]
 impl BlobResourceContents {
     /// The resource at `uri`, or a part of it, as `bytes`.
     #[must_use]
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn bytes_travel_as_base64() {
-        // Rule: [PRMT-004] [PRMT-005] [RSRC-015].
+        // Rule: [PRMT-004] [RSRC-015].
         let image = ImageContent::from_bytes(&[0xFF, 0xD8, 0, 1], "image/jpeg");
         assert_eq!((image.data.as_str(), image.mime_type.as_str()), ("/9gAAQ==", "image/jpeg"));
         assert_eq!(image.bytes(), Ok([0xFF, 0xD8, 0, 1].to_vec()));

@@ -277,7 +277,7 @@ message! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Wire;
+    use crate::protocol::{Capabilities, Capability, Wire};
 
     #[test]
     fn a_client_of_addresses_alone_declares_no_elicitation_where_that_means_forms() {
@@ -289,6 +289,22 @@ mod tests {
         assert_eq!(text(Revision::V2025_11_25).as_str(), r#"{"elicitation":{"url":{}}}"#);
         assert!(ElicitationCapability::new().has_form());
         assert!(!url_only.elicitation.unwrap().has_form());
+    }
+
+    #[test]
+    fn a_client_that_adds_context_says_so_since_there_is_a_word_for_it() {
+        // Rule: [CAP-015].
+        let context = SamplingCapability::new().context(Settings::new());
+        let declared = ClientCapabilities::new().sampling(context);
+        let newest = r#"{"sampling":{"context":{}}}"#;
+        for revision in Revision::ALL {
+            let known = revision >= Revision::V2025_11_25;
+            let text = declared.to_json_at(revision).unwrap();
+            assert_eq!(text.as_str(), if known { newest } else { r#"{"sampling":{}}"# });
+            let read = |text| Capabilities::of_client(text, revision).unwrap();
+            assert_eq!(read(newest).contains(Capability::SamplingContext), known, "{revision}");
+            assert!(!read(r#"{"sampling":{}}"#).contains(Capability::SamplingContext));
+        }
     }
 
     #[test]

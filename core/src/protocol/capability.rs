@@ -226,8 +226,9 @@ impl Capabilities {
     /// # Errors
     ///
     /// The peer's fault: not an object, or a member of the wrong type.
-    // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-017] [CAP-018]: unknown members
-    // are tolerated, absent and false ones are not negotiated.
+    // MCP 2025-11-25 schema.json#ServerCapabilities [CAP-017],
+    // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-018]: unknown members are
+    // tolerated, absent and false ones are not negotiated.
     pub fn of_client(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
         Self::read_client(&Declared::parse(text)?, revision)
     }

@@ -21,7 +21,8 @@ tagged! {
     /// and a resource link before 2025-06-18 as a text that names the resource and its URI.
     // MCP 2024-11-05 server/tools#tool-result [TOOL-012]
     // MCP 2025-03-26 server/tools#tool-result [TOOL-013]
-    // MCP 2026-07-28 server/tools#tool-result [TOOL-014] [META-014]
+    // MCP 2026-07-28 server/tools#tool-result [TOOL-014], MCP 2026-07-28 schema.json#Resource
+    // [META-014]
     pub enum ContentBlock by "type" {
         /// A text.
         Text(TextContent) = Some("text"),
@@ -246,8 +247,38 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_content_has_hints_and_since_there_is_any_metadata() {
+        // Rule: [TOOL-012] [TOOL-014] [PRMT-005].
+        let hints = r#""annotations":{"priority":0.5}"#;
+        for (since, kind) in [
+            (Revision::V2024_11_05, r#""type":"text","text":"t""#),
+            (Revision::V2024_11_05, r#""type":"image","data":"AA==","mimeType":"image/png""#),
+            (Revision::V2025_03_26, r#""type":"audio","data":"AA==","mimeType":"audio/wav""#),
+            (Revision::V2025_06_18, r#""type":"resource_link","uri":"a:b","name":"n""#),
+            (Revision::V2024_11_05, r#""type":"resource","resource":{"uri":"a:b","text":"t"}"#),
+            (
+                Revision::V2024_11_05,
+                r#""type":"resource","resource":{"uri":"a:b","blob":"AA==","mimeType":"m/n"}"#,
+            ),
+        ] {
+            let old = format!("{{{kind},{hints}}}");
+            let new = format!(r#"{{{kind},{hints},"_meta":{{"a/b":1}}}}"#);
+            let block: ContentBlock = serde_json::from_str(&new).unwrap();
+            assert!(!matches!(block, ContentBlock::Unknown(_)), "{kind}");
+            for revision in Revision::ALL.into_iter().filter(|revision| *revision >= since) {
+                let expected = if revision < Revision::V2025_06_18 { &old } else { &new };
+                assert_eq!(text_at(&block, revision), *expected, "{revision}");
+            }
+        }
+        for lacking in [r#"{"text":"no address"}"#, r#"{"uri":7,"text":"t"}"#] {
+            let text = format!(r#"{{"type":"resource","resource":{lacking}}}"#);
+            assert!(serde_json::from_str::<ContentBlock>(&text).is_err(), "{lacking}");
+        }
+    }
+
+    #[test]
     fn a_resource_link_becomes_a_text_with_its_uri_where_it_is_unknown() {
-        // Rule: [TOOL-013] [TOOL-014].
+        // Rule: [TOOL-013].
         let link = ResourceLink::new("file:///a", "a").title("The A").description("first");
         assert_eq!(
             text_at(&link.into(), Revision::V2025_03_26),

@@ -340,7 +340,9 @@ mod tests {
         }
         let result = ElicitResult::accept(Map::new().with("name", "octocat"));
         assert_eq!(result.decode_content::<Name>().unwrap().name, "octocat");
-        assert!(ElicitResult::accept_url().decode_content::<Name>().is_err());
+        let opened = ElicitResult::accept_url();
+        assert!(opened.decode_content::<Name>().is_err());
+        assert_eq!(opened.to_json_at(Revision::LATEST).unwrap().as_str(), r#"{"action":"accept"}"#);
         assert!(!ElicitResult::decline().is_accepted());
     }
 }

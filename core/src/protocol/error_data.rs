@@ -71,6 +71,20 @@ mod tests {
     use crate::protocol::{Revision, Wire};
 
     #[test]
+    fn who_must_visit_an_address_first_is_told_which_each_with_its_id() {
+        // Rule: [ELIC-020].
+        let address = ElicitUrlParams::new("Sign in", "https://example.com/in");
+        let data = UrlElicitationRequiredData::new([address.clone().elicitation_id("e1")]);
+        let text = r#"{"elicitations":[{"mode":"url","message":"Sign in","url":"https://example.com/in","elicitationId":"e1"}]}"#;
+        assert_eq!(data.to_json_at(Revision::V2025_11_25).unwrap().as_str(), text);
+        assert_eq!(serde_json::from_str::<UrlElicitationRequiredData>(text).unwrap(), data);
+        let nameless = UrlElicitationRequiredData::new([address]);
+        assert!(nameless.to_json_at(Revision::V2025_11_25).is_err());
+        let form = r#"{"elicitations":[{"mode":"form","message":"m","requestedSchema":{}}]}"#;
+        assert!(serde_json::from_str::<UrlElicitationRequiredData>(form).is_err());
+    }
+
+    #[test]
     fn data_of_errors_is_read_leniently() {
         // Rule: [VER-009] [RSRC-009].
         let data: UnsupportedProtocolVersionData =

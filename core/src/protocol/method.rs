@@ -274,7 +274,7 @@ impl Row {
     /// inbound it is the peer's, and a request is answered.
     // MCP 2025-11-25 basic/lifecycle#operation [LIFE-007] [CAP-018]
     // MCP 2025-03-26 basic/lifecycle#operation [LIFE-006]
-    // MCP 2026-07-28 server/discover#response [CAP-026]
+    // MCP 2026-07-28 schema.json#MethodNotFoundError [CAP-026]
     pub fn check(
         &self,
         sender: Side,

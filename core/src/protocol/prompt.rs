@@ -176,6 +176,57 @@ cacheable!(ListPromptsResult);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Revision, Wire};
+
+    #[test]
+    fn a_message_holds_each_kind_of_content_that_its_revision_knows() {
+        // Rule: [PRMT-003].
+        let kinds = [
+            r#"{"type":"text","text":"t"}"#,
+            r#"{"type":"image","data":"AA==","mimeType":"image/png"}"#,
+            r#"{"type":"audio","data":"AA==","mimeType":"audio/wav"}"#,
+            r#"{"type":"resource_link","uri":"a:b","name":"n"}"#,
+            r#"{"type":"resource","resource":{"uri":"a:b","text":"t"}}"#,
+        ];
+        for content in kinds {
+            let text = alloc::format!(r#"{{"role":"user","content":{content}}}"#);
+            let message: PromptMessage = serde_json::from_str(&text).unwrap();
+            assert!(!matches!(message.content, ContentBlock::Unknown(_)), "{content}");
+            for revision in Revision::ALL.into_iter().filter(|r| *r >= Revision::V2025_06_18) {
+                assert_eq!(message.to_json_at(revision).unwrap().as_str(), text, "{revision}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_prompt_has_a_name_and_what_its_revision_knows_besides() {
+        // Rule: [PRMT-001].
+        let argument = PromptArgument::new("n").title("N").description("e").required(true);
+        let full = Prompt::new("p")
+            .title("t")
+            .description("d")
+            .arguments([argument])
+            .icons([Icon::new("i:j")]);
+        let text = |title, named, icons| {
+            alloc::format!(
+                r#"{{"name":"p"{title},"description":"d","arguments":[{{"name":"n"{named},"description":"e","required":true}}]{icons}}}"#
+            )
+        };
+        let (title, named) = (r#","title":"t""#, r#","title":"N""#);
+        let icons = r#","icons":[{"src":"i:j"}]"#;
+        for (revision, expected) in [
+            (Revision::V2024_11_05, text("", "", "")),
+            (Revision::V2025_03_26, text("", "", "")),
+            (Revision::V2025_06_18, text(title, named, "")),
+            (Revision::V2025_11_25, text(title, named, icons)),
+            (Revision::V2026_07_28, text(title, named, icons)),
+        ] {
+            assert_eq!(full.to_json_at(revision).unwrap().as_str(), expected, "{revision}");
+        }
+        assert_eq!(serde_json::from_str::<Prompt>(&text(title, named, icons)).unwrap(), full);
+        assert_eq!(serde_json::from_str::<Prompt>(r#"{"name":"p"}"#).unwrap(), Prompt::new("p"));
+        assert!(serde_json::from_str::<Prompt>(r#"{"description":"d"}"#).is_err());
+    }
 
     #[test]
     fn arguments_are_strings_only() {

@@ -323,6 +323,44 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_has_an_address_and_a_name_and_what_its_revision_knows_besides() {
+        // Rule: [RSRC-001].
+        let read = |text: &str| serde_json::from_str::<Resource>(text);
+        let bare = r#"{"uri":"a:b","name":"n"}"#;
+        assert_eq!(read(bare).unwrap(), Resource::new("a:b", "n"));
+        for lacking in [r#"{"name":"n"}"#, r#"{"uri":"a:b"}"#] {
+            assert!(read(lacking).is_err(), "{lacking}");
+        }
+        for (size, whole) in [("7", true), ("0", true), ("1.5", false), ("-1", false)] {
+            let text = bare.replace('}', &alloc::format!(r#","size":{size}}}"#));
+            assert_eq!(read(&text).is_ok(), whole, "{size}");
+        }
+        let full = Resource::new("a:b", "n")
+            .title("t")
+            .description("d")
+            .mime_type("m/n")
+            .size(7)
+            .icons([Icon::new("i:j")])
+            .annotations(Annotations::new().priority(0.5));
+        let text = |title, icons| {
+            alloc::format!(
+                r#"{{"uri":"a:b","name":"n"{title},"description":"d","mimeType":"m/n","size":7{icons},"annotations":{{"priority":0.5}}}}"#
+            )
+        };
+        let (title, icons) = (r#","title":"t""#, r#","icons":[{"src":"i:j"}]"#);
+        for (revision, expected) in [
+            (Revision::V2024_11_05, text("", "")),
+            (Revision::V2025_03_26, text("", "")),
+            (Revision::V2025_06_18, text(title, "")),
+            (Revision::V2025_11_25, text(title, icons)),
+            (Revision::V2026_07_28, text(title, icons)),
+        ] {
+            assert_eq!(full.to_json_at(revision).unwrap().as_str(), expected, "{revision}");
+        }
+        assert_eq!(read(&text(title, icons)).unwrap(), full);
+    }
+
+    #[test]
     fn null_for_a_field_with_a_default_is_the_same_as_absent() {
         let read: ListResourcesResult =
             serde_json::from_str(r#"{"resources":[],"ttlMs":null,"cacheScope":null}"#).unwrap();

@@ -48,8 +48,7 @@ impl Revision {
 
     /// The revision spelled `text`; `None` for any other string, which is a version that is not
     /// supported rather than a malformed one.
-    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-010]: versions are opaque
-    // strings.
+    // MCP 2026-07-28 learn-versioning#negotiation [VER-010]: versions are opaque strings.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == text)

@@ -352,6 +352,59 @@ mod tests {
     }
 
     #[test]
+    fn a_question_to_a_model_has_messages_and_a_limit_and_the_rest_if_it_is_set() {
+        // Rule: [SAMP-002].
+        let full = r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":7,"modelPreferences":{"costPriority":0.5},"systemPrompt":"s","includeContext":"allServers","temperature":0.25,"stopSequences":["x","y"],"metadata":{"k":1}}"#;
+        let params: CreateMessageParams = serde_json::from_str(full).unwrap();
+        assert_eq!((params.messages.len(), params.max_tokens), (1, 7));
+        assert_eq!(params.include_context, Some(IncludeContext::AllServers));
+        assert_eq!(params.stop_sequences.as_deref().unwrap_or_default(), ["x", "y"]);
+        for revision in Revision::ALL {
+            assert_eq!(params.to_json_at(revision).unwrap().as_str(), full, "{revision}");
+        }
+        let bare = r#"{"messages":[],"maxTokens":7}"#;
+        let params: CreateMessageParams = serde_json::from_str(bare).unwrap();
+        assert_eq!(params, CreateMessageParams::new([], 7));
+        assert_eq!(params.to_json_at(Revision::LATEST).unwrap().as_str(), bare);
+        for lacking in [r#"{"messages":[]}"#, r#"{"maxTokens":7}"#] {
+            assert!(serde_json::from_str::<CreateMessageParams>(lacking).is_err(), "{lacking}");
+        }
+        for (context, word) in [
+            (IncludeContext::None, "none"),
+            (IncludeContext::ThisServer, "thisServer"),
+            (IncludeContext::AllServers, "allServers"),
+        ] {
+            assert_eq!((context.as_str(), IncludeContext::from(word)), (word, context.clone()));
+        }
+    }
+
+    #[test]
+    fn a_model_may_must_or_must_not_use_a_tool() {
+        // Rule: [SAMP-010].
+        for (mode, word) in [
+            (ToolChoiceMode::Auto, "auto"),
+            (ToolChoiceMode::Required, "required"),
+            (ToolChoiceMode::None, "none"),
+        ] {
+            let text = alloc::format!(
+                r#"{{"messages":[],"maxTokens":7,"toolChoice":{{"mode":"{word}"}}}}"#
+            );
+            let params = CreateMessageParams::new([], 7).tool_choice(ToolChoice::new().mode(mode));
+            assert_eq!(serde_json::from_str::<CreateMessageParams>(&text).unwrap(), params);
+            for revision in Revision::ALL {
+                let written = params.to_json_at(revision).unwrap();
+                let known = revision >= Revision::V2025_11_25;
+                let expected = if known { &text } else { r#"{"messages":[],"maxTokens":7}"# };
+                assert_eq!(written.as_str(), expected, "{revision}");
+            }
+        }
+        // Without a mode it is the model's choice.
+        let absent: ToolChoice = serde_json::from_str("{}").unwrap();
+        assert_eq!(absent, ToolChoice::new());
+        assert_eq!(absent.to_json_at(Revision::LATEST).unwrap().as_str(), "{}");
+    }
+
+    #[test]
     fn hints_keep_their_order() {
         // Rule: [SAMP-015].
         let text = r#"{"hints":[{"name":"b"},{"name":"a"},{}]}"#;

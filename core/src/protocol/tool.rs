@@ -398,6 +398,30 @@ mod tests {
     }
 
     #[test]
+    fn hints_are_written_since_there_are_any_and_absent_ones_stay_absent() {
+        // Rule: [TOOL-002].
+        let hints = ToolAnnotations::new()
+            .title("T")
+            .read_only_hint(true)
+            .destructive_hint(false)
+            .idempotent_hint(true)
+            .open_world_hint(false);
+        let tool = Tool::new("t", json(r#"{"type":"object"}"#)).annotations(hints);
+        let with = r#"{"name":"t","inputSchema":{"type":"object"},"annotations":{"title":"T","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}"#;
+        let without = r#"{"name":"t","inputSchema":{"type":"object"}}"#;
+        for revision in Revision::ALL {
+            let expected = if revision < Revision::V2025_03_26 { without } else { with };
+            assert_eq!(tool.to_json_at(revision).unwrap().as_str(), expected, "{revision}");
+        }
+        assert_eq!(serde_json::from_str::<Tool>(with).unwrap(), tool);
+        // A default is the reader's affair: it is not put into the message.
+        let bare: Tool =
+            serde_json::from_str(r#"{"name":"t","inputSchema":{},"annotations":{}}"#).unwrap();
+        assert_eq!(bare.annotations, Some(ToolAnnotations::new()));
+        assert_eq!(bare.annotations.unwrap().to_json_at(Revision::LATEST).unwrap().as_str(), "{}");
+    }
+
+    #[test]
     fn execution_exists_in_one_revision() {
         // Rule: [TOOL-025] [TOOL-026].
         let tool = Tool::new("t", json(r#"{"type":"object"}"#))

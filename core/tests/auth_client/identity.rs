@@ -45,7 +45,7 @@ fn a_client_registers_itself_and_stays_registered() {
     goes on
     server/discover [Bearer t1]
     ");
-    // Rule: [AUTHC-033] [AUTHC-034] [AUTHC-063].
+    // Rule: [AUTHC-033] [AUTHC-063].
     insta::assert_snapshot!(world.last_to(REGISTER).body, @r#"
     {"client_name":"Demo","application_type":"native","redirect_uris":["http://127.0.0.1:7777/callback"],"grant_types":["authorization_code","refresh_token"],"response_types":["code"],"token_endpoint_auth_method":"none"}
     "#);

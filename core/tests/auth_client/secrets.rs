@@ -179,7 +179,7 @@ impl Secrets {
         }
     }
 
-    // Rule: [AUTHC-043] [AUTHC-044] [AUTHC-045].
+    // [AUTHC-043] [AUTHC-044] [AUTHC-045].
     fn check_field(&self, request: &Sent, server: bool, name: &str, value: &str) {
         assert!(value.bytes().all(|it| matches!(it, b' '..=b'~')), "{name} in {request:?}");
         if name != "authorization" {
@@ -227,7 +227,7 @@ impl Secrets {
     // ------------------------------------------------------------------ what is shown
 
     /// Looks at a text that is shown to people: in logs, in messages of errors.
-    // Rule: [AUTHC-046] [AUTHC-062].
+    // [AUTHC-046] [AUTHC-062].
     pub(crate) fn check_shown(&self, text: &str) {
         for secret in self.all().filter(|it| it.len() >= LONG) {
             assert!(!text.contains(secret), "`{secret}` is shown: {text}");

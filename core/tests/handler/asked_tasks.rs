@@ -136,7 +136,7 @@ fn the_tasks_of_one_revision_do_not_exist_at_another() {
 
 #[test]
 fn a_task_is_there_at_once_and_its_result_when_it_is_done() {
-    // Rule: [TASK-001] [TASK-008] [TASK-009] [TASK-010] [TASK-013] [TASK-014] [TASK-045].
+    // Rule: [TASK-001] [TASK-008] [TASK-009] [TASK-010] [TASK-013] [TASK-014].
     let (gate, mut visitor) = visitor();
     visitor.pass(Duration::from_millis(1500));
     let created = visitor.result("tools/call", json!({ "name": "slow", "task": {} }));

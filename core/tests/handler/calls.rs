@@ -159,7 +159,7 @@ fn a_call_without_an_answer_times_out_and_is_cancelled() {
 
 #[test]
 fn a_server_that_pages_in_circles_or_without_end_is_found_out() {
-    // Rule: [PAGE-002] [PAGE-003] [PAGE-004] [PAGE-005] [PAGE-006].
+    // Rule: [PAGE-002] [PAGE-004] [PAGE-005] [PAGE-006].
     use mcp_sansio::framing::LineDecoder;
     use mcp_sansio::handler::Endpoint;
     use mcp_sansio::jsonrpc::RawJson;
@@ -222,6 +222,10 @@ fn a_list_of_several_pages_is_put_together() {
         let tools = pair.run(client.all_tools()).unwrap();
         assert!(tools.iter().map(|tool| &*tool.name).eq(["t0", "t1", "t2", "t3", "t4"]));
         assert_eq!(pair.count(r#""method":"tools/list""#), 3);
+        // Rule: [PAGE-003]: what a list ended with is not kept for the next one.
+        pair.run(client.all_tools()).unwrap();
+        assert_eq!(pair.count(r#""method":"tools/list""#), 6);
+        assert_eq!(pair.count(r#""cursor":"#), 4);
         let prompts = pair.run(client.all_prompts()).unwrap();
         assert!(prompts.iter().map(|prompt| &*prompt.name).eq(["p0", "p1", "p2", "p3", "p4"]));
     }

@@ -81,6 +81,32 @@ fn a_tool_runs_as_a_task_and_its_result_is_fetched_when_it_is_there() {
 }
 
 #[test]
+fn what_a_server_tells_of_a_task_unasked_is_not_relied_upon() {
+    // Rule: [TASK-016].
+    let (gate, client, mut pair) = link();
+    let slow = tool(&client, &mut pair, "slow");
+    let task = pair.run(client.call_tool_as_task(&slow, &json!({}))).unwrap();
+    let mut result = pin!(task.result());
+    assert!(pair.poll(result.as_mut()).is_none());
+    for status in ["completed", "failed", "cancelled"] {
+        let params = json!({ "taskId": task.name(), "status": status, "ttl": null,
+            "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z" });
+        let message =
+            json!({ "jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params });
+        let now = pair.now;
+        let frame = message.to_string();
+        pair.client.as_mut().unwrap().handle_frame(Ok(frame.as_bytes()), now);
+        assert!(pair.poll(result.as_mut()).is_none(), "{status}");
+        assert_eq!((asked(&pair, "tasks/get"), asked(&pair, "tasks/result")), (0, 0), "{status}");
+    }
+    // What the client asks for is what counts, and it comes without a notification.
+    gate.open();
+    pass(&mut pair, 1000);
+    assert_eq!(text(&pair.poll(result.as_mut()).unwrap().unwrap()), "slow true");
+    assert_eq!(pair.count("notifications/tasks/status"), 0);
+}
+
+#[test]
 fn what_does_not_run_as_a_task_is_not_called_as_one() {
     // Rule: [TASK-002] [TASK-003] [TASK-004].
     let (_, client, mut pair) = link();

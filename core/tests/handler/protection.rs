@@ -446,7 +446,6 @@ fn a_server_that_checks_no_tokens_has_no_scopes_to_give() {
 
 #[test]
 fn a_token_is_in_nothing_that_is_shown_or_handed_on() {
-    // Rule: [AUTHS-014].
     let seen = Arc::new(std::sync::Mutex::new(String::new()));
     let log = Arc::clone(&seen);
     let server = server()

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::gatehouse::{Gatehouse, legacy_call};
 use crate::repeater::{Line, Log, META, Peer, TOKEN, VIOLATION, Way, message, server, ways};
-use crate::spec::{self, Schema};
+use crate::spec::Schema;
 
 /// A method and the members of its parameters, each with its schema.
 pub(crate) struct Described {
@@ -178,7 +178,7 @@ pub(crate) fn repeats(
 #[test]
 fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way() {
     // Rule: [AUTHS-015] [HSRV-023] [HDR-025].
-    let Some(folder) = spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
@@ -217,7 +217,7 @@ fn a_call_that_asks_to_be_a_task_is_read_as_any_other() {
 
 #[test]
 fn a_repeat_inside_of_a_member_is_refused() {
-    let Some(folder) = spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
@@ -332,7 +332,7 @@ fn arguments_that_are_null_are_no_object_to_anybody() {
 #[test]
 fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
     // Rule: [RPC-013].
-    let Some(folder) = spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     for (way, revision) in ways() {
         if matches!(way, Way::StreamBatch | Way::HttpBatch) {
             continue;

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::repeater::{message, messages_in};
 use crate::repeats::{described, escaped, others, repeats};
-use crate::spec;
 
 /// What was asked or told, and each violation in words.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -122,7 +121,7 @@ fn fitting(inner: &str) -> Value {
 
 #[test]
 fn a_question_that_repeats_a_member_of_its_schema_reaches_no_handler() {
-    let Some(folder) = spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     let mut cases = 0;
     for revision in Revisions::LEGACY.iter() {
         let mut host = Hosted::new(revision);
@@ -173,7 +172,7 @@ fn a_question_that_repeats_a_key_of_its_metadata_reaches_no_handler() {
 
 #[test]
 fn a_notification_of_a_server_that_repeats_a_member_is_dropped_and_told() {
-    let Some(folder) = spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     for revision in Revision::ALL {
         let mut host = Hosted::new(revision);
         for described in described(&folder, revision, Side::Server, Kind::Notification) {

@@ -4,8 +4,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::handler::{Call, Error, NoArguments, Read, Server, Structured};
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson};
 use mcp_sansio::protocol::{
-    Capability, CompleteParams, CompletionArgument, Prompt, PromptMessage, PromptReference,
-    Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
+    CallToolResult, Capability, CompleteParams, CompletionArgument, Prompt, PromptMessage,
+    PromptReference, Resource, ResourceContents, ResourceTemplate, TextResourceContents, Tool,
 };
 
 use crate::{Place, connect, text};
@@ -115,7 +115,7 @@ impl mcp_sansio::catalog::CompiledSchema for WantsN {
 
 #[test]
 fn structured_results_carry_their_text_and_conform_to_their_schema() {
-    // Rule: [TOOL-018] [TOOL-019].
+    // Rule: [TOOL-018].
     let object: Json = RawJson::parse(r#"{"type":"object"}"#).unwrap().into();
     let tool = |name: &str| Tool::new(name, object.clone()).output_schema(object.clone());
     let value = |text: &str| Structured(Json::from(RawJson::parse(text).unwrap()));
@@ -146,8 +146,44 @@ fn structured_results_carry_their_text_and_conform_to_their_schema() {
 }
 
 #[test]
+fn a_tool_with_an_output_schema_has_a_structured_result_or_fails() {
+    let object: Json = RawJson::parse(r#"{"type":"object"}"#).unwrap().into();
+    let tool = |name: &str| Tool::new(name, object.clone()).output_schema(object.clone());
+    // Without a validator: what is not there needs none.
+    let server = Server::new("s", "1")
+        .tool_with(tool("text"), |_: Call<Json>| "only words")
+        .tool_with(tool("blocks"), |_: Call<Json>| CallToolResult::new([]))
+        .tool_with(tool("later"), |_: Call<Json>| async { "only words" })
+        .tool_with(tool("failed"), |_: Call<Json>| CallToolResult::error("no such city"))
+        .tool_with(tool("good"), |_: Call<Json>| {
+            CallToolResult::structured(&NoArguments {}).unwrap()
+        })
+        .tool("plain", "", |_: Call<NoArguments>| "only words");
+    // Where there are no output schemas, nothing is missing.
+    let (client, mut pair) = connect(&server, Revision::V2025_03_26);
+    let result = pair.run(client.call_tool("text", &NoArguments {})).unwrap();
+    assert_eq!(text(&result), "only words");
+    for revision in [Revision::V2025_06_18, Revision::LATEST] {
+        let (client, mut pair) = connect(&server, revision);
+        for name in ["text", "blocks", "later"] {
+            let error = pair.run(client.call_tool(name, &NoArguments {})).unwrap_err();
+            let refusal = error.as_refusal().unwrap();
+            assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{name}");
+            assert!(refusal.message.contains("no structured result"), "{refusal}");
+        }
+        let failed = pair.run(client.call_tool("failed", &NoArguments {})).unwrap();
+        assert_eq!((failed.is_error, text(&failed)), (Some(true), "no such city"));
+        assert!(pair.run(client.call_tool("good", &NoArguments {})).is_ok());
+        assert_eq!(
+            text(&pair.run(client.call_tool("plain", &NoArguments {})).unwrap()),
+            "only words"
+        );
+    }
+}
+
+#[test]
 fn prompts_resources_templates_and_completions_have_handlers_too() {
-    // Rule: [PRMT-002] [PRMT-006] [RSRC-003] [RSRC-009] [RSRC-010] [RSRC-011] [COMP-001].
+    // Rule: [PRMT-006] [RSRC-003] [RSRC-009] [RSRC-010] [RSRC-011].
     let contents = |call: &Call<Read>, text: &str| {
         ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, text))
     };

@@ -26,7 +26,7 @@ fn filter() -> SubscriptionFilter {
 
 #[test]
 fn a_subscription_says_what_is_honoured_and_brings_it() {
-    // Rule: [SUBS-005] [RSRC-005] [RSRC-007] [TOOL-005] [TOOL-006].
+    // Rule: [SUBS-005] [RSRC-005] [TOOL-005] [TOOL-006].
     for revision in Revision::ALL {
         let (client, mut pair) = connect(&server(), revision);
         let mut subscription = client.subscribe(filter());

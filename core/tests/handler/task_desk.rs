@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -167,14 +166,14 @@ impl<K: Kind> Desk<K> {
 }
 
 /// An acknowledgement says nothing but that.
-// Rule: [TASK-033].
+// [TASK-033].
 pub(crate) fn assert_empty(result: &Value) {
     let others: Vec<_> = result.as_object().unwrap().keys().filter(|key| *key != "_meta").collect();
     assert_eq!(others, ["resultType"], "{result}");
     assert_eq!(result["resultType"], "complete");
 }
 
-/// The schema of the extension, where it is at hand.
+/// The schema of the extension.
 #[derive(Default)]
 pub(crate) struct Judge {
     validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
@@ -183,7 +182,7 @@ pub(crate) struct Judge {
 impl Judge {
     pub(crate) fn response(&self, method: &str, response: &Value) {
         let result = &response["result"];
-        // Rule: [TASK-026] [TASK-030] [TASK-033].
+        // [TASK-026] [TASK-030] [TASK-033].
         match method {
             "tools/call" if result["resultType"] == "task" => {
                 self.check("CreateTaskResult", result)
@@ -200,7 +199,7 @@ impl Judge {
 
     pub(crate) fn notification(&self, message: &Value) {
         match message["method"].as_str() {
-            // Rule: [TASK-038].
+            // [TASK-038].
             Some("notifications/tasks") => self.check("TaskStatusNotification", message),
             Some("notifications/progress" | "notifications/message") => {
                 panic!("not of a task: {message}")
@@ -212,7 +211,8 @@ impl Judge {
     fn check(&self, definition: &'static str, value: &Value) {
         let mut validators = self.validators.borrow_mut();
         let validator = validators.entry(definition).or_insert_with(|| {
-            let text = std::fs::read_to_string(folder()?.join("ext-tasks/schema.json")).ok()?;
+            let path = reference_data::specification()?.join("ext-tasks/schema.json");
+            let text = std::fs::read_to_string(path).unwrap();
             let mut root: Value = serde_json::from_str(&text).unwrap();
             assert!(root["$defs"][definition].is_object(), "no {definition}");
             root["$ref"] = json!(format!("#/$defs/{definition}"));
@@ -223,15 +223,6 @@ impl Judge {
             validator.iter_errors(value).map(|error| error.to_string()).collect();
         assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");
     }
-}
-
-/// The folder with the specification, or `None` where it may be absent: everywhere but in CI.
-fn folder() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
-    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
-    let there = folder.join("ext-tasks/schema.json").is_file();
-    assert!(there || std::env::var_os("CI").is_none(), "no schema in {}", folder.display());
-    there.then_some(folder)
 }
 
 /// Something that handlers wait for.

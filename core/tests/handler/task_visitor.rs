@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -157,7 +156,7 @@ pub(crate) fn initialize(capabilities: &Value) -> Value {
             "clientInfo": { "name": "visitor", "version": "1" } })
 }
 
-/// The schema of the revision, where it is at hand.
+/// The schema of the revision.
 #[derive(Default)]
 pub(crate) struct Judge {
     validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
@@ -169,7 +168,7 @@ impl Judge {
         if !result.is_object() {
             return;
         }
-        // Rule: [TASK-010].
+        // [TASK-010].
         match method {
             "tools/call" if result.get("task").is_some() => self.check("CreateTaskResult", result),
             "tools/call" => self.check("CallToolResult", result),
@@ -180,7 +179,7 @@ impl Judge {
             "tasks/result" => self.check("CallToolResult", result),
             _ => {}
         }
-        // Rule: [TASK-014].
+        // [TASK-014].
         let related = result["_meta"].get(RELATED).is_some();
         assert_eq!(related, method == "tasks/result", "{method}: {response}");
     }
@@ -188,7 +187,8 @@ impl Judge {
     fn check(&self, definition: &'static str, value: &Value) {
         let mut validators = self.validators.borrow_mut();
         let validator = validators.entry(definition).or_insert_with(|| {
-            let text = std::fs::read_to_string(folder()?.join(SCHEMA)).ok()?;
+            let path = reference_data::specification()?.join(SCHEMA);
+            let text = std::fs::read_to_string(path).unwrap();
             let mut root: Value = serde_json::from_str(&text).unwrap();
             assert!(root["$defs"][definition].is_object(), "no {definition}");
             root["$ref"] = json!(format!("#/$defs/{definition}"));
@@ -202,12 +202,3 @@ impl Judge {
 }
 
 const SCHEMA: &str = "2025-11-25/schema.json";
-
-/// The folder with the specification, or `None` where it may be absent: everywhere but in CI.
-fn folder() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
-    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
-    let there = folder.join(SCHEMA).is_file();
-    assert!(there || std::env::var_os("CI").is_none(), "no schema in {}", folder.display());
-    there.then_some(folder)
-}

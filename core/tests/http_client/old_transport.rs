@@ -24,7 +24,7 @@ fn seeking() -> Net {
 
 #[test]
 fn a_refused_handshake_leads_to_the_old_transport() {
-    // Rule: [LSSE-002] [LSSE-003] [LSSE-004] [LSSE-007] [LSSE-008] [LSSE-009] [LSSE-010].
+    // Rule: [LSSE-003] [LSSE-004] [LSSE-007] [LSSE-008] [LSSE-009] [LSSE-010].
     for status in [400, 404, 405, 406, 422] {
         let mut net = legacy();
         net.answer(1, status, JSON, &bare_error(-32000));

@@ -10,7 +10,7 @@ use crate::net::{
 
 #[test]
 fn a_modern_server_is_found_by_a_modern_request() {
-    // Rule: [VER-011] [VER-025] [HCLI-001] [HCLI-002] [HCLI-004] [HDR-003] [HDR-005].
+    // Rule: [VER-011] [VER-025] [HCLI-002] [HCLI-004] [HDR-003] [HDR-005].
     let mut net = Net::plain();
     assert_eq!(net.sent(), "#1 POST server/discover\n");
     insta::assert_snapshot!(net.full(1), @r#"

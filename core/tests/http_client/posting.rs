@@ -17,7 +17,7 @@ fn limits(requests_max: usize, control_max: usize) -> ClientLimits {
 
 #[test]
 fn each_message_is_a_post_of_its_own_and_none_waits_for_another() {
-    // Rule: [HCLI-001] [HCLI-002] [HCLI-004] [HCLI-005] [SESS-004] [HDR-001] [BATCH-005].
+    // Rule: [HCLI-001] [HCLI-002] [HCLI-004] [HCLI-005] [HDR-001].
     let mut net = Net::legacy(LATEST);
     for _ in 0..3 {
         net.call(Method::ToolsList, "{}");
@@ -35,6 +35,23 @@ fn each_message_is_a_post_of_its_own_and_none_waits_for_another() {
     net.json(6, &result(4, "{}"));
     net.json(4, &result(2, "{}"));
     assert_eq!(net.told(), "call 3: {}\ncall 1: {}\n");
+}
+
+#[test]
+fn the_revision_with_batches_is_sent_none() {
+    // Rule: [BATCH-005].
+    let mut net = Net::legacy(Revision::V2025_03_26);
+    net.call_echo();
+    net.call_echo();
+    net.cancel(1);
+    net.body(3, &event(r#"{"jsonrpc":"2.0","id":"c","method":"ping"}"#));
+    net.told();
+    let sent = net.sent();
+    assert_eq!(sent.lines().count(), 4, "{sent}");
+    for n in 4..=7 {
+        let body = net.request(n).body.to_vec();
+        assert_eq!(body.first(), Some(&b'{'), "{n} of {sent}");
+    }
 }
 
 #[test]

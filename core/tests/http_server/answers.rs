@@ -39,7 +39,7 @@ fn an_answer_that_comes_alone_is_json() {
 
 #[test]
 fn what_precedes_an_answer_makes_it_a_stream_that_ends_with_it() {
-    // Rule: [HSRV-012] [HSRV-018] [SSE-001] [SSE-004] [SSE-005] [RESUME-001] [RESUME-003].
+    // Rule: [HSRV-012] [HSRV-018] [SSE-001] [SSE-004] [SSE-005] [RESUME-003].
     let mut site = site();
     let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1.0}}"#;
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;

@@ -12,7 +12,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_session_is_named_on_the_answer_that_opens_it_and_on_no_other() {
-    // Rule: [SESS-001] [SESS-002] [SESS-003] [SESS-013].
+    // Rule: [SESS-001] [SESS-002] [SESS-003].
     let mut site = site();
     let mut ids = BTreeSet::new();
     for revision in [Revision::V2024_11_05].into_iter().chain(RESUMING) {

@@ -25,8 +25,8 @@ use Sender::{Client, Either, Server};
 
 /// The unions `ClientRequest`, `ServerRequest`, `ClientNotification` and `ServerNotification` of
 /// each schema.json and of the tasks extension, and the capabilities that the pages ask for.
-// Rule: [CAP-001] [CAP-002] [CAP-003] [CAP-004] [CAP-005] [CAP-006] [CAP-007] [CAP-008] [CAP-009].
-// Rule: [CAP-011] [CAP-016] [CAP-018] [CAP-025] [LIFE-020] [PING-005] [LOG-006] [ROOT-005] [RPC-030].
+// [CAP-001] [CAP-002] [CAP-003] [CAP-004] [CAP-005] [CAP-006] [CAP-007] [CAP-008] [CAP-009].
+// [CAP-011] [CAP-016] [CAP-018] [CAP-025] [LIFE-020] [PING-005] [LOG-006] [ROOT-005] [RPC-030].
 const TABLE: &[Row] = &[
     (Client, "initialize", "ABCD", "", ""),
     (Client, "server/discover", "E", "", ""),
@@ -116,7 +116,7 @@ pub(crate) fn is_known(method: &str) -> bool {
     TABLE.iter().any(|(_, name, ..)| *name == method)
 }
 
-// Rule: [RPC-012].
+// [RPC-012].
 pub(crate) fn is_notification(method: &str) -> bool {
     method.starts_with("notifications/")
 }
@@ -135,7 +135,7 @@ pub(crate) fn methods_and_others() -> Vec<&'static str> {
 }
 
 /// An elicitation without a mode is a form, which an empty declaration promises too.
-// Rule: [CAP-013] [ELIC-004].
+// [CAP-013] [ELIC-004].
 pub(crate) fn offers_forms(client: &Capabilities) -> bool {
     client.contains("elicitation")
         && (client.contains("elicitation.form") || !client.contains("elicitation.url"))

@@ -26,7 +26,7 @@ impl<P> Ids<P> {
     }
 
     /// A fresh id, never used before.
-    // Rule: [RPC-004] [RPC-005] [TIME-001].
+    // [RPC-004] [RPC-005] [TIME-001].
     pub(crate) fn draw(&mut self, purpose: P, deadline: u64) -> i64 {
         self.drawn += 1;
         self.open.insert(self.drawn, (purpose, deadline));
@@ -39,7 +39,7 @@ impl<P> Ids<P> {
     }
 
     /// An answer comes: each id takes one.
-    // Rule: [RPC-006] [CANC-005] [CANC-006].
+    // [RPC-006] [CANC-005] [CANC-006].
     pub(crate) fn answered(&mut self, id: i64, now: u64) -> Answered<P> {
         match (self.open.remove(&id), self.late.remove(&id)) {
             (Some((purpose, _)), _) => Answered::Open(purpose),

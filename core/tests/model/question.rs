@@ -39,7 +39,7 @@ impl Question {
     }
 
     /// What a client that declared `client` lacks to be asked this at `version`.
-    // Rule: [ROOT-001] [SAMP-001] [SAMP-006] [ELIC-001] [ELIC-005] [MRTR-005] [CAP-021].
+    // [ROOT-001] [SAMP-001] [SAMP-006] [ELIC-001] [ELIC-005] [MRTR-005] [CAP-021].
     pub(crate) fn lacks(self, client: &Capabilities, version: &str) -> Option<&'static str> {
         let lacks = |path: &'static str| (!client.contains(path)).then_some(path);
         let (elicits, has_modes) = (version >= VERSIONS[2], version >= VERSIONS[3]);

@@ -1,8 +1,7 @@
-//! The model's own table against the schemas, where the specification is at hand.
+//! The model's own table against the schemas.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
@@ -28,16 +27,9 @@ fn in_table(sender: Side, version: &str, notifications: bool) -> BTreeSet<String
     own.map(String::from).collect()
 }
 
-/// The folder with the specification, or `None` where it is not at hand.
-fn folder() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
-    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
-    folder.join("requirements.tsv").is_file().then_some(folder)
-}
-
 #[test]
 fn the_table_of_the_model_has_the_methods_of_each_schema_and_no_others() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     for version in VERSIONS {
         let text = fs::read_to_string(folder.join(version).join("schema.json")).unwrap();
         let schema: Value = serde_json::from_str(&text).unwrap();

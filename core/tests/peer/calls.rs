@@ -172,6 +172,21 @@ fn error_codes_become_those_that_the_revision_has() {
 }
 
 #[test]
+fn an_address_to_visit_first_is_asked_for_by_code_in_one_revision_only() {
+    // Rule: [ELIC-020] [ELIC-021].
+    for revision in Revision::ALL {
+        let mut pair = Pair::open_at(revision, plain_client(), full_server());
+        let request = call(&mut pair);
+        let error = ErrorObject::new(ErrorCode::URL_ELICITATION_REQUIRED, "Sign in first");
+        pair.server.reject(request.handle, error).unwrap();
+        pair.drive();
+        let Err(Failure::Refused(refused)) = pair.ended().outcome else { panic!("an error") };
+        let sent = if revision == Revision::V2025_11_25 { -32042 } else { -32603 };
+        assert_eq!(refused.code, ErrorCode(sent), "{revision}");
+    }
+}
+
+#[test]
 fn a_request_is_answered_once() {
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());

@@ -9,7 +9,7 @@ use crate::words::*;
 
 #[test]
 fn a_cancelled_call_ends_at_once_and_its_request_needs_no_answer() {
-    // Rule: [CANC-001] [CANC-003] [CANC-008] [CANC-013] [CANC-014] [CANC-016] [CANC-017].
+    // Rule: [CANC-003] [CANC-008] [CANC-013] [CANC-014] [CANC-016] [CANC-017].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let options = CallOptions::default().progress();

@@ -20,9 +20,109 @@ const OWN: [Method; 6] = [
     Method::SubscriptionsAcknowledged,
 ];
 
+/// A request that a side may send, what the other must have declared for it (`{}`: nothing), and the
+/// first and the last revision: as the specification has it, apart from the table of the machines.
+type Gated = (Side, Method, &'static str, Revision, Revision);
+
+const GATED: [Gated; 16] = {
+    use Revision::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
+    use Side::{Client, Server};
+    [
+        // Rule: [ROOT-001].
+        (Server, Method::RootsList, r#"{"roots":{}}"#, V2024_11_05, V2025_11_25),
+        // Rule: [SAMP-001].
+        (Server, Method::SamplingCreateMessage, r#"{"sampling":{}}"#, V2024_11_05, V2025_11_25),
+        // Rule: [ELIC-001].
+        (Server, Method::ElicitationCreate, r#"{"elicitation":{}}"#, V2025_06_18, V2025_11_25),
+        (Server, Method::Ping, "{}", V2024_11_05, V2025_11_25),
+        // Rule: [PING-005].
+        (Client, Method::Ping, "{}", V2024_11_05, V2025_11_25),
+        // Rule: [LOG-006].
+        (Client, Method::LoggingSetLevel, r#"{"logging":{}}"#, V2024_11_05, V2025_11_25),
+        // Rule: [LIFE-006] [LIFE-007].
+        (Client, Method::ToolsList, r#"{"tools":{}}"#, V2024_11_05, V2026_07_28),
+        (Client, Method::ToolsCall, r#"{"tools":{}}"#, V2024_11_05, V2026_07_28),
+        (Client, Method::PromptsList, r#"{"prompts":{}}"#, V2024_11_05, V2026_07_28),
+        (Client, Method::PromptsGet, r#"{"prompts":{}}"#, V2024_11_05, V2026_07_28),
+        (Client, Method::ResourcesList, r#"{"resources":{}}"#, V2024_11_05, V2026_07_28),
+        (Client, Method::ResourcesTemplatesList, r#"{"resources":{}}"#, V2024_11_05, V2026_07_28),
+        (Client, Method::ResourcesRead, r#"{"resources":{}}"#, V2024_11_05, V2026_07_28),
+        // Rule: [RSRC-004] [RSRC-007].
+        (
+            Client,
+            Method::ResourcesSubscribe,
+            r#"{"resources":{"subscribe":true}}"#,
+            V2024_11_05,
+            V2025_11_25,
+        ),
+        // Rule: [CAP-006]: until there was a capability for it.
+        (Client, Method::CompletionComplete, "{}", V2024_11_05, V2024_11_05),
+        (Client, Method::CompletionComplete, r#"{"completions":{}}"#, V2025_03_26, V2026_07_28),
+    ]
+};
+
+/// Whether a side may send a request to one that declared this.
+fn may_send(side: Side, method: Method, revision: Revision, declared: &str) -> bool {
+    GATED.iter().any(|(sender, sent, needed, first, last)| {
+        (*sender, *sent) == (side, method)
+            && (*first..=*last).contains(&revision)
+            && (*needed == "{}" || *needed == declared)
+    })
+}
+
+#[test]
+fn a_request_is_sent_where_the_specification_lets_it_and_nowhere_else() {
+    let mut wrong = Vec::new();
+    for (side, method, needed, ..) in GATED {
+        for revision in Revision::ALL {
+            if side == Side::Server && revision.era() == Era::Modern {
+                continue;
+            }
+            for declared in ["{}", needed] {
+                let (options, params) = (CallOptions::default(), RawJson::EMPTY_OBJECT);
+                let sent = if side == Side::Client {
+                    let mut wire = client_offered(revision, plain_client(), declared);
+                    let called = wire.machine.call(method, &params, &options, wire.now);
+                    assert_eq!(called.is_ok(), wire.machine.poll_transmit().is_some());
+                    called.is_ok()
+                } else {
+                    let mut wire = server_at(revision, declared, full_server());
+                    let called = wire.machine.call(method, &params, &options, wire.now);
+                    assert_eq!(called.is_ok(), wire.machine.poll_transmit().is_some());
+                    called.is_ok()
+                };
+                if sent != may_send(side, method, revision, declared) {
+                    wrong.push(format!("{method} at {revision} with {declared}: sent {sent}"));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn what_a_server_did_not_declare_or_the_revision_took_away_is_not_found() {
+    // Rule: [CAP-026] [PING-005] [LOG-006] [RSRC-007].
+    for (side, method, needed, ..) in GATED {
+        for revision in Revision::ALL {
+            if side == Side::Server || may_send(side, method, revision, "{}") {
+                continue;
+            }
+            // Where a declaration would open it, without one; where nothing would, with all of them.
+            let gated = may_send(side, method, revision, needed);
+            let options = if gated { bare_server() } else { full_server() };
+            let (legacy, method) = (revision.era() == Era::Legacy, method.as_str());
+            let mut wire =
+                if legacy { server_at(revision, "{}", options) } else { server(options) };
+            wire.send(&if legacy { request("7", method, "{}") } else { modern("7", method, "") });
+            wire.expect_error("7", -32601);
+        }
+    }
+}
+
 #[test]
 fn what_the_table_forbids_a_client_is_not_sent() {
-    // Rule: [CAP-018] [CAP-027] [LIFE-006] [LIFE-007] [LOG-006] [PING-005] [CAP-006].
+    // Rule: [CAP-027].
     for revision in Revision::ALL {
         for (options, offers) in [(bare_server(), "{}"), (full_server(), OFFERS)] {
             let mut pair = Pair::open_at(revision, plain_client(), options);
@@ -54,7 +154,7 @@ fn what_the_table_forbids_a_client_is_not_sent() {
 
 #[test]
 fn what_the_table_forbids_a_server_is_not_sent() {
-    // Rule: [CAP-018] [CAP-027] [RPC-030] [ELIC-001] [SAMP-001] [ROOT-001].
+    // Rule: [CAP-018] [CAP-027] [RPC-030].
     for revision in LEGACY {
         for declared in ["{}", r#"{"roots":{},"sampling":{},"elicitation":{}}"#] {
             let mut wire = server_at(revision, declared, full_server());
@@ -109,7 +209,7 @@ fn who_the_client_says_it_is_changes_nothing() {
 
 #[test]
 fn a_client_request_that_arrives_nevertheless_is_not_found() {
-    // Rule: [CAP-026] [CAP-027] [RPC-018] [LOG-006] [PING-005].
+    // Rule: [CAP-027] [RPC-018].
     for revision in Revision::ALL {
         let legacy = revision.era() == Era::Legacy;
         let mut wire =

@@ -54,7 +54,7 @@ const ACCEPTED: &str = r#"{"action":"accept","content":{}}"#;
 
 #[test]
 fn one_question_is_answered_and_the_call_completes_once() {
-    // Rule: [MRTR-001] [MRTR-003] [MRTR-004] [MRTR-010] [MRTR-012] [MRTR-014] [ELIC-001].
+    // Rule: [MRTR-001] [MRTR-004] [MRTR-010] [MRTR-012] [MRTR-014] [ELIC-001].
     for revision in REVISIONS {
         let mut pair = open(revision);
         let (call, request) = start(&mut pair, &CallOptions::default());

@@ -1,10 +1,9 @@
 //! Looks over every line that a machine sends: one JSON-RPC message on one line, and valid by the
-//! official schema of the revision in force, where the specification is at hand.
+//! official schema of the revision in force.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use mcp_sansio::protocol::{Method, Side};
@@ -30,7 +29,7 @@ pub(crate) struct Judge {
 impl Judge {
     /// Panics if `line`, which `sender` sends, breaks a rule that holds for every message.
     pub(crate) fn examine(&mut self, sender: Side, line: &str) {
-        // Rule: [STDIO-001] [STDIO-002] [STDIO-003] [RPC-014].
+        // [STDIO-001] [STDIO-002] [STDIO-003] [RPC-014].
         assert!(!line.contains(['\n', '\r']), "more than one line: {line:?}");
         let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         match &value {
@@ -78,16 +77,16 @@ impl Judge {
     }
 
     fn message(&mut self, sender: Side, message: &Value) {
-        // Rule: [RPC-001].
+        // [RPC-001].
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         let members = message.as_object().unwrap();
         let id = members.get("id");
         let modern = match id {
             Some(id) if members.contains_key("method") => {
-                // Rule: [RPC-002] [RPC-003].
+                // [RPC-002] [RPC-003].
                 assert!(id.is_i64() || id.is_string(), "the id of {message}");
                 let modern = meta_revision(message).is_some();
-                // Rule: [RPC-004].
+                // [RPC-004].
                 let fresh = self.used.insert((sender, id.to_string()));
                 assert!(fresh, "an id is used again: {message}");
                 modern
@@ -105,12 +104,12 @@ impl Judge {
 
     fn call(&self, sender: Side, message: &Value, modern: bool) {
         let method = message["method"].as_str().expect("a method is a string");
-        // Rule: [RPC-011].
+        // [RPC-011].
         assert!(message.get("params").is_none_or(Value::is_object), "{message}");
         let request = message.get("id").is_some();
         let revision = self.revision(modern, message);
         if revision.is_some_and(|revision| revision.era() == Era::Modern) {
-            // Rule: [RPC-030].
+            // [RPC-030].
             assert!(!(request && sender == Side::Server), "a modern server asks: {message}");
         }
         let Some(known) = Method::parse(method) else { return };
@@ -129,13 +128,13 @@ impl Judge {
     }
 
     fn response(&self, sender: Side, message: &Value, modern: bool) {
-        // Rule: [RPC-007].
+        // [RPC-007].
         let (result, error) = (message.get("result"), message.get("error"));
         assert!(result.is_some() != error.is_some(), "one of result and error: {message}");
         let id = message.get("id").map(Value::to_string);
         let method = id.and_then(|id| self.asked.get(&(peer(sender), id))).map(String::as_str);
         if sender == Side::Client {
-            // Rule: [RPC-031]: a client answers in a legacy session, and pings while it opens.
+            // [RPC-031]: a client answers in a legacy session, and pings while it opens.
             let answers = self.session.is_some() || method == Some("ping") || error.is_some();
             assert!(answers, "a modern client answers: {message}");
         }
@@ -147,7 +146,7 @@ impl Judge {
         };
         let Some(revision) = revision else { return };
         if let Some(result) = result {
-            // Rule: [RPC-010] [RPC-019].
+            // [RPC-010] [RPC-019].
             assert!(result.is_object(), "{message}");
             assert_eq!(result.get("resultType").is_some(), modern, "{message}");
             match method {
@@ -205,17 +204,10 @@ fn valid(revision: Revision, definition: &'static str, value: &Value) {
 }
 
 fn compile(revision: Revision, definition: &str) -> Option<Validator> {
-    let path = folder()?.join(revision.as_str()).join("schema.json");
+    let path = reference_data::specification()?.join(revision.as_str()).join("schema.json");
     let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let keyword = if schema.get("$defs").is_some() { "$defs" } else { "definitions" };
     assert!(schema[keyword].get(definition).is_some(), "no {definition} at {revision}");
     schema["allOf"] = json!([{ "$ref": format!("#/{keyword}/{definition}") }]);
     Some(jsonschema::validator_for(&schema).unwrap())
-}
-
-/// The folder with the specification, or `None` where it is not at hand.
-fn folder() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
-    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
-    folder.join("requirements.tsv").is_file().then_some(folder)
 }

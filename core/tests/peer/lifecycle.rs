@@ -20,19 +20,19 @@ fn opening(revisions: Revisions) -> String {
 
 #[test]
 fn a_handshake_opens_the_oldest_session() {
-    // Rule: [LIFE-001] [LIFE-002] [LIFE-003] [VER-003] [CAP-007] [CAP-009] [CAP-018].
+    // Rule: [LIFE-001] [LIFE-002] [VER-003] [CAP-007] [CAP-009] [CAP-018].
     insta::assert_snapshot!(opening(Revisions::only(Revision::V2024_11_05)));
 }
 
 #[test]
 fn a_handshake_opens_the_newest_session() {
-    // Rule: [LIFE-001] [LIFE-002] [LIFE-003] [VER-002] [CAP-011].
+    // Rule: [LIFE-001] [LIFE-002] [LIFE-003] [VER-002] [CAP-011] [RPC-033].
     insta::assert_snapshot!(opening(Revisions::only(Revision::V2025_11_25)));
 }
 
 #[test]
 fn a_discovery_opens_a_modern_connection() {
-    // Rule: [DISC-001] [DISC-002] [VER-019] [VER-020] [META-008] [META-010] [META-011] [CAP-008].
+    // Rule: [DISC-001] [DISC-002] [VER-020] [META-011] [CAP-008] [RPC-032].
     insta::assert_snapshot!(opening(Revisions::ALL));
 }
 

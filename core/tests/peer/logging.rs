@@ -10,7 +10,7 @@ use crate::words::*;
 
 #[test]
 fn a_log_level_has_the_same_effect_in_both_eras() {
-    // Rule: [LOG-001] [LOG-002] [LOG-003] [LOG-004] [LOG-007] [LOG-008].
+    // Rule: [LOG-001] [LOG-002] [LOG-003] [LOG-004] [LOG-008].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         pair.client.set_log_level(LoggingLevel::Warning, pair.now).unwrap();

@@ -46,7 +46,7 @@ fn a_wrong_first_message_is_answered_and_survived() {
 
 #[test]
 fn what_is_no_message_is_answered_with_the_right_code() {
-    // Rule: [RPC-001] [RPC-002] [RPC-003] [RPC-007] [RPC-009] [RPC-011] [RPC-017].
+    // Rule: [RPC-002] [RPC-003] [RPC-007] [RPC-009] [RPC-011] [RPC-017].
     let cases: [(&str, Option<(&str, i64)>); 12] = [
         ("{", Some(("none", -32700))),
         ("\u{1}", Some(("none", -32700))),

@@ -17,7 +17,7 @@ fn call(pair: &mut Pair, options: &CallOptions<'_>) -> Request<'static> {
 
 #[test]
 fn progress_arrives_in_order_and_stops_with_the_answer() {
-    // Rule: [PROG-001] [PROG-002] [PROG-003] [PROG-004] [PROG-005] [PROG-006] [PROG-009].
+    // Rule: [PROG-001] [PROG-002] [PROG-004] [PROG-005] [PROG-006] [PROG-009].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let request = call(&mut pair, &CallOptions::default().progress());

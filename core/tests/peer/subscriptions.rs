@@ -45,8 +45,7 @@ fn notifications(pair: &mut Pair) -> Vec<(String, Option<CallHandle>)> {
 
 #[test]
 fn a_subscription_brings_changes_in_both_eras() {
-    // Rule: [SUBS-001] [SUBS-003] [SUBS-004] [SUBS-005] [SUBS-006] [META-012] [RSRC-004] [RSRC-005].
-    // Rule: [TOOL-005] [PRMT-010] [RSRC-006].
+    // Rule: [SUBS-001] [SUBS-003] [META-012] [TOOL-005] [PRMT-010] [RSRC-006].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let subscribed = subscribe(&mut pair, &everything());

@@ -32,7 +32,7 @@ fn by_the_rules(client: Revisions, server: Revisions) -> Outcome {
     assert!(!(client_is_modern && server_is_modern), "there is one modern revision");
     let Some(asked) = newest(client, Era::Legacy) else { return Outcome::NeedsHandshake };
     let Some(fallback) = newest(server, Era::Legacy) else { return Outcome::RefusedByModern };
-    // Rule: [VER-003] [VER-004] [VER-005]: the same version, or the latest of the server.
+    // [VER-003] [VER-004] [VER-005]: the same version, or the latest of the server.
     let answered = if server.contains(asked) { asked } else { fallback };
     if client.contains(answered) {
         Outcome::Opens(answered)
@@ -61,7 +61,7 @@ fn observed(client: Revisions, server: Revisions) -> Outcome {
         OpeningFailure::UnknownRevision(version) => {
             Outcome::CounterOffer(Revision::parse(&version.decode::<String>().unwrap()).unwrap())
         }
-        // Rule: [VER-017]: the error names the versions.
+        // [VER-017]: the error names the versions.
         OpeningFailure::NoCommonRevision(listed) => {
             assert_eq!(listed.as_str(), r#"["2026-07-28"]"#);
             Outcome::RefusedByModern
@@ -72,9 +72,7 @@ fn observed(client: Revisions, server: Revisions) -> Outcome {
 
 #[test]
 fn every_pair_of_revision_sets_ends_as_the_matrix_says() {
-    // Rule: [VER-002] [VER-003] [VER-004] [VER-005] [VER-006] [VER-008] [VER-015] [VER-016].
-    // Rule: [VER-017] [VER-020] [VER-022] [VER-024] [VER-029] [DISC-003] [DISC-004] [LIFE-020].
-    // Rule: [RPC-032] [RPC-033].
+    // Rule: [VER-002] [VER-003] [VER-004] [VER-005] [VER-006] [VER-008].
     let sets = || {
         (1_u32..32).map(|bits| {
             Revision::ALL

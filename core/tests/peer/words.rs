@@ -112,16 +112,25 @@ pub(crate) const OFFERS: &str = r#"{"tools":{"listChanged":true},"resources":{"s
 
 /// A client that has opened its connection to a scripted server which offers everything.
 pub(crate) fn client_at(revision: Revision, options: ClientOptions) -> Wire<Client> {
+    client_offered(revision, options, OFFERS)
+}
+
+/// A client that has opened its connection to a scripted server which declares `offers`.
+pub(crate) fn client_offered(
+    revision: Revision,
+    options: ClientOptions,
+    offers: &str,
+) -> Wire<Client> {
     let mut wire = client(options.revisions(Revisions::only(revision)));
     wire.line();
     if revision.era() == Era::Modern {
         let discovered = format!(
-            r#"{{"resultType":"complete","supportedVersions":["{revision}"],"capabilities":{OFFERS},"ttlMs":0,"cacheScope":"private"}}"#
+            r#"{{"resultType":"complete","supportedVersions":["{revision}"],"capabilities":{offers},"ttlMs":0,"cacheScope":"private"}}"#
         );
         wire.send(&result("1", &discovered));
     } else {
         let initialized = format!(
-            r#"{{"protocolVersion":"{revision}","capabilities":{OFFERS},"serverInfo":{{"name":"s","version":"1"}}}}"#
+            r#"{{"protocolVersion":"{revision}","capabilities":{offers},"serverInfo":{{"name":"s","version":"1"}}}}"#
         );
         wire.send(&result("1", &initialized));
         wire.expect(INITIALIZED);

@@ -6,7 +6,7 @@ use mcp_sansio::Revision;
 use mcp_sansio::protocol::{Capability, Kind, Side, TABLE};
 use serde_json::Value;
 
-use crate::spec::{Schema, folder};
+use crate::spec::Schema;
 
 /// The methods in a union of the schema, such as `ClientRequest`.
 fn in_schema(schema: &Schema, union: &str) -> BTreeSet<String> {
@@ -44,7 +44,7 @@ fn in_table(revision: Revision, side: Side, kind: Kind) -> BTreeSet<String> {
 
 #[test]
 fn the_table_has_the_methods_of_each_schema_and_no_others() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     for revision in Revision::ALL {
         let schema = Schema::load(&folder.join(revision.as_str()).join("schema.json"));
         for (union, side, kind) in [

@@ -6,19 +6,10 @@ use super::definitions::*;
 use super::inputs::*;
 use super::report::Report;
 use super::samples::*;
-use super::spec;
 
 #[test]
 fn every_message_is_valid_and_exact_at_every_revision_that_has_it() {
-    // Rule: [TOOL-001] [TOOL-002] [TOOL-003] [TOOL-004] [TOOL-014] [TOOL-016] [TOOL-026].
-    // Rule: [RSRC-001] [RSRC-002] [RSRC-003] [RSRC-020] [PRMT-001] [PRMT-002] [PRMT-003].
-    // Rule: [COMP-001] [COMP-002] [LOG-002] [LOG-003] [ROOT-001] [SAMP-002] [SAMP-003] [SAMP-004].
-    // Rule: [SAMP-005] [SAMP-010] [ELIC-003] [ELIC-008] [ELIC-009] [ELIC-014] [ELIC-015].
-    // Rule: [CACHE-001] [CACHE-002] [LIFE-001] [LIFE-002] [DISC-002] [SUBS-001] [MRTR-004].
-    // Rule: [TASK-001] [TASK-010] [TASK-016] [TASK-017] [TASK-030] [META-014] [CAP-007] [CAP-008].
-    // Rule: [CAP-001] [CAP-002] [CAP-003] [CAP-014] [CAP-015] [CAP-016] [CAP-022] [VER-012].
-    // Rule: [CANC-001] [ELIC-017] [ELIC-020] [SUBS-004] [TASK-024] [TASK-032] [TASK-038].
-    let Some(folder) = spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     let mut report = Report::new(&folder);
     implementation_and_capabilities(&mut report);
     content(&mut report);

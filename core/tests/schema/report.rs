@@ -307,7 +307,7 @@ pub(crate) fn add_request_meta(params: &mut Value) {
 
 #[test]
 fn the_judge_finds_what_is_wrong_missing_and_of_another_revision() {
-    let Some(folder) = super::spec::folder() else { return };
+    let Some(folder) = reference_data::specification() else { return };
     let schema = Schema::load(&folder.join("2025-06-18/schema.json"));
     let judge =
         |value| judge(&schema, "Tool", Revision::V2025_06_18, Wrapping::None, false, vec![value]);

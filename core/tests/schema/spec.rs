@@ -3,29 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
-
-/// The folder with the specification, or `None` where it may be absent: everywhere but in CI.
-pub(crate) fn folder() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec");
-    let folder = std::env::var_os("MCP_SPEC_DIR").map_or_else(default, PathBuf::from);
-    if folder.join("requirements.tsv").is_file() {
-        return Some(folder);
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "no specification in {}: set MCP_SPEC_DIR",
-        folder.display()
-    );
-    // The macros for printing are captured, so that nobody would see that a test did not run.
-    let notice = format!("SKIPPED: no specification in {}: set MCP_SPEC_DIR\n", folder.display());
-    std::io::stderr().write_all(notice.as_bytes()).unwrap();
-    None
-}
 
 /// One schema document.
 pub(crate) struct Schema {

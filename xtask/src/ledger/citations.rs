@@ -1,15 +1,23 @@
 //! What the sources cite.
 //!
 //! Code cites with `MCP <revision> <page>#<section> [ID]` in a line comment; several ids may
-//! follow, and the text may go on in the next lines. A test needs the ids only.
+//! follow, and the text may go on in the next lines. A test cites with `Rule: [ID]`, in the comment
+//! on top of a function under `#[test]`, in its body, or in a table (`const`, `static`) that a test in
+//! the same file names.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::rules::REVISIONS;
 use crate::files;
-use crate::source::{Comment, Source};
+use crate::source::{Comment, Item, Source};
+
+/// How many rules one test may hold, and one comment in a table of cases.
+///
+/// A test that breaks says which rule is broken, which it cannot where it holds dozens.
+const RULES_MAX: usize = 6;
 
 /// An id in a comment.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,10 +25,20 @@ pub(super) struct Citation {
     /// `path:line`.
     pub(super) place: String,
     pub(super) id: String,
-    /// The revision that the comment names before the id.
-    pub(super) revision: Option<String>,
-    /// Whether test code cites, not the code itself.
-    pub(super) test: bool,
+    /// The revision and the page that the comment names before the id, without the section.
+    pub(super) page: Option<(String, String)>,
+    pub(super) kind: Kind,
+}
+
+/// What a citation is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Code obeys the rule.
+    Code,
+    /// A test holds it.
+    Test,
+    /// A comment in test code speaks of it.
+    Mention,
 }
 
 /// What was found in the sources.
@@ -58,61 +76,140 @@ fn is_test_file(path: &Path, test_files: &[PathBuf]) -> bool {
 }
 
 fn read(path: &Path, source: &Source, test_file: bool, found: &mut Found) {
-    let mut revision = None;
+    let holders = Holders::new(source);
+    let mut held = BTreeMap::<Place, BTreeSet<&str>>::new();
+    let mut named = None;
+    let mut rule = None;
     let mut previous: Option<&Comment> = None;
     for comment in &source.comments {
-        // A revision holds for the ids behind it, to the end of the comment.
+        // A page or `Rule:` holds for the ids behind it, to the end of the comment.
         let goes_on =
             previous.is_some_and(|it| it.line + 1 == comment.line && it.alone && comment.alone);
         if !goes_on {
-            revision = None;
+            (named, rule) = (None, None);
         }
         let test = test_file || source.is_test(comment.at);
         let place = format!("{}:{}", path.display(), comment.line);
         for mark in marks(&comment.text) {
             match mark {
-                Mark::Revision(name) => {
-                    revision = Some(name);
-                    if !REVISIONS.contains(&name) {
-                        found.errors.push(format!("{place}: {name} is not a revision"));
+                Mark::Page(revision, page) => {
+                    named = Some((revision, page));
+                    if !REVISIONS.contains(&revision) {
+                        found.errors.push(format!("{place}: {revision} is not a revision"));
+                    }
+                }
+                Mark::NoPage => named = None,
+                Mark::Rule => {
+                    rule = rule.or(Some(comment));
+                    if !test || holders.holder(comment).is_none() {
+                        found.errors.push(format!(
+                            "{place}: `Rule:` outside of a test: move it to the `#[test]` that \
+                             fails when the rule is broken (onto it or into its body), or into a \
+                             `const` or `static` table that a test of this file names"
+                        ));
                     }
                 }
                 Mark::Id(id) => {
-                    if revision.is_none() && !test {
+                    let kind = match rule {
+                        Some(rule) if test => {
+                            if let Some(holder) = holders.holder(rule) {
+                                held.entry(holder).or_default().insert(id);
+                            }
+                            Kind::Test
+                        }
+                        _ if test => Kind::Mention,
+                        _ => Kind::Code,
+                    };
+                    if named.is_none() && kind == Kind::Code {
                         found.errors.push(format!(
-                            "{place}: [{id}] without `MCP <revision> <page>#<section>` before it"
+                            "{place}: [{id}] without `MCP <revision> <page>#<section>` on one line \
+                             before it"
                         ));
                     }
                     found.citations.push(Citation {
                         place: place.clone(),
                         id: id.to_owned(),
-                        // One that does not exist is reported already.
-                        revision: revision.filter(|it| REVISIONS.contains(it)).map(str::to_owned),
-                        test,
+                        // A revision that does not exist is reported already.
+                        page: named
+                            .filter(|(revision, _)| REVISIONS.contains(revision))
+                            .map(|(revision, page)| (revision.to_owned(), page.to_owned())),
+                        kind,
                     });
                 }
             }
         }
         previous = Some(comment);
     }
+    for (holder, ids) in held.iter().filter(|(_, ids)| ids.len() > RULES_MAX) {
+        found.errors.push(format!(
+            "{}:{}: {} cites {} rules, at most {RULES_MAX}: split it, or cite each rule at the \
+             test that fails when that rule is broken",
+            path.display(),
+            holder.line,
+            holder.what,
+            ids.len(),
+        ));
+    }
+}
+
+/// What may hold a rule in a file.
+struct Holders {
+    functions: Vec<Item>,
+    tables: Vec<Item>,
+}
+
+/// A test function, or one comment in a table.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    line: usize,
+    what: String,
+}
+
+impl Holders {
+    fn new(source: &Source) -> Self {
+        let functions = source.test_functions();
+        let tables = source.tables(&functions);
+        Self { functions, tables }
+    }
+
+    /// What holds the rules that `comment` starts to name.
+    fn holder(&self, comment: &Comment) -> Option<Place> {
+        let holds = |it: &&Item| it.contains(comment.at);
+        if let Some(test) = self.functions.iter().find(holds) {
+            return Some(Place { line: test.line, what: format!("the test `{}`", test.name) });
+        }
+        let table = self.tables.iter().find(holds)?;
+        let what = format!("a comment in the table `{}`", table.name);
+        Some(Place { line: comment.line, what })
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Mark<'a> {
-    Revision(&'a str),
+    /// A revision and a page of it.
+    Page(&'a str, &'a str),
+    /// What begins like one, and is none on this line.
+    NoPage,
+    /// What follows is held by a test.
+    Rule,
     Id(&'a str),
 }
 
-/// The revisions (`MCP 2025-06-18 `) and ids (`[SESS-004]`) in a line, in order.
+/// The pages (`MCP 2025-06-18 basic/index#requests`), `Rule:` and ids (`[SESS-004]`) in a line, in
+/// order.
 fn marks(text: &str) -> impl Iterator<Item = Mark<'_>> {
     text.char_indices().filter_map(move |(at, c)| {
         let rest = &text[at..];
         match c {
             'M' => {
-                let (name, page) = rest.strip_prefix("MCP ")?.split_once(' ')?;
-                let looks_right = is_date(name) && page.split(' ').next()?.contains('#');
-                looks_right.then_some(Mark::Revision(name))
+                let mut words = rest.split(' ');
+                (words.next() == Some("MCP")).then_some(())?;
+                let Some(revision) = words.next() else { return Some(Mark::NoPage) };
+                is_date(revision).then_some(())?;
+                let page = words.next().and_then(|page| page.split_once('#'));
+                Some(page.map_or(Mark::NoPage, |(page, _)| Mark::Page(revision, page)))
             }
+            'R' => rest.starts_with("Rule:").then_some(Mark::Rule),
             '[' => {
                 let (id, _) = rest[1..].split_once(']')?;
                 is_id(id).then_some(Mark::Id(id))
@@ -147,9 +244,11 @@ mod tests {
         found
     }
 
-    fn ids(found: &Found) -> Vec<(&str, Option<&str>, bool)> {
+    fn ids(found: &Found) -> Vec<(&str, Option<&str>, Kind)> {
         let citations = found.citations.iter();
-        citations.map(|it| (it.id.as_str(), it.revision.as_deref(), it.test)).collect()
+        citations
+            .map(|it| (it.id.as_str(), it.page.as_ref().map(|page| page.0.as_str()), it.kind))
+            .collect()
     }
 
     #[test]
@@ -161,16 +260,25 @@ mod tests {
              fn f() { g(\"// MCP 2025-06-18 a#b [AAA-005]\") } // MCP 2024-11-05 a#b [AAA-006]\n",
         );
         assert_eq!(found.errors, [""; 0]);
+        let pages: Vec<_> = found
+            .citations
+            .iter()
+            .map(|it| {
+                let (revision, page) = it.page.as_ref().expect("it names a page");
+                (it.id.as_str(), revision.as_str(), page.as_str())
+            })
+            .collect();
         assert_eq!(
-            ids(&found),
+            pages,
             [
-                ("AAA-001", Some("2025-06-18"), false),
-                ("AAA-002", Some("2025-06-18"), false),
-                ("AAA-003", Some("2025-06-18"), false),
-                ("AAA-004", Some("2026-07-28"), false),
-                ("AAA-006", Some("2024-11-05"), false),
+                ("AAA-001", "2025-06-18", "basic/a"),
+                ("AAA-002", "2025-06-18", "basic/a"),
+                ("AAA-003", "2025-06-18", "basic/a"),
+                ("AAA-004", "2026-07-28", "c"),
+                ("AAA-006", "2024-11-05", "a"),
             ]
         );
+        assert!(found.citations.iter().all(|it| it.kind == Kind::Code));
     }
 
     #[test]
@@ -178,25 +286,87 @@ mod tests {
         let found = found(
             "core/src/a.rs",
             "// MCP 2025-06-18 a#b [AAA-001]\nx();\n// [AAA-002]\ny();\n\
-             // MCP 2025-06-19 a#b [AAA-003]\nz();\n// MCP 2025-06-18 [AAA-004]\n",
+             // MCP 2025-06-19 a#b [AAA-003]\nz();\n// MCP 2025-06-18 [AAA-004]\n\
+             w();\n// MCP 2025-06-18 a#b [AAA-001], MCP 2025-06-18\n// a#c [AAA-005]\n",
         );
         assert_eq!(
             found.errors,
             [
-                "core/src/a.rs:3: [AAA-002] without `MCP <revision> <page>#<section>` before it",
+                "core/src/a.rs:3: [AAA-002] without `MCP <revision> <page>#<section>` on one line before it",
                 "core/src/a.rs:5: 2025-06-19 is not a revision",
-                "core/src/a.rs:7: [AAA-004] without `MCP <revision> <page>#<section>` before it",
+                "core/src/a.rs:7: [AAA-004] without `MCP <revision> <page>#<section>` on one line before it",
+                "core/src/a.rs:10: [AAA-005] without `MCP <revision> <page>#<section>` on one line before it",
             ]
         );
     }
 
     #[test]
     fn tests_cite_with_the_id_alone() {
-        let text = "#[cfg(test)]\nmod tests {\n    // Rule: [AAA-001], [AAA-002].\n}\n";
+        let text = "#[cfg(test)]\nmod tests {\n    // Rule: [AAA-001], [AAA-002].\n    #[test]\n    \
+                    fn f() {}\n}\n";
         let inside = found("core/src/a.rs", text);
         assert_eq!(inside.errors, [""; 0]);
-        assert_eq!(ids(&inside), [("AAA-001", None, true), ("AAA-002", None, true)]);
-        assert_eq!(ids(&found("core/tests/a.rs", "// Rule: [AAA-001]."))[0].0, "AAA-001");
+        assert_eq!(ids(&inside), [("AAA-001", None, Kind::Test), ("AAA-002", None, Kind::Test)]);
+        let behind =
+            found("core/tests/a.rs", "#[tokio::test]\nasync fn f() { g() } // Rule: [AAA-001].");
+        assert_eq!(behind.errors.len(), 1, "behind the body");
+        let body = found("core/tests/a.rs", "#[test]\nfn f() {\n // Rule: [AAA-001].\n}\n");
+        assert_eq!(body.errors, [""; 0]);
+        assert_eq!(ids(&body), [("AAA-001", None, Kind::Test)]);
+    }
+
+    #[test]
+    fn a_test_that_only_speaks_of_a_rule_does_not_hold_it() {
+        let found = found("core/tests/a.rs", "#[test]\nfn f() {\n // As [AAA-001] says.\n}\n");
+        assert_eq!(ids(&found), [("AAA-001", None, Kind::Mention)]);
+        assert_eq!(found.errors, [""; 0]);
+    }
+
+    #[test]
+    fn a_rule_outside_of_a_test_is_refused() {
+        let error = |path, text| match &found(path, text).errors[..] {
+            [] => String::new(),
+            [error] => error.clone(),
+            errors => panic!("{errors:?}"),
+        };
+        let outside = [
+            ("core/tests/a.rs", "//! Rule: [AAA-001].\n\n#[test]\nfn f() {}\n"),
+            ("core/tests/a.rs", "fn helper() {\n // Rule: [AAA-001].\n}\n#[test]\nfn f() {}\n"),
+            ("core/tests/a.rs", "// Rule: [AAA-001].\nfn f() {}\n"),
+            ("core/tests/a.rs", "const A: u8 = 1; // Rule: [AAA-001].\n#[test]\nfn f() { B }\n"),
+            ("core/src/a.rs", "// MCP 2025-06-18 a#b Rule: [AAA-001].\nfn f() {}\n"),
+        ];
+        for (path, text) in outside {
+            assert!(error(path, text).contains("`Rule:` outside of a test"), "{text}");
+        }
+        let table = "// Rule: [AAA-001].\nconst A: u8 = 1;\n#[test]\nfn f() { A }\n";
+        assert_eq!(error("core/tests/a.rs", table), "");
+        assert_eq!(ids(&found("core/tests/a.rs", table)), [("AAA-001", None, Kind::Test)]);
+    }
+
+    #[test]
+    fn a_test_holds_a_handful_of_rules() {
+        let rules = |count| (1..=count).map(|it| format!("[AAA-{it:03}]")).collect::<String>();
+        let errors = |text: String| found("core/tests/a.rs", &text).errors;
+        let test = |count| format!("// Rule: {}\n#[test]\nfn f() {{}}\n", rules(count));
+        assert_eq!(errors(test(RULES_MAX)), [""; 0]);
+        assert_eq!(
+            errors(test(RULES_MAX + 1)),
+            [
+                "core/tests/a.rs:1: the test `f` cites 7 rules, at most 6: split it, or cite each rule \
+              at the test that fails when that rule is broken"
+            ]
+        );
+        let (few, many) = (rules(4), rules(8).split_off(4 * "[AAA-001]".len()));
+        let spread = format!("// Rule: {few}\n#[test]\nfn f() {{\n // Rule: {many}\n}}\n");
+        assert_eq!(errors(spread).len(), 1, "what stands on a test and in it counts together");
+        let table = |first: &str, second: &str| {
+            let rows =
+                format!("const A: [u8; 2] = [\n1, // Rule: {first}\n2, // Rule: {second}\n];");
+            errors(format!("{rows}\n#[test]\nfn f() {{ A }}\n"))
+        };
+        assert_eq!(table(&few, &many), [""; 0], "each row of a table counts alone");
+        assert_eq!(table(&few, &rules(7)).len(), 1);
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(super) struct Rule {
     pub(super) level: Level,
     pub(super) revisions: Vec<&'static str>,
     pub(super) text: String,
+    /// The page that says it, without the section: `2026-07-28:basic/index`.
+    pub(super) page: String,
 }
 
 /// All rules, in the order of their ids.
@@ -69,7 +71,7 @@ impl Ledger {
 
 fn rule(line: &str) -> Result<Rule, String> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [id, area, role, level, revisions, text, _source] = fields[..] else {
+    let [id, area, role, level, revisions, text, source] = fields[..] else {
         return Err(format!("{} fields where 7 belong", fields.len()));
     };
     Ok(Rule {
@@ -82,6 +84,7 @@ fn rule(line: &str) -> Result<Rule, String> {
             .ok_or_else(|| format!("no level `{level}`"))?,
         revisions: parse_revisions(revisions)?,
         text: text.to_owned(),
+        page: source.split('#').next().unwrap_or(source).to_owned(),
     })
 }
 

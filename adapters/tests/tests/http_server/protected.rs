@@ -212,7 +212,6 @@ impl Drop for Leaving {
 
 #[tokio::test]
 async fn who_sends_a_request_is_what_the_token_says_and_the_token_is_shown_nowhere() {
-    // Rule: [AUTHS-014].
     let seen = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&seen);
     let server = server().observe(move |event| {

@@ -16,7 +16,8 @@ impl ProtectedResource {
     /// # Errors
     ///
     /// There is none, or not as it must be: the request is refused with this.
-    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012] [SEC-011]
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
+    // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]
     pub fn judge(&self, head: &RequestHead<'_>, unix_time: u64) -> Result<TokenCheck, Refusal> {
         // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]: never in the URL, where
         // logs and histories have it.
@@ -131,7 +132,6 @@ mod tests {
 
     #[test]
     fn a_token_is_never_shown() {
-        // Rule: [AUTHS-014].
         let mut head = RequestHead::new("POST", "/mcp?access_token=secret-1");
         head.field("authorization", b"Bearer secret-2");
         let check = judge("/mcp", &["Bearer secret-2"]).expect("a token");

@@ -121,7 +121,8 @@ impl TaskTable {
                 self.note(key);
                 Ok(None)
             }
-            // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018] [CANC-009]
+            // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018],
+            // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
             MethodName::Known(Method::TasksCancel) => {
                 if entry.is_over() {
                     let status = entry.task.status.as_str();

@@ -188,7 +188,8 @@ impl Entry {
         if let Some(fault) = fault {
             return Err(ErrorObject::internal(fault));
         }
-        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005] [CAP-021]
+        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005],
+        // MCP 2026-07-28 basic/index#_meta [CAP-021]
         let (declared, revision) = (self.request.capabilities, self.request.revision);
         let lacks = |capability: &Capability| !declared.contains(*capability);
         let missing =

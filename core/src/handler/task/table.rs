@@ -127,7 +127,7 @@ impl Tasks for TaskTable {
                 Ok(Some(state)) => Ok(state),
                 Ok(None) => return None,
                 // As a call of the revision has it: a result that the model sees.
-                // MCP 2025-11-25 server/tools#error-handling [TOOL-008]
+                // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 Err(error) if asked_for && error.code == LACKING => {
                     let failed = CallToolResult::error(&*error.message).to_json_at(revision);
                     failure = Some(shortened(&error.message));

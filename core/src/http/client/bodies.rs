@@ -53,8 +53,7 @@ impl Client {
             return;
         };
         if asks == Asks::Discover && parse(&body, self.peer.parse_limits()).is_err() {
-            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-            // [VER-025]
+            // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
             return self.peer.probe_unsupported(request, now);
         }
         self.deliver(id, &body, now);

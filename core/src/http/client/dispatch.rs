@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// A request to a modern server is given up: its exchange is closed, which tells the server.
-    // MCP 2026-07-28 basic/patterns/cancellation#transport-specific-cancellation [CANC-017]
+    // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HCLI-014]
     fn give_up(&mut self, id: i64) {
         if self.queue.withdraw(id) {

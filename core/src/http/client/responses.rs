@@ -118,8 +118,8 @@ impl Client {
     pub(super) fn invalid_response(&mut self, id: ExchangeId, what: &'static str, now: Instant) {
         let Some(exchange) = self.abort(id) else { return };
         match exchange.message.as_ref().and_then(Message::request) {
-            // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-            // [VER-025] [VER-027]: anything but a modern answer is that of a legacy server.
+            // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
+            // [VER-027]: anything but a modern answer is that of a legacy server.
             Some((request, Asks::Discover)) => self.peer.probe_unsupported(request, now),
             Some((request, _)) => {
                 let failure = TransportFailure::InvalidResponse(what);

@@ -130,8 +130,8 @@ impl Client {
         }
         let failure = if broken { TransportFailure::Broken } else { TransportFailure::StreamEnded };
         if message.revision.is_some() {
-            // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008]
-            // [HCLI-012]: nothing resumes a modern stream.
+            // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008],
+            // MCP 2026-07-28 changelog#major-changes [HCLI-012]: nothing resumes a modern stream.
             let Exchange { message: Some(mut message), stream: Some(stream), .. } = exchange else {
                 return;
             };

@@ -67,7 +67,8 @@ impl Client {
     /// Gives up a call or ends a subscription: it ends with
     /// [`Failure::Cancelled`](crate::peer::Failure::Cancelled). A modern server is told by closing
     /// the exchange, a legacy one by a notification; neither if the request never left.
-    // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017] [CANC-013]
+    // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017],
+    // MCP 2026-07-28 basic/patterns/cancellation#cancellation-flow [CANC-013]
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [CANC-011]: closing a legacy stream
     // would say nothing.
     pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {

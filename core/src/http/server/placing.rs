@@ -197,9 +197,9 @@ impl Server {
                 self.drop_stream(key, number);
                 let Some(exchange) = self.exchanges.get_mut(reader) else { return };
                 if exchange.asks {
-                    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]
-                    // [HSRV-012]: a request gets JSON or a stream; without an answer it is a stream
-                    // of nothing.
+                    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003],
+                    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-012]: a
+                    // request gets JSON or a stream; without an answer it is an empty stream.
                     exchange.connection = None;
                     exchange.state = State::Opening;
                     self.exchange_deadlines.clear(reader.slot);

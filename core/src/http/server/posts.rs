@@ -94,7 +94,9 @@ impl Server {
 
     /// Whether a message is of the modern era.
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-    // [VER-016] [HSRV-025] [HSRV-026] [SESS-016]: whatever it says of sessions and of events.
+    // [VER-016], MCP 2026-07-28 basic/transports/streamable-http#earlier-streamable-http-revisions
+    // [HSRV-025] [HSRV-026], MCP 2026-07-28 changelog#major-changes [SESS-016]: whatever it says of
+    // sessions and of events.
     fn is_modern(&self, head: &RequestHead<'_>, named_in_body: bool) -> bool {
         if self.revisions.intersection(Revisions::MODERN).is_empty() {
             return false;
@@ -108,7 +110,8 @@ impl Server {
     // ------------------------------------------------------------------ modern
 
     /// Checks what must hold of a modern request before its revision and method are looked at.
-    // MCP 2026-07-28 basic/index#_meta [META-009] [HSRV-023]
+    // MCP 2026-07-28 basic/index#_meta [META-009],
+    // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HSRV-023]
     fn check_modern(
         &self,
         head: &RequestHead<'_>,
@@ -277,8 +280,8 @@ impl Server {
         let number = session.next_stream;
         session.next_stream += 1;
         session.open += 1;
-        // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-007]: one exchange,
-        // whether it is one request or many.
+        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: one exchange, whether it is
+        // one request or many.
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
         (exchange.session, exchange.caller) = (opens, caller);
         self.callers.open_exchange(caller);

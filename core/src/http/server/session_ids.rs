@@ -6,7 +6,8 @@ use crate::http::SessionId;
 ///
 /// Each is a hash of the secret and a counter: without the secret none can be told from chance,
 /// nor found from others. So the entropy comes in once, and the machine stays deterministic.
-// MCP 2025-11-25 security-best-practices#session-hijacking [SESS-002] [SESS-013]
+// MCP 2025-11-25 basic/transports#session-management [SESS-002],
+// MCP 2025-11-25 security-best-practices#session-hijacking [SESS-013]
 pub(super) struct SessionIds {
     secret: [u8; 32],
     drawn: u64,
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn ids_differ_from_one_another_and_from_those_of_another_secret() {
-        // Rule: [SESS-002].
+        // Rule: [SESS-002] [SESS-013].
         let (mut one, mut other) = (SessionIds::new([1; 32]), SessionIds::new([2; 32]));
         let drawn = [one.draw(), one.draw(), other.draw(), other.draw()];
         for (at, id) in drawn.iter().enumerate() {

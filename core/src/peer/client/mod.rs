@@ -464,7 +464,8 @@ impl Client {
     // ------------------------------------------------------------------ shared by the parts
 
     /// Whether this side may send `method` now; if so, at which revision.
-    // MCP 2025-11-25 basic/lifecycle#operation [LIFE-004] [CAP-027]
+    // MCP 2025-11-25 basic/lifecycle#operation [LIFE-004],
+    // MCP 2025-11-25 client/roots#error-handling [CAP-027]
     pub(crate) fn check_gate(&self, method: Method) -> Result<Revision, CallError> {
         self.connection.check_open()?;
         let session = self.session.as_ref().ok_or(CallError::NotOpen)?;

@@ -138,7 +138,11 @@ impl Client {
     }
 
     /// Members of `_meta` that make a request a modern one.
-    // MCP 2026-07-28 basic/index#_meta [VER-011] [META-008] [META-010] [CAP-008] [CAP-010] [CAP-012]
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-011],
+    // MCP 2026-07-28 basic/index#_meta [META-008] [META-010],
+    // MCP 2026-07-28 client/roots#capabilities [CAP-008],
+    // MCP 2026-07-28 client/sampling#capabilities [CAP-010],
+    // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     // MCP 2026-07-28 basic/transports/stdio#request-metadata [STDIO-014]
     fn modern_meta(&self, revision: Revision) -> Vec<u8> {
         let mut out = Vec::new();
@@ -205,7 +209,8 @@ impl Client {
         }
     }
 
-    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-020] [DISC-003]
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-020],
+    // MCP 2026-07-28 server/discover#discoverresult [DISC-003]
     fn discovered<'f>(&mut self, result: &RawJson<'f>, now: Instant) -> Flow<'f> {
         let (mut versions, mut capabilities, mut info, mut instructions) = (None, None, None, None);
         for member in result.walk() {
@@ -247,7 +252,8 @@ impl Client {
         Ok(Some(self.opened(session, now)))
     }
 
-    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-013] [VER-021] [VER-023]
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-013],
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-021] [VER-023]
     fn probe_refused(&mut self, asked: Revision, error: &ErrorObject<'_>, now: Instant) {
         if !error.code.is_modern_error() {
             self.fall_back(now);
@@ -304,7 +310,8 @@ impl Client {
         }
     }
 
-    // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-006] [VER-007]
+    // MCP 2025-11-25 schema.json#InitializeResult [VER-006],
+    // MCP 2025-11-25 learn-versioning#negotiation [VER-007]
     fn initialized<'f>(
         &mut self,
         initializing: Initializing,

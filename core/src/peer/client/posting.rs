@@ -160,8 +160,9 @@ impl Client {
     ///
     /// It is taken at this client's latest modern revision, and nothing is held back for want of a
     /// capability: what it lacks it refuses by itself.
-    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014] [VER-028]: a client is
-    // free to call any method without `server/discover`.
+    // MCP 2026-07-28 basic/versioning#protocol-version-negotiation [VER-014],
+    // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [VER-028]: a client
+    // is free to call any method without `server/discover`.
     pub(crate) fn assume_modern(&mut self, id: i64, now: Instant) {
         if !self.take_opening(id, now) {
             return;

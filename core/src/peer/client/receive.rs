@@ -34,7 +34,8 @@ impl Client {
     /// Takes a batch: the first event is returned, the others wait in the queue of events.
     ///
     /// Answers to requests in it leave one by one, which JSON-RPC allows.
-    // MCP 2025-03-26 basic/index#batching [BATCH-001] [BATCH-009]
+    // MCP 2025-03-26 basic/index#batching [BATCH-001],
+    // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
     // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
     pub(super) fn receive_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
         let revision = self.session.as_ref().map(|session| session.revision);
@@ -65,7 +66,7 @@ impl Client {
     // ------------------------------------------------------------------ responses
 
     /// What is no message may name a call all the same, which ends with it.
-    // MCP 2025-11-25 basic/index#responses [RPC-007] [RPC-010]
+    // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
     pub(super) fn receive_malformed<'f>(
         &mut self,
         malformed: &Malformed,
@@ -126,7 +127,8 @@ impl Client {
                 self.resource_subscribed(subscription, index, answer, now);
                 Ok(None)
             }
-            // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008] [SUBS-011]
+            // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008],
+            // MCP 2026-07-28 schema.json#CancelledNotification [SUBS-011]
             Purpose::Listen => {
                 self.connection.calls.bury(id, &self.connection.terms.limits, now);
                 Ok(Some(ended(key, message.outcome.map_err(Failure::Refused))))
@@ -171,7 +173,8 @@ impl Client {
         }
     }
 
-    // MCP 2026-07-28 basic/index#resulttype [TASK-026] [TASK-027]
+    // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026],
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-027]
     // MCP 2026-07-28 basic/versioning#extension-negotiation [CAP-025]
     fn accepts_task(&self, key: Key) -> bool {
         let method = self.connection.calls.get(key).and_then(|call| call.method);
@@ -191,8 +194,9 @@ impl Client {
             // Before the handshake is through only a legacy server has anything to ask.
             None => self.newest_or_latest(),
         };
-        // MCP 2026-07-28 basic/index#requests [RPC-030] [RPC-031]: a modern server sends no
-        // requests, and a modern client no responses.
+        // MCP 2026-07-28 basic/patterns/index#request-and-response [RPC-030],
+        // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [RPC-031]: a modern
+        // server sends no requests, and a modern client no responses.
         // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]
         if revision.era() == Era::Modern {
             let violation = Violation::OutOfPlace("a request of a modern server");
@@ -244,7 +248,7 @@ impl Client {
             let violation = Violation::OutOfPlace("a notification with an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
-        // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [ROOT-004]
+        // MCP 2025-11-25 client/roots#error-handling [CAP-027] [ROOT-004]
         if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::Forbidden(refusal);
@@ -423,7 +427,8 @@ impl Client {
     }
 
     /// A modern server ends a listen stream; it may send the result as well, before or after.
-    // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019] [SUBS-011]
+    // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-019],
+    // MCP 2026-07-28 schema.json#CancelledNotification [SUBS-011]
     fn stream_cancelled<'f>(&mut self, params: &RawJson<'f>, now: Instant) -> Option<Event<'f>> {
         let (Some(RequestId::Number(id)), _) = cancellation(params) else { return None };
         let key = self.connection.calls.by_id(id)?;

@@ -49,7 +49,7 @@ impl Client {
     ///
     /// Nothing was sent: see [`CallError`].
     // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007] [SUBS-010]
-    // MCP 2025-11-25 server/resources#subscriptions [RSRC-004]
+    // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
     pub fn subscribe(
         &mut self,
         filter: &SubscriptionFilter,

@@ -162,7 +162,7 @@ impl Server {
         let least = match (modern, &self.session) {
             // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007] [LOG-008]
             (Some(entry), _) => entry.log_level,
-            // MCP 2025-11-25 server/utilities/logging#message-flow [LOG-004]
+            // MCP 2025-11-25 schema.json#SetLevelRequest [LOG-004]
             (None, Some(session)) => Some(session.log_level),
             (None, None) => None,
         };
@@ -337,7 +337,8 @@ struct Additions<'a> {
 
 impl Additions<'_> {
     /// Completes the result that was written from `start` on.
-    // MCP 2026-07-28 basic/index#result-responses [RPC-010] [RPC-019] [META-011] [CACHE-001]
+    // MCP 2026-07-28 schema.json#Result [RPC-010], MCP 2026-07-28 basic/index#result-responses
+    // [RPC-019] [META-011], MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
     fn complete(&self, out: &mut Vec<u8>, start: usize) -> Result<(), WriteError> {
         if self.plain && self.cache.is_none() {
             out.pop();

@@ -18,7 +18,7 @@ use super::receive::Incoming;
 use super::{Server, Session};
 
 /// The level from which log messages go to a client that has not set one: the server's decision.
-// MCP 2025-11-25 server/utilities/logging#message-flow [LOG-004]
+// MCP 2025-11-25 schema.json#SetLevelRequest [LOG-004]
 const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
 
 impl Server {
@@ -58,7 +58,8 @@ impl Server {
         }
         let InitializeMembers { version, capabilities, client_info } = given;
         let version = version.as_ref().and_then(text).unwrap_or_default();
-        // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-003] [VER-004] [VER-005] [VER-007]
+        // MCP 2025-11-25 basic/lifecycle#version-negotiation [VER-003] [VER-004] [VER-005],
+        // MCP 2025-11-25 learn-versioning#negotiation [VER-007]
         let revision = Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
         let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
         let Ok(client) = Capabilities::of_checked_client(declared, revision) else {
@@ -112,7 +113,8 @@ impl Server {
             .with_data(RawJson::trusted_shared(data.into()))
     }
 
-    // MCP 2026-07-28 server/discover#response [DISC-001] [DISC-002] [DISC-004]
+    // MCP 2026-07-28 server/discover#response [DISC-001], MCP 2026-07-28 schema.json#DiscoverResult
+    // [DISC-002], MCP 2026-07-28 basic/versioning#protocol-version-negotiation [DISC-004]
     pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_>) {
         let versions: Vec<String> =
             self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();

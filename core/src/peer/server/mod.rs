@@ -300,7 +300,8 @@ impl Server {
         }
         if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
             let text = params.to_shared_json()?;
-            // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005] [SAMP-006]
+            // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005],
+            // MCP 2025-11-25 client/sampling#tools-in-sampling [SAMP-006]
             if let Some(NotOffered::Capability(capability)) =
                 not_offered(method, &text, session.client, session.revision)
             {

@@ -42,8 +42,9 @@ impl ServerOptions {
     }
 
     /// The revisions to speak; both eras may be among them.
+    // MCP 2026-07-28 learn-versioning#negotiation [VER-008],
     // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
-    // [VER-008] [VER-015]
+    // [VER-015]
     #[must_use]
     pub const fn revisions(mut self, revisions: Revisions) -> Self {
         self.revisions = revisions;

@@ -133,7 +133,8 @@ impl Server {
             if method.row().kind != Kind::Request {
                 return self.refuse_notification(&incoming);
             }
-            // MCP 2025-11-25 basic/lifecycle#operation [CAP-027] [RPC-018]
+            // MCP 2025-11-25 client/roots#error-handling [CAP-027],
+            // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
             let checked =
                 method.row().check(Side::Client, incoming.revision, incoming.client, server);
             if let Err(refusal) = checked {
@@ -166,7 +167,8 @@ impl Server {
     }
 
     /// A request that carries its own metadata, judged by nothing else.
-    // MCP 2026-07-28 basic/index#statelessness [LIFE-009] [CAP-020]
+    // MCP 2026-07-28 basic/index#statelessness [LIFE-009],
+    // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
     fn receive_modern<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
         // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one message.
         if incoming.reply.batch.is_some() {
@@ -195,7 +197,8 @@ impl Server {
                     self.answer_refusal(&incoming.id, &error, incoming.reply);
                     return Ok(None);
                 };
-                // MCP 2026-07-28 basic/index#_meta [META-008] [META-009] [CAP-019]
+                // MCP 2026-07-28 basic/index#_meta [META-008] [META-009],
+                // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-019]
                 match &incoming.metadata.client_capabilities {
                     None => Err("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`"),
                     Some(declared) => self
@@ -264,7 +267,7 @@ impl Server {
                 if self.connection.terms.policy.unknown_methods == UnknownMethods::Deliver {
                     return self.deliver(incoming, now);
                 }
-                // MCP 2026-07-28 basic/index#error-codes [RPC-018]
+                // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
                 let error = ErrorObject::method_not_found(name);
                 self.answer_refusal(&incoming.id, &error, incoming.reply);
                 return Ok(None);
@@ -500,7 +503,7 @@ impl Server {
     // ------------------------------------------------------------------ responses
 
     /// What is no message may name a call all the same, which ends with it.
-    // MCP 2025-11-25 basic/index#responses [RPC-007] [RPC-010]
+    // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
     pub(super) fn receive_malformed<'f>(
         &mut self,
         malformed: &Malformed,

@@ -102,8 +102,11 @@ impl Server {
             self.reject(handle, ErrorObject::internal(what))?;
             return Err(AnswerError::InputNotAllowed(what));
         }
-        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005] [CAP-021]
-        // MCP 2025-11-25 client/elicitation#capabilities [ELIC-001] [ELIC-005] [SAMP-001] [ROOT-001]
+        // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005],
+        // MCP 2026-07-28 basic/index#_meta [CAP-021]
+        // MCP 2025-11-25 client/elicitation#capabilities [ELIC-001] [ELIC-005],
+        // MCP 2025-11-25 client/sampling#capabilities [SAMP-001],
+        // MCP 2025-11-25 client/roots#listing-roots [ROOT-001]
         let missing = questions
             .into_iter()
             .flat_map(|questions| questions.iter())
@@ -113,7 +116,7 @@ impl Server {
             match (revision.era(), entry.method) {
                 (Era::Modern, _) => self.reject(handle, missing_capability(capability))?,
                 // A result that the model sees: it may do without.
-                // MCP 2025-11-25 server/tools#error-handling [TOOL-008]
+                // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 (Era::Legacy, Some(Method::ToolsCall)) => {
                     self.respond(handle, &CallToolResult::error(message))?;
                 }

@@ -16,7 +16,7 @@ use super::receive::{Incoming, missing_capability};
 
 impl Server {
     /// Tells whoever subscribed to `uri` that the resource changed.
-    // MCP 2025-11-25 server/resources#subscriptions [RSRC-005]
+    // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]
     // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
     pub fn resource_updated(&mut self, uri: &str) {
         note!(self, resource_updated(uri, None));
@@ -61,10 +61,14 @@ impl Server {
     }
 
     /// Tells clients that a list changed which the catalog does not hold.
-    // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005] [PRMT-010] [RSRC-006]
+    // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005],
+    // MCP 2025-11-25 server/prompts#list-changed-notification [PRMT-010],
+    // MCP 2025-11-25 server/resources#list-changed-notification [RSRC-006]
     // MCP 2026-07-28 basic/index#statelessness [LIFE-013]: each listener by its subscription's id.
-    // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [TOOL-006] [PRMT-011]
-    // [RSRC-008] [SUBS-002]
+    // MCP 2026-07-28 server/tools#list-changed-notification [TOOL-006],
+    // MCP 2026-07-28 server/prompts#list-changed-notification [PRMT-011],
+    // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-002],
+    // MCP 2026-07-28 schema.json#ResourceListChangedNotification [RSRC-008]
     pub fn announce(&mut self, changes: Changes) {
         note!(self, announce(changes, None));
         self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
@@ -91,7 +95,8 @@ impl Server {
     }
 
     /// Sends a notification on every listen stream that wants it.
-    // MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006] [META-012]
+    // MCP 2026-07-28 basic/patterns/subscriptions#receiving-notifications [SUBS-006],
+    // MCP 2026-07-28 basic/index#_meta [META-012]
     fn notify_listeners(
         &mut self,
         method: Method,
@@ -232,7 +237,7 @@ impl Server {
     }
 
     /// `resources/subscribe` and `resources/unsubscribe` of a legacy session.
-    // MCP 2025-11-25 server/resources#subscriptions [RSRC-004]
+    // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
     pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_>) {
         let uri = incoming.metadata.uri.as_deref().map(String::from);
         let limits = &self.connection.terms.limits;

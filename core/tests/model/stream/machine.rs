@@ -155,7 +155,7 @@ impl Machine {
             let data = field("data: ").filter(|data| !data.is_empty());
             let line = data.map_or_else(|| "an id".into(), spell);
             let id = field("id: ").expect("every event has an id").to_owned();
-            // Rule: [RESUME-002].
+            // [RESUME-002].
             let named = self.named.entry(id.clone()).or_insert_with(|| line.clone());
             assert_eq!(*named, line, "the id {id} stands for two events");
             self.ids[exchange.stream].push(id);

@@ -57,10 +57,10 @@ impl Model {
     }
 
     /// Something new on a stream: on that one and no other, once.
-    // Rule: [HSRV-016] [HSRV-017] [RESUME-007] [SSE-011] [CANC-012].
+    // [HSRV-016] [HSRV-017] [RESUME-007] [SSE-011] [CANC-012].
     fn push(&mut self, number: usize, event: String) {
         let stream = &mut self.streams[number];
-        // Rule: [SSE-005]: it begins with an id.
+        // [SSE-005]: it begins with an id.
         if stream.events.is_empty() {
             stream.events.push("an id".into());
         }
@@ -76,7 +76,7 @@ impl Model {
     }
 
     /// The reader gets all that it has not had, in order and without a hole.
-    // Rule: [RESUME-006] [SSE-001] [SSE-004].
+    // [RESUME-006] [SSE-001] [SSE-004].
     fn deliver(&mut self, number: usize) {
         let stream = &mut self.streams[number];
         let Some(reader) = stream.reader.filter(|it| !self.stalled.contains(it)) else {
@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// A reader that names no event gets what nobody had, or an id to come back with.
-    // Rule: [HSRV-013] [SSE-005] [RESUME-001].
+    // [HSRV-013] [SSE-005] [RESUME-001].
     fn attach_anew(&mut self, number: usize, exchange: usize) {
         let stream = &mut self.streams[number];
         let from = stream.taken.max(stream.first);
@@ -118,7 +118,7 @@ impl Model {
         self.attach(number, exchange, from);
     }
 
-    // Rule: [RESUME-004] [RESUME-005] [RESUME-006] [RESUME-007].
+    // [RESUME-004] [RESUME-005] [RESUME-006] [RESUME-007].
     fn resume(&mut self, number: usize, back: usize) {
         let stream = &self.streams[number];
         let Some(last) = stream.seen.len().checked_sub(1 + back) else { return };
@@ -157,12 +157,12 @@ impl Subject<Operation> for Model {
                 self.attach_anew(0, exchange);
             }
             Operation::Resume { stream, back } => self.resume(stream % self.streams.len(), back),
-            // Rule: [RESUME-002].
+            // [RESUME-002].
             Operation::Invent => {
                 let exchange = self.exchange();
                 self.say(exchange, "400");
             }
-            // Rule: [SSE-011] [CANC-012]: the call goes on.
+            // [SSE-011] [CANC-012]: the call goes on.
             Operation::Break(exchange) => {
                 let Some(exchange) = exchange.checked_rem(self.exchanges) else { return none };
                 self.stalled.remove(&exchange);

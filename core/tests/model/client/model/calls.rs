@@ -17,7 +17,7 @@ impl Model {
         let id = self.sent.draw(Purpose::Call(number), self.now + ANSWER);
         let (until, state) = (self.now + CALL, State::Sent(id));
         self.calls.push(Call { method, until, rounds: 0, state });
-        // Rule: [META-008] [VER-011].
+        // [META-008] [VER-011].
         let detail = if version == MODERN { format!(" at {MODERN}") } else { String::new() };
         out.request(id, method, &detail);
     }
@@ -43,9 +43,9 @@ impl Model {
         if self.closed {
             return Err("closed");
         }
-        // Rule: [LIFE-004].
+        // [LIFE-004].
         let Some(Session { version, server }) = &self.session else { return Err("not open") };
-        // Rule: [CAP-018] [CAP-027] [LIFE-006] [LIFE-007] [LOG-006] [PING-005] [ROOT-005].
+        // [CAP-018] [CAP-027] [LIFE-006] [LIFE-007] [LOG-006] [PING-005] [ROOT-005].
         let offers = self.offers(version);
         match gate::judge(Side::Client, method, version, server, &offers) {
             Verdict::Open => Ok(version),
@@ -54,7 +54,7 @@ impl Model {
     }
 
     /// A call is given up: what is on the wire is cancelled, what is asked is withdrawn.
-    // Rule: [CANC-001] [CANC-002] [CANC-013] [CANC-014] [CANC-018] [TIME-002] [TIME-003].
+    // [CANC-001] [CANC-002] [CANC-013] [CANC-014] [CANC-018] [TIME-002] [TIME-003].
     pub(super) fn give_up(&mut self, number: usize, how: &str, out: &mut Outcome) {
         match self.calls[number].state {
             State::Over => return,
@@ -72,7 +72,7 @@ impl Model {
         match self.inputs[number].take() {
             None => out.refuse("not due"),
             Some(Source::Request(id)) if well => out.result(id, ""),
-            // Rule: [SAMP-012].
+            // [SAMP-012].
             Some(Source::Request(id)) => out.error(id, -1, ""),
             Some(Source::Round { call, index }) if well => {
                 if let State::Asking { answered, .. } = &mut self.calls[call].state {
@@ -80,7 +80,7 @@ impl Model {
                 }
                 self.look_at_round(call, out);
             }
-            // Rule: [SAMP-019] [ELIC-027]: there is nobody to tell.
+            // [SAMP-019] [ELIC-027]: there is nobody to tell.
             Some(Source::Round { call, .. }) => self.give_up(call, "input refused", out),
         }
     }
@@ -93,7 +93,7 @@ impl Model {
         }
     }
 
-    // Rule: [TIME-001] [TIME-003] [TIME-006] [VER-022] [LIFE-008] [CANC-002].
+    // [TIME-001] [TIME-003] [TIME-006] [VER-022] [LIFE-008] [CANC-002].
     pub(super) fn pass(&mut self, seconds: u64, out: &mut Outcome) {
         self.now += seconds;
         out.unordered = true;

@@ -16,7 +16,7 @@ impl Model {
         self.versions.contains(&MODERN)
     }
 
-    // Rule: [VER-018] [VER-019] [VER-024].
+    // [VER-018] [VER-019] [VER-024].
     pub(super) fn open(&mut self, out: &mut Outcome) {
         match self.newest_legacy() {
             Some(version) if self.guesses_legacy || !self.is_modern() => {
@@ -26,7 +26,7 @@ impl Model {
         }
     }
 
-    // Rule: [VER-011] [VER-019].
+    // [VER-011] [VER-019].
     pub(super) fn probe(&mut self, out: &mut Outcome) {
         self.opening = Some(Opening::Probing);
         let patience = if self.newest_legacy().is_some() { PROBE } else { ANSWER };
@@ -34,7 +34,7 @@ impl Model {
         out.request(id, "server/discover", &format!(" at {MODERN}"));
     }
 
-    // Rule: [LIFE-001] [VER-001] [VER-002].
+    // [LIFE-001] [VER-001] [VER-002].
     pub(super) fn initialize(
         &mut self,
         version: &'static str,
@@ -48,7 +48,7 @@ impl Model {
     }
 
     /// The server is a legacy one.
-    // Rule: [VER-022] [VER-023] [VER-029].
+    // [VER-022] [VER-023] [VER-029].
     pub(super) fn fall_back(&mut self, guessed: bool, out: &mut Outcome) {
         match self.newest_legacy() {
             Some(version) => self.initialize(version, guessed, false, out),
@@ -70,7 +70,7 @@ impl Model {
 
     pub(super) fn opening_answered(&mut self, reply: &Reply, out: &mut Outcome) {
         match (self.opening.expect("it is under way"), reply) {
-            // Rule: [VER-020] [DISC-003].
+            // [VER-020] [DISC-003].
             (Opening::Probing, Reply::Discovered { versions, server }) => {
                 if self.common(versions).contains(&MODERN) {
                     self.opened(MODERN, server, out);
@@ -78,7 +78,7 @@ impl Model {
                     self.choose_legacy(versions, out);
                 }
             }
-            // Rule: [VER-013] [VER-021]: another request for the same revision would fare no better.
+            // [VER-013] [VER-021]: another request for the same revision would fare no better.
             (Opening::Probing, Reply::Unsupported { code: -32022, versions })
                 if !self.common(versions).contains(&MODERN) =>
             {
@@ -89,14 +89,14 @@ impl Model {
                 Reply::Error(-32022 | -32021) | Reply::Unsupported { code: -32022, .. },
             ) => self.end("opening", out),
             (Opening::Probing, _) => self.fall_back(false, out),
-            // Rule: [LIFE-003] [VER-006] [VER-007].
+            // [LIFE-003] [VER-006] [VER-007].
             (Opening::Initializing { .. }, Reply::Initialized { version, server })
                 if *version != MODERN && self.versions.contains(version) =>
             {
                 out.notification("notifications/initialized", "");
                 self.opened(version, server, out);
             }
-            // Rule: [VER-009] [VER-018].
+            // [VER-009] [VER-018].
             (
                 Opening::Initializing { version, guessed, told },
                 Reply::Error(_) | Reply::Unsupported { .. },
@@ -135,7 +135,7 @@ impl Model {
     /// What this client declares at a revision.
     pub(super) fn offers(&self, version: &str) -> Capabilities {
         let mut offers = self.own.clone();
-        // Rule: [ELIC-003]: before there were modes a declaration promised forms.
+        // [ELIC-003]: before there were modes a declaration promised forms.
         if version == VERSIONS[2] && !gate::offers_forms(&offers) {
             offers.remove("elicitation");
         }
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    // Rule: [RPC-029]: the loss is this side's own finding, and told as such.
+    // [RPC-029]: the loss is this side's own finding, and told as such.
     pub(super) fn end(&mut self, why: &str, out: &mut Outcome) {
         if self.closed {
             return;

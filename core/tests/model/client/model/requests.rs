@@ -9,7 +9,7 @@ use super::{Model, Session, Source};
 
 impl Model {
     pub(super) fn request(&mut self, id: &'static str, method: &'static str, out: &mut Outcome) {
-        // Rule: [RPC-030] [RPC-031]: none in the modern era, and so no answer.
+        // [RPC-030] [RPC-031]: none in the modern era, and so no answer.
         let modern = match &self.session {
             Some(session) => session.version == MODERN,
             None => self.newest_legacy().is_none(),
@@ -17,33 +17,33 @@ impl Model {
         if modern {
             return self.violated(out);
         }
-        // Rule: [RPC-004] [RPC-006].
+        // [RPC-004] [RPC-006].
         let of_input = |it: &Option<Source>| matches!(it, Some(Source::Request(by)) if *by == id);
         if self.inputs.iter().any(of_input) || self.requests.contains(&Some(id)) {
             out.error(id, -32600, "");
             return self.violated(out);
         }
-        // Rule: [PING-001].
+        // [PING-001].
         if method == "ping" {
             return out.result(id, "");
         }
         let Some(Session { version, server }) = &self.session else {
-            // Rule: [LIFE-005].
+            // [LIFE-005].
             out.error(id, -32600, "");
             return self.violated(out);
         };
-        // Rule: [RPC-018].
+        // [RPC-018].
         if !gate::is_known(method) {
             return out.error(id, -32601, "");
         }
         let offers = self.offers(version);
         let verdict = gate::judge(Side::Server, method, version, server, &offers);
-        // Rule: [CAP-027] [ROOT-004] [RPC-012].
+        // [CAP-027] [ROOT-004] [RPC-012].
         if gate::is_notification(method) || verdict != Verdict::Open {
             out.error(id, -32601, "");
             return self.violated(out);
         }
-        // Rule: [ELIC-006].
+        // [ELIC-006].
         let has_modes = *version >= VERSIONS[3];
         if method == "elicitation/create" && has_modes && !gate::offers_forms(&offers) {
             out.error(id, -32602, "");
@@ -58,18 +58,18 @@ impl Model {
         }
     }
 
-    // Rule: [RPC-013]: nothing is answered, whatever is wrong.
+    // [RPC-013]: nothing is answered, whatever is wrong.
     pub(super) fn notified(&mut self, method: &'static str, out: &mut Outcome) {
         match (method, &self.session) {
             _ if !gate::is_known(method) => {}
             _ if !gate::is_notification(method) => self.violated(out),
-            // Rule: [LIFE-005]: these may come at any time.
+            // [LIFE-005]: these may come at any time.
             ("notifications/cancelled" | "notifications/message", None) => {}
             (_, None) => self.violated(out),
             (_, Some(Session { version, server })) => {
                 let offers = self.offers(version);
                 match gate::judge(Side::Server, method, version, server, &offers) {
-                    // Rule: [CANC-007] [PROG-005] [SUBS-003]: of nothing that is known.
+                    // [CANC-007] [PROG-005] [SUBS-003]: of nothing that is known.
                     Verdict::Open
                         if matches!(
                             method,
@@ -84,7 +84,7 @@ impl Model {
         }
     }
 
-    // Rule: [CANC-003] [CANC-004] [CANC-006] [CANC-007].
+    // [CANC-003] [CANC-004] [CANC-006] [CANC-007].
     pub(super) fn cancelled(&mut self, id: &str, out: &mut Outcome) {
         let of_input = |it: &Option<Source>| matches!(it, Some(Source::Request(by)) if *by == id);
         if let Some(number) = self.inputs.iter().position(of_input) {

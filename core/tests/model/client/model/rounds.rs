@@ -9,7 +9,7 @@ use super::super::operation::{ROUNDS_MAX, Reply};
 use super::{ANSWER, Model, Purpose, Source, State};
 
 impl Model {
-    // Rule: [RPC-006] [CANC-005] [CANC-006].
+    // [RPC-006] [CANC-005] [CANC-006].
     pub(super) fn answered(&mut self, id: i64, reply: &Reply, out: &mut Outcome) {
         match self.sent.answered(id, self.now) {
             Answered::Open(Purpose::Opening) => self.opening_answered(reply, out),
@@ -30,16 +30,16 @@ impl Model {
                     Some(failure) => failure,
                 }
             }
-            // Rule: [RPC-021].
+            // [RPC-021].
             Reply::OddResult if modern => "invalid",
-            // Rule: [RPC-020].
+            // [RPC-020].
             _ => "ok",
         };
         out.tell(format!("ended {number}: {how}"));
     }
 
     /// A call is answered with questions: why it fails, if it does.
-    // Rule: [MRTR-003] [MRTR-005] [MRTR-009] [MRTR-010] [MRTR-011].
+    // [MRTR-003] [MRTR-005] [MRTR-009] [MRTR-010] [MRTR-011].
     pub(super) fn input_required(
         &mut self,
         number: usize,
@@ -69,7 +69,7 @@ impl Model {
     }
 
     /// When all is answered the call goes out again, as a new request.
-    // Rule: [MRTR-010] [MRTR-012] [MRTR-013] [MRTR-014].
+    // [MRTR-010] [MRTR-012] [MRTR-013] [MRTR-014].
     pub(super) fn look_at_round(&mut self, number: usize, out: &mut Outcome) {
         let call = &mut self.calls[number];
         let State::Asking { answered, state } = &call.state else { return };

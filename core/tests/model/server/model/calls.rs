@@ -45,21 +45,21 @@ impl Model {
         if own.contains(&method) || gate::is_notification(method) == request {
             return Some("out of place");
         }
-        // Rule: [LIFE-005] [RPC-030].
+        // [LIFE-005] [RPC-030].
         let Some(session) = &self.session else { return Some("not open") };
         if !session.confirmed && method != "ping" {
             return Some("not open");
         }
-        // Rule: [CAP-018] [CAP-027] [LIFE-006] [LIFE-007] [ELIC-001] [SAMP-001] [ROOT-001].
+        // [CAP-018] [CAP-027] [LIFE-006] [LIFE-007] [ELIC-001] [SAMP-001] [ROOT-001].
         let Session { version, client, .. } = session;
         let verdict = gate::judge(Side::Server, method, version, &self.offers, client);
-        // Rule: [ELIC-005].
+        // [ELIC-005].
         let form = method == "elicitation/create" && *version >= VERSIONS[3];
         let shown = !form || gate::offers_forms(client);
         (verdict != Verdict::Open || !shown).then_some("forbidden")
     }
 
-    // Rule: [CANC-001] [CANC-010].
+    // [CANC-001] [CANC-010].
     pub(super) fn give_up(&mut self, number: usize, out: &mut Outcome) {
         let id = self.made[number];
         if self.calls.give_up(id, self.now).is_some() {
@@ -68,7 +68,7 @@ impl Model {
         }
     }
 
-    // Rule: [RPC-006] [CANC-005] [CANC-006].
+    // [RPC-006] [CANC-005] [CANC-006].
     pub(super) fn answered(&mut self, id: i64, well: bool, out: &mut Outcome) {
         match self.calls.answered(id, self.now) {
             Answered::Open(Purpose::Call(number)) => {
@@ -96,7 +96,7 @@ impl Model {
         self.look_at_round(number, out);
     }
 
-    // Rule: [TIME-001] [TIME-002].
+    // [TIME-001] [TIME-002].
     pub(super) fn pass(&mut self, seconds: u64, out: &mut Outcome) {
         self.now += seconds;
         out.unordered = true;
@@ -112,7 +112,7 @@ impl Model {
         }
     }
 
-    // Rule: [TOOL-005] [TOOL-006] [SUBS-002] [SUBS-006].
+    // [TOOL-005] [TOOL-006] [SUBS-002] [SUBS-006].
     pub(super) fn announce(&self, out: &mut Outcome) {
         const CHANGED: &str = "notifications/tools/list_changed";
         if self.closed || !self.offers.contains("tools.listChanged") {

@@ -17,12 +17,12 @@ impl Model {
     }
 
     /// The revisions that it speaks, newest first.
-    // Rule: [DISC-004] [VER-012] [VER-017].
+    // [DISC-004] [VER-012] [VER-017].
     pub(super) fn spelled_versions(&self) -> String {
         self.versions.iter().rev().copied().collect::<Vec<_>>().join(",")
     }
 
-    // Rule: [LIFE-001] [LIFE-002] [VER-003] [VER-004] [VER-005] [VER-007] [VER-010] [VER-016].
+    // [LIFE-001] [LIFE-002] [VER-003] [VER-004] [VER-005] [VER-007] [VER-010] [VER-016].
     pub(super) fn initialize(
         &mut self,
         id: &'static str,
@@ -32,7 +32,7 @@ impl Model {
     ) {
         let legacy = self.versions.iter().copied().filter(|version| *version != MODERN);
         let Some(newest) = legacy.clone().next_back() else {
-            // Rule: [LIFE-020] [VER-017].
+            // [LIFE-020] [VER-017].
             return out.error(id, -32601, &format!(" {}", self.spelled_versions()));
         };
         if self.session.is_some() {
@@ -48,7 +48,7 @@ impl Model {
         out.result(id, &format!(" at {version}"));
     }
 
-    // Rule: [LIFE-003].
+    // [LIFE-003].
     pub(super) fn initialized(&mut self, out: &mut Outcome) {
         match &mut self.session {
             Some(session) if !session.confirmed => {
@@ -72,7 +72,7 @@ impl Model {
     }
 
     /// The connection ends: what waits for the client comes to nothing, what it waits for is told.
-    // Rule: [SUBS-008] [CANC-019] [CANC-020].
+    // [SUBS-008] [CANC-019] [CANC-020].
     pub(super) fn end(&mut self, why: &str, out: &mut Outcome) {
         if !self.closed {
             for (_, call) in self.open_calls() {

@@ -107,7 +107,7 @@ impl Subject<Operation> for Model {
             Notify(method) => self.notified(method, o),
             Cancel(id) => self.cancelled(id, o),
             Answer { back, well } => self.answered(self.calls.newest() + 1 - back, *well, o),
-            // Rule: [RPC-017].
+            // [RPC-017].
             NotJson => self.malformed(None, -32700, o),
             NoMessage(id) => self.malformed(Some(id), -32600, o),
             Wait(seconds) => self.pass(*seconds, o),
@@ -143,7 +143,7 @@ fn required(path: &'static str) -> String {
     format!(" {}", capabilities::to_json(&[path].into()))
 }
 
-// Rule: [MRTR-002]; [TASK-015] for the last, which is for sessions of 2025-11-25 alone.
+// [MRTR-002]; [TASK-015] for the last, which is for sessions of 2025-11-25 alone.
 fn takes_input(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read" | "tasks/result")
 }

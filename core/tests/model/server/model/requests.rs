@@ -24,25 +24,25 @@ impl Model {
         again: bool,
         out: &mut Outcome,
     ) {
-        // Rule: [RPC-004] [RPC-005] [RPC-006].
+        // [RPC-004] [RPC-005] [RPC-006].
         if self.is_in_flight(id) {
             out.error(id, -32600, "");
             return self.violated(out);
         }
-        // Rule: [VER-016]: the request says which era it is of.
+        // [VER-016]: the request says which era it is of.
         let modern = metadata.filter(|_| self.is_modern());
-        // Rule: [PING-001]: at any time.
+        // [PING-001]: at any time.
         if method == "ping" && modern.is_none() && self.is_legacy() {
             return out.result(id, "");
         }
-        // Rule: [LIFE-009] [CAP-020]: a modern request is judged by what it says itself.
+        // [LIFE-009] [CAP-020]: a modern request is judged by what it says itself.
         let (version, client) = match (modern, &self.session) {
-            // Rule: [VER-012].
+            // [VER-012].
             (Some(metadata), _) if metadata.version != MODERN => {
                 return out.error(id, -32022, &format!(" {}", self.spelled_versions()));
             }
             (Some(Metadata { capabilities: Some(client), .. }), _) => (MODERN, client.clone()),
-            // Rule: [META-009] [CAP-019].
+            // [META-009] [CAP-019].
             (Some(_), _) => {
                 out.error(id, -32602, "");
                 // A violation names the method that it is about.
@@ -55,7 +55,7 @@ impl Model {
                 return self.initialize(id, None, &Capabilities::new(), out);
             }
             (None, Some(session)) => (session.version, session.client.clone()),
-            // Rule: [META-009]: what would be right elsewhere lacks its metadata, or its session.
+            // [META-009]: what would be right elsewhere lacks its metadata, or its session.
             (None, None) => {
                 let mut versions = self.versions.iter();
                 let exists = versions.any(|version| gate::exists(Side::Client, method, version));
@@ -63,19 +63,19 @@ impl Model {
                 return self.violated(out);
             }
         };
-        // Rule: [RPC-018].
+        // [RPC-018].
         if !gate::is_known(method) {
             return out.error(id, -32601, "");
         }
         let verdict = gate::judge(Side::Client, method, version, &self.offers, &client);
         match verdict {
-            // Rule: [RPC-012].
+            // [RPC-012].
             _ if gate::is_notification(method) => out.error(id, -32601, ""),
-            // Rule: [CAP-022].
+            // [CAP-022].
             Verdict::Lacks(Side::Client, path) if version == MODERN => {
                 out.error(id, -32021, &required(path));
             }
-            // Rule: [CAP-026] [CAP-027] [LOG-006] [PING-005].
+            // [CAP-026] [CAP-027] [LOG-006] [PING-005].
             Verdict::Absent | Verdict::Lacks(..) => out.error(id, -32601, ""),
             Verdict::Open => {
                 return self.accepted(id, method, version, client, again, out);
@@ -95,13 +95,13 @@ impl Model {
         out: &mut Outcome,
     ) {
         match method {
-            // Rule: [DISC-001] [DISC-002].
+            // [DISC-001] [DISC-002].
             "server/discover" => out.result(id, &format!(" complete {}", self.spelled_versions())),
-            // Rule: [LOG-003] [RPC-019].
+            // [LOG-003] [RPC-019].
             "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
                 out.result(id, "");
             }
-            // Rule: [SUBS-003] [SUBS-006].
+            // [SUBS-003] [SUBS-006].
             "subscriptions/listen" => {
                 self.listening.insert(id);
                 out.notification("notifications/subscriptions/acknowledged", &format!(" on {id}"));
@@ -117,11 +117,11 @@ impl Model {
         }
     }
 
-    // Rule: [RPC-013]: nothing is answered, whatever is wrong.
+    // [RPC-013]: nothing is answered, whatever is wrong.
     pub(super) fn notified(&mut self, method: &'static str, out: &mut Outcome) {
         match (method, &self.session) {
             ("notifications/initialized", _) => self.initialized(out),
-            // Rule: [CANC-007] [PROG-005]: of nothing that is known.
+            // [CANC-007] [PROG-005]: of nothing that is known.
             ("notifications/cancelled", _) => {}
             _ if !gate::is_known(method) => {}
             (_, Some(session)) if gate::is_notification(method) => {
@@ -136,7 +136,7 @@ impl Model {
         }
     }
 
-    // Rule: [CANC-003] [CANC-004] [CANC-006] [CANC-007] [CANC-016] [SUBS-010].
+    // [CANC-003] [CANC-004] [CANC-006] [CANC-007] [CANC-016] [SUBS-010].
     pub(super) fn cancelled(&mut self, id: &str, out: &mut Outcome) {
         if self.listening.remove(id) {
             return;
@@ -144,7 +144,7 @@ impl Model {
         let open = |it: &Request| it.id == id && !matches!(it.state, State::Over);
         if let Some(number) = self.requests.iter().position(open) {
             self.requests[number].state = State::Over;
-            // Rule: [CANC-001]: the questions that were asked for it are not wanted any more.
+            // [CANC-001]: the questions that were asked for it are not wanted any more.
             for question in self.calls.find(|it| is_question_of(it, number)) {
                 self.calls.give_up(question, self.now);
                 out.cancels(question);
@@ -154,7 +154,7 @@ impl Model {
     }
 
     pub(super) fn malformed(&mut self, id: Option<&str>, code: i64, out: &mut Outcome) {
-        // Rule: [RPC-009]: only the newer revisions let an error go without an id.
+        // [RPC-009]: only the newer revisions let an error go without an id.
         let old = self.session.as_ref().is_some_and(|session| session.version < VERSIONS[3]);
         out.error(id.unwrap_or(if old { "null" } else { "none" }), code, "");
         self.violated(out);

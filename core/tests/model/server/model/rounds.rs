@@ -21,7 +21,7 @@ impl Model {
         }
     }
 
-    // Rule: [MRTR-001] [MRTR-002] [MRTR-003] [MRTR-009].
+    // [MRTR-001] [MRTR-002] [MRTR-003] [MRTR-009].
     pub(super) fn ask(
         &mut self,
         number: usize,
@@ -30,7 +30,7 @@ impl Model {
         out: &mut Outcome,
     ) {
         let closed = self.closed;
-        // Rule: [LIFE-005].
+        // [LIFE-005].
         let confirmed = self.session.as_ref().is_some_and(|session| session.confirmed);
         let can_ask = !closed && (confirmed || questions.is_empty());
         let request = &mut self.requests[number];
@@ -50,7 +50,7 @@ impl Model {
         if let Some(path) = lacking {
             match (legacy, request.method) {
                 (false, _) => out.error(request.id, -32021, &required(path)),
-                // Rule: [TOOL-008].
+                // [TOOL-008].
                 (true, "tools/call") => out.result(request.id, ""),
                 (true, _) => out.error(request.id, -32603, ""),
             }
@@ -82,7 +82,7 @@ impl Model {
         request.state = State::Working;
     }
 
-    // Rule: [PROG-005] [PROG-006]: every request of these tests asks for progress.
+    // [PROG-005] [PROG-006]: every request of these tests asks for progress.
     pub(super) fn progress(&self, number: usize, out: &mut Outcome) {
         let request = &self.requests[number];
         if !matches!(request.state, State::Over) {

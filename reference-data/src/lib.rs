@@ -1,0 +1,153 @@
+//! Where tests and chores find the specification: its schemas, its examples and the ledger of rules.
+//!
+//! The specification is not part of the repository. Its folder is
+//!
+//! 1. what `MCP_SPEC_DIR` names,
+//! 2. or else `spec` in the folder that `MCP_SHARED_DIR` names,
+//! 3. or else `../shared/spec`.
+//!
+//! Paths are relative to the root of the repository. A test that needs the specification fails where
+//! there is none, unless `MCP_SPEC_SKIP=1` says that it may be skipped.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The variable that lets tests without a specification be skipped, if it is `1`.
+const SKIP: &str = "MCP_SPEC_SKIP";
+
+/// The folder that should have the specification, whether or not it is there.
+#[must_use]
+pub fn specification_folder() -> PathBuf {
+    Place::by(&|name| std::env::var_os(name)).folder
+}
+
+/// The folder with the specification, for a test; `None` if the test is to be skipped, which has
+/// been said on standard error.
+///
+/// # Panics
+///
+/// If there is no specification and the environment does not ask to skip. The message says where it
+/// was looked for and what to set.
+#[must_use]
+#[track_caller]
+pub fn specification() -> Option<PathBuf> {
+    match look(&|name| std::env::var_os(name)) {
+        Look::Found(folder) => Some(folder),
+        Look::Skip(place) => {
+            // What the printing macros write is captured: nobody would see that the test did not run.
+            let notice = format!("SKIPPED for {SKIP}=1: {place}\n");
+            let _ = std::io::stderr().write_all(notice.as_bytes());
+            None
+        }
+        Look::Missing(place) => panic!(
+            "{place}; set MCP_SPEC_DIR, or MCP_SHARED_DIR to the folder around it, or {SKIP}=1 to \
+             skip the tests that need it"
+        ),
+    }
+}
+
+/// Where the specification should be, and what says so.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    folder: PathBuf,
+    source: &'static str,
+}
+
+/// What came of looking for the specification.
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    Found(PathBuf),
+    Skip(Place),
+    Missing(Place),
+}
+
+impl Place {
+    fn by(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = here.parent().unwrap_or(here);
+        let set = |name| variable(name).filter(|value| !value.is_empty());
+        if let Some(folder) = set("MCP_SPEC_DIR") {
+            return Self { folder: root.join(folder), source: "MCP_SPEC_DIR" };
+        }
+        if let Some(shared) = set("MCP_SHARED_DIR") {
+            return Self { folder: root.join(shared).join("spec"), source: "MCP_SHARED_DIR" };
+        }
+        Self { folder: root.join("../shared/spec"), source: "the default" }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no specification in {} ({})", self.folder.display(), self.source)
+    }
+}
+
+fn look(variable: &dyn Fn(&str) -> Option<OsString>) -> Look {
+    let place = Place::by(variable);
+    if place.folder.join("requirements.tsv").is_file() {
+        Look::Found(place.folder)
+    } else if variable(SKIP).is_some_and(|value| value == "1") {
+        Look::Skip(place)
+    } else {
+        Look::Missing(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(set: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> {
+        move |name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+    }
+
+    fn root() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    }
+
+    #[test]
+    fn the_nearest_variable_says_where_the_specification_is() {
+        let folder = |set| Place::by(&variables(set)).folder;
+        assert_eq!(folder(&[]), root().join("../shared/spec"));
+        assert_eq!(folder(&[("MCP_SHARED_DIR", "/a")]), Path::new("/a/spec"));
+        assert_eq!(folder(&[("MCP_SHARED_DIR", "a")]), root().join("a/spec"));
+        assert_eq!(folder(&[("MCP_SHARED_DIR", "/a"), ("MCP_SPEC_DIR", "/b")]), Path::new("/b"));
+        assert_eq!(folder(&[("MCP_SHARED_DIR", "/a"), ("MCP_SPEC_DIR", "")]), Path::new("/a/spec"));
+    }
+
+    #[test]
+    fn a_folder_without_the_ledger_is_no_specification() {
+        let missing = |set| match look(&variables(set)) {
+            Look::Missing(place) => place.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            missing(&[("MCP_SPEC_DIR", "/nowhere")]),
+            "no specification in /nowhere (MCP_SPEC_DIR)"
+        );
+        assert_eq!(
+            missing(&[("MCP_SHARED_DIR", "/nowhere")]),
+            "no specification in /nowhere/spec (MCP_SHARED_DIR)"
+        );
+    }
+
+    #[test]
+    fn only_the_variable_for_it_skips_and_only_where_there_is_nothing_to_test_with() {
+        let nowhere = ("MCP_SPEC_DIR", "/nowhere");
+        let skips = |set: &[_]| matches!(look(&variables(set)), Look::Skip(_));
+        assert!(skips(&[nowhere, (SKIP, "1")]));
+        for value in ["", "0", "yes"] {
+            assert!(!skips(&[nowhere, (SKIP, value)]), "{value}");
+        }
+        assert!(!skips(&[nowhere, ("CI", "1")]));
+        let folder = std::env::temp_dir().join(format!("reference-data-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("requirements.tsv"), "").unwrap();
+        let set = [("MCP_SPEC_DIR", folder.to_str().unwrap()), (SKIP, "1")];
+        let found = look(&variables(&set));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, Look::Found(folder));
+    }
+}

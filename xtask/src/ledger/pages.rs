@@ -1,0 +1,85 @@
+//! The pages of the specification that rules stand on.
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+/// Pages that have another name in a later revision: the older name, the later one.
+///
+/// The ledger names one page for a rule, usually that of the newest revision, whereas code may cite
+/// an older one.
+const MOVED: [(&str, &str); 9] = [
+    ("basic/authorization", "basic/authorization/authorization-server-discovery"),
+    ("basic/authorization", "basic/authorization/client-registration"),
+    ("basic/authorization", "basic/authorization/index"),
+    ("basic/authorization", "basic/authorization/security-considerations"),
+    ("basic/lifecycle", "basic/patterns/cancellation"),
+    ("basic/transports", "basic/transports/stdio"),
+    ("basic/transports", "basic/transports/streamable-http"),
+    ("basic/utilities/cancellation", "basic/patterns/cancellation"),
+    ("basic/utilities/progress", "basic/patterns/progress"),
+];
+
+/// Whether the specification in `folder` has the page at that revision.
+pub(super) fn exists(folder: &Path, revision: &str, page: &str) -> bool {
+    let path = match page.split_once(':') {
+        Some((extension, page)) => Path::new(extension).join(page),
+        None => Path::new(revision).join(page),
+    };
+    ["", ".mdx", ".md"].iter().any(|ending| {
+        let mut path = folder.join(&path).into_os_string();
+        path.push(ending);
+        Path::new(&path).is_file()
+    })
+}
+
+/// Whether a citation of `page` at `revision` names the page that the ledger has for the rule.
+///
+/// At the ledger's own revision it must be that page. At another revision it is the page of that
+/// name, or the one that took its place.
+pub(super) fn agree(ledger: &str, revision: &str, page: &str) -> bool {
+    // A page of an extension is of no revision.
+    if page == ledger {
+        return true;
+    }
+    let Some((ledger_revision, ledger_page)) = ledger.split_once(':') else { return false };
+    if page == ledger_page {
+        return true;
+    }
+    let moved = |older: &str, newer: &str| MOVED.contains(&(older, newer));
+    match revision.cmp(ledger_revision) {
+        Ordering::Equal => false,
+        Ordering::Less => moved(page, ledger_page),
+        Ordering::Greater => moved(ledger_page, page),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_the_revision_of_the_ledger_the_page_is_that_of_the_ledger() {
+        let page = "2026-07-28:basic/patterns/progress";
+        assert!(agree(page, "2026-07-28", "basic/patterns/progress"));
+        assert!(!agree(page, "2026-07-28", "basic/patterns/cancellation"));
+        assert!(!agree(page, "2026-07-28", "basic/utilities/progress"));
+    }
+
+    #[test]
+    fn at_another_revision_it_is_the_page_of_that_name_or_its_former_or_later_name() {
+        let page = "2026-07-28:basic/patterns/progress";
+        assert!(agree(page, "2025-11-25", "basic/patterns/progress"));
+        assert!(agree(page, "2025-11-25", "basic/utilities/progress"));
+        assert!(!agree(page, "2025-11-25", "basic/utilities/cancellation"));
+        let page = "2025-11-25:basic/utilities/progress";
+        assert!(agree(page, "2026-07-28", "basic/patterns/progress"));
+        assert!(!agree(page, "2025-03-26", "basic/patterns/progress"));
+    }
+
+    #[test]
+    fn pages_of_an_extension_are_of_every_revision() {
+        assert!(agree("ext-tasks:tasks", "2026-07-28", "ext-tasks:tasks"));
+        assert!(!agree("ext-tasks:tasks", "2026-07-28", "basic/index"));
+        assert!(!agree("2026-07-28:basic/index", "2026-07-28", "ext-tasks:tasks"));
+    }
+}
