@@ -176,6 +176,30 @@ pub(crate) fn repeats(
 }
 
 #[test]
+fn no_second_name_takes_a_token_where_its_scopes_do_not_reach() {
+    // Rule: [AUTHS-015] [HSRV-023].
+    let revisions = [Revision::V2025_03_26, Revision::V2025_11_25, Revision::V2026_07_28];
+    let mut ran = Vec::new();
+    for revision in revisions {
+        let mut peer = Peer::new(Way::Http, revision);
+        for (method, members) in [
+            ("tools/call", r#""name":"who","name":"delete","arguments":{}"#),
+            ("tools/call", r#""name":"delete","name":"who","arguments":{}"#),
+            ("prompts/get", r#""name":"open","name":"secret""#),
+            ("prompts/get", r#""name":"secret","name":"open""#),
+            ("resources/read", r#""uri":"mem://public","uri":"mem://secret""#),
+            ("resources/read", r#""uri":"mem://secret","uri":"mem://public""#),
+        ] {
+            for name in ["who", "delete", "open", "secret", "mem://public", "mem://secret"] {
+                peer.ask(method, Some(name), members);
+                ran.extend(peer.ran().into_iter().map(|it| (revision, members, name, it)));
+            }
+        }
+    }
+    assert!(ran.is_empty(), "{ran:#?}");
+}
+
+#[test]
 fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way() {
     // Rule: [AUTHS-015] [HSRV-023] [HDR-025].
     let Some(folder) = reference_data::specification() else { return };
