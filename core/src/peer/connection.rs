@@ -317,7 +317,7 @@ impl Connection {
     /// Gives a call up: its late answer is expected and the other side is told. One whose request
     /// has not left is withdrawn instead: there is nothing that the other side could cancel.
     // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
-    // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014] [CANC-018]
+    // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
         if self.outbox.withdraw(Tag::own(call.id)) {
             return;

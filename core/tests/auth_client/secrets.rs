@@ -164,7 +164,6 @@ impl Secrets {
                 owners.is_empty() || !owners.is_disjoint(&issuers),
                 "a secret of {owners:?} is shown to {issuers:?}: {request:?}"
             );
-            // Rule: [AUTHC-036] [AUTHC-037].
             assert!(
                 !owners.is_empty() || !passwords.contains(&secret) || issuers.contains(AS),
                 "a password that is configured for {AS} is shown to {issuers:?}: {request:?}"
