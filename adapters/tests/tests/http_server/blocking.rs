@@ -16,6 +16,7 @@ async fn a_handler_that_blocks_its_thread_blocks_nobody_else() {
         move || service.remote().resource_updated("test://resource")
     }))
     .await
+    .unwrap()
     .unwrap();
     let mut other = Wire::connect(served.address).await;
     assert_eq!(text(&other.ask(&Post::call("plain")).await.1), "plain");
