@@ -13,7 +13,10 @@ use super::reply::Outcome;
 /// then answered with an internal error, `-32603`, a task fails, and the connection goes on. Where
 /// nothing is lent, or the program aborts when it panics, a panic does what it does anywhere.
 #[derive(Clone, Copy, Default)]
-pub struct PanicGuard(Option<fn(&mut dyn FnMut()) -> bool>);
+pub struct PanicGuard(Option<Run>);
+
+/// Runs a function, and says whether it came to its end.
+type Run = fn(&mut dyn FnMut()) -> bool;
 
 /// Something of the application panicked. The panic hook has reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

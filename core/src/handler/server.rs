@@ -124,7 +124,9 @@ impl<K: Kind> Handlers<K> {
 
 /// Shows an event to all of `observers`; whether none of them panicked.
 pub(super) fn show(observers: &[Observer], event: &Event<'_>, guard: PanicGuard) -> bool {
-    observers.iter().fold(true, |all, observer| guard.run(|| observer(event)).is_ok() && all)
+    // All of them, whatever the ones before do.
+    let panics = observers.iter().filter(|observer| guard.run(|| observer(event)).is_err());
+    panics.count() == 0
 }
 
 /// A function that is shown every event.

@@ -79,6 +79,7 @@ pub(super) struct Shares {
 }
 
 impl Room {
+    #[cfg(any(feature = "auth", test))]
     pub(super) const NONE: Self = {
         let none = Amount { count: 0, bytes: 0 };
         Self { reports: none, commands: none }
@@ -128,7 +129,7 @@ impl Shares {
     /// Whether it is not one of which another is enough that waits.
     pub(super) fn is_news(&self, charge: &Charge) -> bool {
         let Charge::Once(party, once) = charge else { return true };
-        !self.parties.get(party).is_some_and(|share| share.once & *once as u8 != 0)
+        self.parties.get(party).is_none_or(|share| share.once & *once as u8 == 0)
     }
 
     /// Takes what something costs of the share that it belongs to; whether that was enough.

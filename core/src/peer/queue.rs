@@ -208,8 +208,7 @@ impl Queue {
         }
         self.bring_index_up_to_date();
         let Some(mut number) = self.take_last(tag) else { return false };
-        loop {
-            let Some(piece) = self.piece_mut(number) else { break };
+        while let Some(piece) = self.piece_mut(number) {
             piece.kind = Kind::Withdrawn;
             let (length, previous) = (piece.length, u64::from(piece.previous));
             self.withdrawn += length;

@@ -21,6 +21,7 @@ pub struct Tape {
 /// Is handed each line.
 type TakesLines = Box<dyn FnMut(&[u8]) + Send>;
 
+#[cfg_attr(test, allow(clippy::large_enum_variant, reason = "the lock of tests is large"))]
 enum Sink {
     /// In a lock that is never taken, so that a machine may be shared between threads as ever.
     Lent(Mutex<TakesLines>),

@@ -4,6 +4,7 @@
 //! were made inside of one, and the ordinary ones elsewhere, so that the feature changes nothing
 //! for tests that explore nothing.
 
+use alloc::boxed::Box;
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use std::sync::{PoisonError, TryLockError};
@@ -58,14 +59,14 @@ enum Kind<T> {
     Ordinary(parking::Lock<T>),
     /// With something to look at while it is held: only there does `shuttle` change threads, so
     /// others find the lock held.
-    Explored(shuttle::sync::Mutex<T>, shuttle::sync::atomic::AtomicBool),
+    Explored(Box<(shuttle::sync::Mutex<T>, shuttle::sync::atomic::AtomicBool)>),
 }
 
 impl<T> Lock<T> {
     pub(super) fn new(value: T) -> Self {
         Self(if EXPLORING.get() {
             let held = shuttle::sync::atomic::AtomicBool::new(false);
-            Kind::Explored(shuttle::sync::Mutex::new(value), held)
+            Kind::Explored(Box::new((shuttle::sync::Mutex::new(value), held)))
         } else {
             Kind::Ordinary(parking::Lock::new(value))
         })
@@ -74,7 +75,8 @@ impl<T> Lock<T> {
     pub(super) fn lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         match &self.0 {
             Kind::Ordinary(lock) => lock.lock(change),
-            Kind::Explored(lock, held) => {
+            Kind::Explored(explored) => {
+                let (lock, held) = &**explored;
                 let mut value = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 held.load(Ordering::SeqCst);
                 change(&mut value)
@@ -85,7 +87,8 @@ impl<T> Lock<T> {
     pub(super) fn try_lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         match &self.0 {
             Kind::Ordinary(lock) => lock.try_lock(change),
-            Kind::Explored(lock, held) => {
+            Kind::Explored(explored) => {
+                let (lock, held) = &**explored;
                 let mut value = match lock.try_lock() {
                     Ok(value) => value,
                     Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -100,7 +103,9 @@ impl<T> Lock<T> {
     pub(super) fn get_mut(&mut self) -> &mut T {
         match &mut self.0 {
             Kind::Ordinary(lock) => lock.get_mut(),
-            Kind::Explored(lock, _) => lock.get_mut().unwrap_or_else(PoisonError::into_inner),
+            Kind::Explored(explored) => {
+                explored.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+            }
         }
     }
 }
@@ -108,7 +113,7 @@ impl<T> Lock<T> {
 #[derive(Debug)]
 pub(crate) enum AtomicBool {
     Ordinary(core::sync::atomic::AtomicBool),
-    Explored(shuttle::sync::atomic::AtomicBool),
+    Explored(Box<shuttle::sync::atomic::AtomicBool>),
 }
 
 impl Default for AtomicBool {
@@ -120,7 +125,7 @@ impl Default for AtomicBool {
 impl AtomicBool {
     pub(crate) fn new(value: bool) -> Self {
         if EXPLORING.get() {
-            Self::Explored(shuttle::sync::atomic::AtomicBool::new(value))
+            Self::Explored(Box::new(shuttle::sync::atomic::AtomicBool::new(value)))
         } else {
             Self::Ordinary(core::sync::atomic::AtomicBool::new(value))
         }

@@ -80,14 +80,11 @@ async fn clients_that_come_and_go_disturb_nobody() {
     assert_eq!(stream.head().await.status, 200);
     for _ in 0..300 {
         assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
-        served
-            .service
-            .remote()
-            .edit_catalog(|catalog| {
-                let tool = catalog.remove_tool("plain").unwrap();
-                let _known = catalog.add_tool(tool);
-            })
-            .unwrap();
+        let edited = served.service.remote().edit_catalog(|catalog| {
+            let tool = catalog.remove_tool("plain").unwrap();
+            let _known = catalog.add_tool(tool);
+        });
+        edited.unwrap();
         assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");
     }
     in_time(coming_and_going).await.unwrap();

@@ -67,13 +67,10 @@ async fn a_session_has_a_stream_for_what_comes_unasked() {
     stream.send(get(&session, None)).await;
     assert_eq!(stream.head().await.status, 200);
     assert!(id_of(&stream.event().await.unwrap()).is_some());
-    served
-        .service
-        .remote()
-        .edit_catalog(|catalog| {
-            catalog.remove_tool("wait");
-        })
-        .unwrap();
+    let edited = served.service.remote().edit_catalog(|catalog| {
+        catalog.remove_tool("wait");
+    });
+    edited.unwrap();
     assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");
     // The end of the session is the end of the stream.
     wire.send(get(&session, None).replacen("GET", "DELETE", 1)).await;
