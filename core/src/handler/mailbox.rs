@@ -185,7 +185,7 @@ mod tests {
     /// Even numbers are reports, odd ones commands.
     impl Post for u32 {
         fn charge(&self) -> Charge {
-            if self % 2 == 0 { Charge::Report(None, 1) } else { Charge::Command(None, 1) }
+            if self.is_multiple_of(2) { Charge::Report(None, 1) } else { Charge::Command(None, 1) }
         }
     }
 

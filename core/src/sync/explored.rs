@@ -34,7 +34,7 @@ pub(crate) fn explore(weight: usize, test: impl Fn() + Send + Sync + 'static) {
     let schedules = std::env::var("MCP_SCHEDULES").ok();
     let schedules = schedules.map_or(200, |it| it.parse().expect("`MCP_SCHEDULES` is a number"));
     let schedules = (schedules / weight).max(1);
-    let test = std::sync::Arc::new(test);
+    let test = alloc::sync::Arc::new(test);
     EXPLORING.set(true);
     let _exploring = Exploring;
     let config = || {
@@ -45,7 +45,7 @@ pub(crate) fn explore(weight: usize, test: impl Fn() + Send + Sync + 'static) {
         config.silence_warnings = true;
         config
     };
-    let run = std::sync::Arc::clone(&test);
+    let run = alloc::sync::Arc::clone(&test);
     let random = RandomScheduler::new_from_seed(SEED, schedules);
     shuttle::Runner::new(random, config()).run(move || run());
     // Few changes of thread at places that are chosen well find what needs one long pause.

@@ -176,9 +176,6 @@ pub(crate) fn input_and_subscriptions(report: &mut Report) {
     report.data(
         "SubscriptionsListenResult",
         JULY,
-        &[
-            ListenResult::for_subscription(&1.into()),
-            ListenResult::for_subscription(&"a".try_into().unwrap()),
-        ],
+        &[ListenResult::for_subscription(&1.into()), ListenResult::for_subscription(&"a".into())],
     );
 }

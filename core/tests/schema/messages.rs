@@ -325,7 +325,7 @@ fn utilities(report: &mut Report) {
         ALL,
         &[
             CancelledParams::request(1.into()).reason("text").meta(meta()),
-            CancelledParams::request("a".try_into().unwrap()),
+            CancelledParams::request("a".into()),
         ],
     );
     report.params(
