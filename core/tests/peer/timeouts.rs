@@ -140,6 +140,8 @@ fn the_memory_of_calls_given_up_is_bounded() {
     for _ in 0..3 {
         let options = CallOptions::default();
         let call = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+        // One that has not left would be withdrawn, and no answer to it could come.
+        wire.line();
         wire.machine.cancel(call, "", wire.now);
         wire.told();
     }
