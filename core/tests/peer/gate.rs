@@ -137,7 +137,6 @@ fn a_notification_that_may_not_come_is_reported_and_never_answered() {
     for method in [
         "notifications/roots/list_changed",
         "notifications/tools/list_changed",
-        "notifications/initialized",
         "notifications/message",
         "notifications/tasks",
     ] {

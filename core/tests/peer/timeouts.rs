@@ -140,6 +140,7 @@ fn the_memory_of_calls_given_up_is_bounded() {
     for _ in 0..3 {
         let options = CallOptions::default();
         let call = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
+        wire.line();
         wire.machine.cancel(call, "", wire.now);
         wire.told();
     }
