@@ -28,10 +28,6 @@ impl Index {
         self.known.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
-
     /// The number of the entry with this key; `is_keyed` says whether the one with a number is it.
     pub(crate) fn find(&self, key: &str, is_keyed: &dyn Fn(u64) -> bool) -> Option<u64> {
         self.find_hashed(hash(key), is_keyed)

@@ -33,13 +33,12 @@ pub struct Limits {
     /// Calls of this side that are not ended yet. 65,536: a guard against a caller that never
     /// looks at the outcome. Each costs some 400 bytes, and an event when they end together.
     pub calls_in_flight_max: usize,
-    /// Bytes that wait to be sent, and 24 for each message of them, before
+    /// Bytes that wait to be sent, and 32 for each message of them, before
     /// [`is_congested`](crate::peer::Server::is_congested) asks the driver to stop reading. 16 MiB:
     /// a peer that sends 100,000 pings before its first read still does not block itself. Beyond it
     /// progress and log messages are dropped, changes are told later and once, and what is left of
-    /// a batch is refused. Costs up to four times as much, for the time that the queue moves to a
-    /// larger place, and seven times where all messages are as short as they can be and the peer
-    /// cancels some. What is withdrawn for a cancelled request does not count any more.
+    /// a batch is refused. What is withdrawn for a cancelled request does not count any more. Costs
+    /// up to four times as much, for the time that the queue moves to a larger place.
     pub transmit_bytes_max: usize,
     /// Calls given up whose late answers are absorbed in silence. 256, and see
     /// `tombstone_duration`. Each costs 16 bytes.

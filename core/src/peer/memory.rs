@@ -53,7 +53,7 @@ impl Limits {
     /// use mcp_sansio::peer::{Limits, MessageLengths};
     ///
     /// const LENGTHS: MessageLengths = MessageLengths::new(1024, 512);
-    /// const _: () = assert!(Limits::SMALL.server_memory_max(LENGTHS) < 100 * 1024);
+    /// const _: () = assert!(Limits::SMALL.server_memory_max(LENGTHS) < 112 * 1024);
     /// ```
     #[must_use]
     pub const fn server_memory_max(&self, lengths: MessageLengths) -> usize {
@@ -76,15 +76,16 @@ impl Limits {
             mul(mul(requests, add(2, self.inputs_per_round_max)), mul(2, ALLOCATION)),
             mul(2, self.input_bytes_max),
         ]);
-        let batched = add(self.batch_bytes_max / LEAST_ANSWER, 1);
+        let batched = add(self.batch_bytes_max, sent_max) / LEAST_ANSWER;
         let batches = sum(&[
             Slab::<server::Batch>::memory_max(add(requests, 1)),
             mul(3, add(self.batch_bytes_max, mul(2, sent_max))),
             mul(add(requests, 1), mul(2, ALLOCATION)),
-            // What is noted of each answer: of every batch of a few, and of all together.
+            // What is noted of each answer: of every batch of a few, and of all together, the last
+            // time while they leave.
             mul(add(requests, 1), mul(LEAST, size_of::<server::Answered>())),
-            mul(2, vector::<server::Answered>(batched)),
-            table::<(Tag, server::Place)>(batched),
+            mul(batched, 3 * size_of::<server::Answered>() + size_of::<(Tag, &[u8])>()),
+            table::<Known>(batched),
         ]);
         // Resources of a session, and those that a client is still to be told of.
         let session = sum(&[

@@ -186,37 +186,29 @@ impl Outbox {
         let length = bytes.len() - before;
         match &mut self.posts {
             Some(posts) => posts.push_back(Post { channel, part, tag, length }),
-            None => self.queue(lane).note(tag, length, false),
+            None => self.queue(lane).note(tag, length),
         }
         Ok(())
     }
 
     /// Appends messages as one array, each of which can be withdrawn.
     // MCP 2025-03-26 basic/index#batching [BATCH-001]
-    pub(crate) fn push_batch<'m>(
-        &mut self,
-        channel: Channel,
-        part: Part,
-        messages: impl Iterator<Item = (Tag, &'m [u8])>,
-    ) {
+    pub(crate) fn push_batch(&mut self, channel: Channel, part: Part, messages: &[(Tag, &[u8])]) {
         let Self { bulk, posts, .. } = self;
         let before = bulk.bytes.len();
-        for (tag, message) in messages {
+        for (_, message) in messages {
             bulk.bytes.push(if bulk.bytes.len() == before { b'[' } else { b',' });
             bulk.bytes.extend_from_slice(message);
-            if posts.is_none() {
-                bulk.note(tag, message.len() + 1, true);
-            }
         }
-        bulk.bytes.push(b']');
         match posts {
             Some(posts) => {
+                bulk.bytes.push(b']');
                 let length = bulk.bytes.len() - before;
                 posts.push_back(Post { channel, part, tag: Tag::NONE, length });
             }
             None => {
-                bulk.bytes.push(b'\n');
-                bulk.note(Tag::NONE, 2, false);
+                bulk.bytes.extend_from_slice(queue::ARRAY_END);
+                bulk.note_array(messages);
             }
         }
     }
@@ -273,7 +265,7 @@ impl Outbox {
     pub(crate) fn clear(&mut self) {
         self.sending = None;
         for queue in [&mut self.bulk, &mut self.control] {
-            queue.advance(queue.len());
+            queue.clear();
         }
     }
 

@@ -6,11 +6,9 @@ use alloc::vec::Vec;
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 
-use crate::index::{Index, Known};
 use crate::jsonrpc::RequestId;
-
-use super::memory::{add, table, vector};
 
 /// What a frame belongs to: all that is sent for one request has the tag of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +36,9 @@ impl Tag {
     /// Of what cannot be cancelled.
     pub(crate) const NONE: Self = Self { kind: Kind::Untied, value: 0 };
 
+    /// Of what is withdrawn.
+    pub(crate) const WITHDRAWN: Self = Self { kind: Kind::Withdrawn, value: 0 };
+
     /// Of a request of this side.
     pub(crate) const fn own(id: i64) -> Self {
         Self { kind: Kind::Own, value: id.cast_unsigned() }
@@ -53,6 +54,10 @@ impl Tag {
 }
 
 /// Frames in one piece of memory, and where they are in it.
+///
+/// What leaves when, and what counts as waiting, follows from what was pushed, withdrawn and sent
+/// alone, not from how it lies in memory: a machine that is played back may have moved it at other
+/// times.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) bytes: Vec<u8>,
@@ -65,25 +70,50 @@ pub(super) struct Queue {
     pieces: VecDeque<Piece>,
     /// The number of the first piece.
     first: u64,
-    /// Bytes of the pieces that are withdrawn.
-    withdrawn: usize,
-    /// The last piece with each tag, of those before the number `indexed`. Only a cancellation
-    /// builds it.
-    last: Index,
+    /// The pieces that are withdrawn, and their bytes.
+    withdrawn: Withdrawn,
+    /// The last piece with each tag, of those before the number `indexed`, as the low half of its
+    /// number. Only a cancellation fills it.
+    last: HashTable<u32>,
     indexed: u64,
     hasher: FixedState,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Withdrawn {
+    pieces: usize,
+    bytes: usize,
 }
 
 /// A part of a frame that may be withdrawn.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
+    /// That of its tag; of the end of an array the number of its messages that are left.
     value: u64,
-    length: usize,
+    length: u32,
     /// How many pieces before this one the last with the same tag is; zero if there is none.
     previous: u32,
+    /// How many pieces after this one its frame ends.
+    end: u32,
     kind: Kind,
-    /// The frame goes on with the next piece.
-    continues: bool,
+}
+
+impl Piece {
+    const fn length(&self) -> usize {
+        self.length as usize
+    }
+
+    const fn is_withdrawn(&self) -> bool {
+        matches!(self.kind, Kind::Withdrawn)
+    }
+
+    /// The tag under which the index has it.
+    const fn tag(&self) -> Option<Tag> {
+        match self.kind {
+            Kind::Untied | Kind::Withdrawn => None,
+            kind => Some(Tag { kind, value: self.value }),
+        }
+    }
 }
 
 /// The most that leaves at once, whole frames permitting.
@@ -92,11 +122,9 @@ pub(super) const CHUNK: usize = 64 * 1024;
 /// What has left of a queue is worth moving the rest for.
 pub(super) const MOVED_MIN: usize = 256;
 
-/// What is kept for each piece beside its bytes, which counts as waiting as well.
-pub(super) const PIECE: usize = size_of::<Piece>();
-
-/// The shortest frame, in bytes: an empty result. A batch of one has two pieces and two bytes more.
-const FRAME_LENGTH_MIN: usize = 37;
+/// What counts as waiting for each piece beside its bytes: a quarter of what is kept for it while
+/// its tables grow, so that the whole costs no more than as many bytes would.
+pub(super) const PIECE: usize = 32;
 
 /// Bytes that an empty queue keeps for each place for a piece that it keeps: a message of ordinary
 /// size.
@@ -104,16 +132,16 @@ const RETAINED_PER_PIECE: usize = 256;
 
 /// What an empty queue keeps for pieces, with so much for their bytes.
 pub(super) const fn pieces_retained(retained: usize) -> usize {
-    retained / RETAINED_PER_PIECE * PIECE
+    retained / RETAINED_PER_PIECE * size_of::<Piece>()
 }
 
-/// The most memory that one takes of which `waiting` bytes wait, those kept for pieces included.
+/// The most memory that one takes of which `waiting` bytes wait, those counted for pieces included.
 pub(super) const fn memory_max(waiting: usize) -> usize {
+    /// The first places of its tables.
+    const TABLES: usize = 512;
     // It moves once a quarter has left or is withdrawn, and grows by doubling.
     let length = waiting.saturating_add(waiting / 3).saturating_add(MOVED_MIN);
-    let pieces = length / (FRAME_LENGTH_MIN / 2 + PIECE) + 1;
-    let frames = length / (FRAME_LENGTH_MIN + PIECE) + 1;
-    add(length.saturating_mul(3), add(vector::<Piece>(pieces), table::<Known>(frames)))
+    length.saturating_mul(3).saturating_add(TABLES)
 }
 
 impl Queue {
@@ -125,8 +153,8 @@ impl Queue {
             leaving: 0,
             pieces: VecDeque::new(),
             first: 0,
-            withdrawn: 0,
-            last: Index::default(),
+            withdrawn: Withdrawn::default(),
+            last: HashTable::new(),
             indexed: 0,
             hasher: FixedState::default(),
         }
@@ -139,56 +167,90 @@ impl Queue {
 
     /// Bytes that wait, those on their way included.
     pub(super) const fn len(&self) -> usize {
-        self.bytes.len() - self.head - self.withdrawn
+        self.bytes.len() - self.head - self.withdrawn.bytes
     }
 
-    /// The same, and what is kept for each piece of them.
+    /// The same, and what counts for each piece of them.
     pub(super) fn held(&self) -> usize {
-        self.len() + self.pieces.len() * PIECE
+        self.len() + (self.pieces.len() - self.withdrawn.pieces) * PIECE
     }
 
     pub(super) fn chunk(&self, length: usize) -> &[u8] {
         &self.bytes[self.head..self.head + length]
     }
 
-    /// Notes that the last `length` bytes are a piece.
-    pub(super) fn note(&mut self, tag: Tag, length: usize, continues: bool) {
+    /// Notes that the last `length` bytes are a frame.
+    pub(super) fn note(&mut self, tag: Tag, length: usize) {
         let Tag { kind, value } = tag;
-        self.pieces.push_back(Piece { value, length, previous: 0, kind, continues });
+        match u32::try_from(length) {
+            Ok(length) => {
+                self.pieces.push_back(Piece { value, length, previous: 0, end: 0, kind });
+            }
+            Err(_) => self.note_huge(length),
+        }
+    }
+
+    /// A frame of more than 4 GiB is several pieces, and is not withdrawn.
+    #[cold]
+    #[allow(clippy::cast_possible_truncation, reason = "lengths and counts of parts")]
+    fn note_huge(&mut self, length: usize) {
+        const LENGTH: usize = 1 << 31;
+        let (count, mut rest) = (length.div_ceil(LENGTH), length);
+        for end in (0..count).rev() {
+            let length = if end > 0 { LENGTH } else { rest };
+            rest -= length;
+            let (length, end) = (length as u32, end as u32);
+            let (value, previous, kind) = (0, 0, Kind::Untied);
+            self.pieces.push_back(Piece { value, length, previous, end, kind });
+        }
+    }
+
+    /// Notes that the last bytes are an array of these messages, with a byte before each and
+    /// [`ARRAY_END`] after them.
+    #[allow(clippy::cast_possible_truncation, reason = "all are less than the sum")]
+    pub(super) fn note_array(&mut self, messages: &[(Tag, &[u8])]) {
+        let length: usize = messages.iter().map(|(_, message)| message.len() + 1).sum();
+        if u32::try_from(length).is_err() {
+            return self.note_huge(length + ARRAY_END.len());
+        }
+        let count = messages.len();
+        for ((Tag { kind, value }, message), at) in messages.iter().copied().zip(0..) {
+            let (length, end) = (message.len() as u32 + 1, (count - at) as u32);
+            self.pieces.push_back(Piece { value, length, previous: 0, end, kind });
+        }
+        let (value, length) = (count as u64, ARRAY_END.len() as u32);
+        self.pieces.push_back(Piece { value, length, previous: 0, end: 0, kind: Kind::Untied });
     }
 
     /// Takes whole frames for the next chunk: as many as fit, the first one even if it does not.
     /// The length of the chunk, which is on its way from here on.
     pub(super) fn select(&mut self) -> usize {
         debug_assert_eq!(self.leaving, 0, "one chunk after the other");
-        let mut length = 0;
-        if self.withdrawn == 0 && !self.is_indexed() && self.len() <= CHUNK {
-            length = self.len();
-            self.first += self.pieces.len() as u64;
-            self.indexed = self.first;
-            self.pieces.clear();
+        let (mut length, mut count) = (0, 0);
+        if self.withdrawn.pieces == 0 && self.len() <= CHUNK {
+            (length, count) = (self.len(), self.pieces.len());
         } else {
-            while let Some(frame) = self.first_frame() {
-                if frame.withdrawn > 0 {
-                    if length > 0 {
+            let (mut frame, mut gaps) = (0, 0);
+            for (piece, at) in self.pieces.iter().zip(1..) {
+                if piece.is_withdrawn() {
+                    gaps += piece.length();
+                } else {
+                    frame += piece.length();
+                }
+                if piece.end == 0 {
+                    if length > 0 && length + frame > CHUNK {
                         break;
                     }
-                    self.close_gaps(frame);
-                    continue;
+                    length += core::mem::take(&mut frame);
+                    count = at;
                 }
-                if length > 0 && length + frame.length > CHUNK {
-                    break;
-                }
-                for _ in 0..frame.pieces {
-                    self.pop();
-                }
-                length += frame.length;
+            }
+            if gaps > 0 {
+                self.close_gaps(count);
             }
         }
+        self.pop(count);
         self.leaving = length;
-        if self.pieces.is_empty() {
-            self.forget();
-        }
         length
     }
 
@@ -196,6 +258,17 @@ impl Queue {
     pub(super) fn advance(&mut self, length: usize) {
         self.leaving = self.leaving.saturating_sub(length);
         self.drop_front(length);
+    }
+
+    /// Drops everything, what is on its way included.
+    pub(super) fn clear(&mut self) {
+        self.first += self.pieces.len() as u64;
+        self.indexed = self.first;
+        self.pieces.clear();
+        self.last.clear();
+        self.withdrawn = Withdrawn::default();
+        self.leaving = 0;
+        self.drop_front(self.bytes.len() - self.head);
     }
 
     /// Withdraws all that has this tag and is not on its way; whether there was anything.
@@ -209,9 +282,22 @@ impl Queue {
         self.bring_index_up_to_date();
         let Some(mut number) = self.take_last(tag) else { return false };
         while let Some(piece) = self.piece_mut(number) {
+            let (previous, end) = (u64::from(piece.previous), u64::from(piece.end));
+            let length = piece.length();
             piece.kind = Kind::Withdrawn;
-            let (length, previous) = (piece.length, u64::from(piece.previous));
-            self.withdrawn += length;
+            self.withdrawn.pieces += 1;
+            self.withdrawn.bytes += length;
+            if end > 0
+                && let Some(last) = self.piece_mut(number + end)
+            {
+                // An array of which nothing is left needs no end.
+                last.value -= 1;
+                if last.value == 0 {
+                    last.kind = Kind::Withdrawn;
+                    self.withdrawn.pieces += 1;
+                    self.withdrawn.bytes += ARRAY_END.len();
+                }
+            }
             if previous == 0 || number - previous < self.first {
                 break;
             }
@@ -223,17 +309,12 @@ impl Queue {
 
     // ------------------------------------------------------------------ the index
 
-    const fn is_indexed(&self) -> bool {
-        self.indexed > self.first
-    }
-
     fn bring_index_up_to_date(&mut self) {
         let mut number = self.indexed.max(self.first);
         while let Some(piece) = self.piece_mut(number).copied() {
-            if !matches!(piece.kind, Kind::Untied | Kind::Withdrawn) {
-                let tag = Tag { kind: piece.kind, value: piece.value };
+            if let Some(tag) = piece.tag() {
                 let previous = self.take_last(tag).map_or(0, |previous| number - previous);
-                self.last.insert_hashed(self.hasher.hash_one(tag.value), number);
+                self.put_last(tag, number);
                 if let Some(piece) = self.piece_mut(number) {
                     piece.previous = u32::try_from(previous).unwrap_or(0);
                 }
@@ -246,11 +327,21 @@ impl Queue {
     /// Takes the last piece with this tag out of the index.
     fn take_last(&mut self, tag: Tag) -> Option<u64> {
         let Self { last, pieces, first, hasher, .. } = self;
-        let has_tag = |number: u64| {
-            let piece = usize::try_from(number - *first).ok().and_then(|at| pieces.get(at));
-            piece.is_some_and(|it| it.kind == tag.kind && it.value == tag.value)
+        let has_tag = |low: &u32| {
+            let piece = pieces.get(distance(*first, *low));
+            piece.is_some_and(|piece| piece.kind == tag.kind && piece.value == tag.value)
         };
-        last.remove_hashed(hasher.hash_one(tag.value), &has_tag)
+        let found = last.find_entry(hasher.hash_one(tag.value), has_tag).ok()?;
+        Some(*first + distance(*first, found.remove().0) as u64)
+    }
+
+    fn put_last(&mut self, tag: Tag, number: u64) {
+        let Self { last, pieces, first, hasher, .. } = self;
+        let hash_of = |low: &u32| {
+            let piece = pieces.get(distance(*first, *low));
+            hasher.hash_one(piece.map_or(0, |piece| piece.value))
+        };
+        last.insert_unique(hasher.hash_one(tag.value), low_half(number), hash_of);
     }
 
     fn piece_mut(&mut self, number: u64) -> Option<&mut Piece> {
@@ -258,25 +349,31 @@ impl Queue {
         self.pieces.get_mut(at)
     }
 
-    /// Takes out the first piece, without its bytes.
-    fn pop(&mut self) -> Option<Piece> {
-        let piece = *self.pieces.front()?;
-        if self.is_indexed() && !matches!(piece.kind, Kind::Untied | Kind::Withdrawn) {
-            let number = self.first;
-            let hash = self.hasher.hash_one(piece.value);
-            self.last.remove_hashed(hash, &|known| known == number);
+    /// Takes out the first `count` pieces, without their bytes.
+    fn pop(&mut self, count: usize) {
+        if count < self.pieces.len() && !self.last.is_empty() {
+            for (piece, number) in self.pieces.iter().zip(self.first..).take(count) {
+                let low = low_half(number);
+                let hash = self.hasher.hash_one(piece.value);
+                if piece.tag().is_some()
+                    && let Ok(found) = self.last.find_entry(hash, |known| *known == low)
+                {
+                    found.remove();
+                }
+            }
         }
-        self.pieces.pop_front();
-        self.first += 1;
+        self.first += count as u64;
         self.indexed = self.indexed.max(self.first);
-        Some(piece)
+        self.pieces.drain(..count);
+        if self.pieces.is_empty() {
+            self.forget();
+        }
     }
 
     /// There are no pieces any more.
     fn forget(&mut self) {
-        self.indexed = self.first;
-        if !self.last.is_empty() {
-            self.last = Index::default();
+        if self.last.capacity() > 0 {
+            self.last = HashTable::new();
         }
         let retained = self.retained / RETAINED_PER_PIECE;
         if self.pieces.capacity() > retained {
@@ -286,51 +383,29 @@ impl Queue {
 
     // ------------------------------------------------------------------ gaps
 
-    /// The first frame that is not on its way.
-    fn first_frame(&self) -> Option<Frame> {
-        let mut frame = Frame::default();
-        for piece in &self.pieces {
-            frame.pieces += 1;
-            frame.length += piece.length;
-            if piece.kind == Kind::Withdrawn {
-                frame.withdrawn += piece.length;
-            } else if piece.continues {
-                frame.has_more = true;
+    /// Takes what is withdrawn out of the first `count` pieces, which are whole frames with nothing
+    /// on its way before them: what is left moves up to what follows.
+    fn close_gaps(&mut self, count: usize) {
+        let pieces = self.pieces.iter().take(count);
+        let mut from = self.head + pieces.map(Piece::length).sum::<usize>();
+        let mut to = from;
+        for at in (0..count).rev() {
+            let piece = self.pieces[at];
+            from -= piece.length();
+            if piece.is_withdrawn() {
+                self.withdrawn.pieces -= 1;
+                self.withdrawn.bytes -= piece.length();
+            } else {
+                to -= piece.length();
+                self.bytes.copy_within(from..from + piece.length(), to);
             }
-            if !piece.continues {
-                return Some(frame);
+            let begins = at == 0 || self.pieces[at - 1].end == 0;
+            let rest_is_left = || !self.pieces[at + piece.end as usize].is_withdrawn();
+            if begins && piece.is_withdrawn() && piece.end > 0 && rest_is_left() {
+                self.bytes[to] = b'[';
             }
         }
-        None
-    }
-
-    /// Takes what is withdrawn out of the first frame, which nothing that leaves is before.
-    fn close_gaps(&mut self, frame: Frame) {
-        let mut to = self.head + frame.length;
-        if frame.has_more {
-            let mut from = to;
-            for piece in self.pieces.iter().take(frame.pieces).rev() {
-                from -= piece.length;
-                if piece.kind != Kind::Withdrawn {
-                    to -= piece.length;
-                    self.bytes.copy_within(from..from + piece.length, to);
-                }
-            }
-            self.bytes[to] = b'[';
-        }
-        for _ in 0..frame.pieces {
-            self.pop();
-        }
-        self.withdrawn -= frame.withdrawn;
-        let gap = to - self.head;
-        if gap < frame.length {
-            // What is left is one piece, in the place of the last.
-            let (value, length) = (0, frame.length - gap);
-            let (previous, kind, continues) = (0, Kind::Untied, false);
-            self.first -= 1;
-            self.pieces.push_front(Piece { value, length, previous, kind, continues });
-        }
-        self.drop_front(gap);
+        self.drop_front(to - self.head);
     }
 
     fn drop_front(&mut self, length: usize) {
@@ -353,35 +428,41 @@ impl Queue {
     /// Moves what waits over what is withdrawn, once that and what has left is a quarter: constant
     /// work per byte, as above.
     fn compact(&mut self) {
-        let gone = self.head + self.withdrawn;
+        let gone = self.head + self.withdrawn.bytes;
         if gone < MOVED_MIN || gone < self.bytes.len() / 4 {
             return;
         }
         let mut from = self.head + self.leaving;
         self.bytes.copy_within(self.head..from, 0);
         let mut to = self.leaving;
-        let (mut continued, mut begun) = (false, false);
+        // How many pieces of the frame are left so far, and whether any is not.
+        let (mut left, mut gap) = (0, false);
         for _ in 0..self.pieces.len() {
             let Some(mut piece) = self.pieces.pop_front() else { break };
-            let closes = continued && !piece.continues;
-            // A frame of which nothing is left needs no end.
-            let kept = piece.kind != Kind::Withdrawn && (!closes || begun);
-            if kept {
-                self.bytes.copy_within(from..from + piece.length, to);
-                if piece.continues && !begun {
+            let length = piece.length();
+            if !piece.is_withdrawn() {
+                self.bytes.copy_within(from..from + length, to);
+                if gap && left == 0 {
                     self.bytes[to] = b'[';
                 }
-                to += piece.length;
+                to += length;
                 piece.previous = 0;
                 self.pieces.push_back(piece);
+                left += 1;
+            } else {
+                gap = true;
             }
-            from += piece.length;
-            continued = piece.continues;
-            begun = continued && (begun || kept);
+            from += length;
+            if piece.end == 0 {
+                for (piece, end) in self.pieces.iter_mut().rev().take(left).zip(0..) {
+                    piece.end = end;
+                }
+                (left, gap) = (0, false);
+            }
         }
         self.bytes.truncate(to);
-        (self.head, self.withdrawn) = (0, 0);
-        self.last = Index::default();
+        (self.head, self.withdrawn) = (0, Withdrawn::default());
+        self.last.clear();
         self.indexed = self.first;
         if self.bytes.is_empty() && self.bytes.capacity() > self.retained {
             self.bytes.shrink_to(self.retained);
@@ -392,12 +473,15 @@ impl Queue {
     }
 }
 
-/// What there is to know of a frame.
-#[derive(Clone, Copy, Debug, Default)]
-struct Frame {
-    pieces: usize,
-    length: usize,
-    withdrawn: usize,
-    /// A piece before the last is not withdrawn.
-    has_more: bool,
+/// What ends an array.
+pub(super) const ARRAY_END: &[u8] = b"]\n";
+
+#[allow(clippy::cast_possible_truncation, reason = "the half of a number")]
+const fn low_half(number: u64) -> u32 {
+    number as u32
+}
+
+/// How far a number is from `first`, by its low half. There are fewer than 2^32 pieces.
+const fn distance(first: u64, low: u32) -> usize {
+    low.wrapping_sub(low_half(first)) as usize
 }

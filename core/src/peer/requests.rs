@@ -126,6 +126,11 @@ impl Requests {
         self.hasher.clone()
     }
 
+    /// The hash of a tag.
+    pub(super) fn hash(&self, tag: Tag) -> u64 {
+        self.hasher.hash_one(tag)
+    }
+
     /// The tag of what is sent for a request with this id.
     pub(super) fn tag(&self, id: &RequestId) -> Tag {
         Tag::of(id, &self.hasher)

@@ -148,7 +148,8 @@ fn messages_are_withdrawn_from_the_array_that_they_are_in() {
             let mut outbox = Outbox::default();
             tag(&mut outbox, 9, &"x".repeat(before));
             let messages = texts.iter().zip(0..).map(|(it, id)| (Tag::own(id), it.as_bytes()));
-            outbox.push_batch(Channel::UNSOLICITED, Part::Message, messages);
+            let messages: Vec<_> = messages.collect();
+            outbox.push_batch(Channel::UNSOLICITED, Part::Message, &messages);
             push(&mut outbox, Lane::Bulk, "last");
             for id in (0..4).filter(|id| gone >> id & 1 > 0) {
                 assert!(outbox.withdraw(Tag::own(id)));
@@ -182,9 +183,8 @@ fn withdrawing_gives_back_what_waits_and_its_memory() {
         assert_eq!(outbox.len(), 0);
     }
     assert!(outbox.bulk.bytes.capacity() <= Outbox::memory_max(4096, 1240), "grown");
-    assert!(outbox.held() <= 10 * 124, "{}", outbox.held());
-    assert_eq!(poll(&mut outbox), None);
     assert_eq!(outbox.held(), 0);
+    assert_eq!(poll(&mut outbox), None);
 }
 
 #[test]

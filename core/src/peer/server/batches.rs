@@ -7,7 +7,7 @@ use crate::peer::event::{Cancelled, Event, RequestHandle, Subject};
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{ReplyTo, Work};
-use crate::peer::slab::Key;
+use crate::peer::slab::{Key, Slab};
 use crate::{Instant, Revision};
 
 use super::{Server, Session};
@@ -35,11 +35,24 @@ pub(in crate::peer) struct Batch {
 pub(in crate::peer) struct Answered {
     tag: Tag,
     length: usize,
-    withdrawn: bool,
 }
 
-/// Where an answer waits: in which batch, and at which place there.
-pub(in crate::peer) type Place = (Key, usize);
+impl Answered {
+    fn is_withdrawn(&self) -> bool {
+        self.tag == Tag::WITHDRAWN
+    }
+}
+
+/// Where an answer waits, as a number: in which batch, and at which place there.
+fn place(batch: Key, at: usize) -> u64 {
+    u64::from(batch.slot) << 32 | at as u64
+}
+
+/// The batch and the place that a number stands for.
+#[allow(clippy::cast_possible_truncation, reason = "the halves of a number")]
+fn find(batches: &Slab<Batch>, number: u64) -> Option<(Key, usize)> {
+    Some((batches.key_at((number >> 32) as u32)?, number as u32 as usize))
+}
 
 impl Batch {
     const fn new(channel: Channel) -> Self {
@@ -47,7 +60,7 @@ impl Batch {
     }
 
     fn is_empty(&self) -> bool {
-        self.answered.iter().all(|answer| answer.withdrawn)
+        self.answered.iter().all(Answered::is_withdrawn)
     }
 }
 
@@ -141,11 +154,11 @@ impl Server {
             let before = batch.answers.len();
             write(&mut batch.answers);
             let length = batch.answers.len() - before;
-            let place = (key, batch.answered.len());
-            batch.answered.push(Answered { tag, length, withdrawn: false });
+            let at = batch.answered.len();
+            batch.answered.push(Answered { tag, length });
             self.batched += length;
             if batch.waiting > 1 && tag != Tag::NONE {
-                self.answered.insert(tag, place);
+                self.answered.insert_hashed(self.connection.requests.hash(tag), place(key, at));
             }
             // More would be held for as long as the slowest request takes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
@@ -162,32 +175,39 @@ impl Server {
         let (texts, channel) = (core::mem::take(&mut batch.answers), batch.channel);
         let answered = core::mem::take(&mut batch.answered);
         self.batched -= texts.len();
-        for answer in &answered {
-            if self.answered.get(&answer.tag).is_some_and(|(batch, _)| *batch == key) {
-                self.answered.remove(&answer.tag);
-            }
-        }
-        if answered.iter().all(|answer| answer.withdrawn) {
-            return;
+        for (answer, at) in answered.iter().zip(0..) {
+            let hash = self.connection.requests.hash(answer.tag);
+            self.answered.remove_hashed(hash, &|known| known == place(key, at));
         }
         let mut rest = &*texts;
         let messages = answered.iter().filter_map(|answer| {
             let (text, after) = rest.split_at(answer.length);
             rest = after;
-            (!answer.withdrawn).then_some((answer.tag, text))
+            (!answer.is_withdrawn()).then_some((answer.tag, text))
         });
-        self.connection.outbox.push_batch(channel, part, messages);
+        let messages: Vec<_> = messages.collect();
+        if !messages.is_empty() {
+            self.connection.outbox.push_batch(channel, part, &messages);
+        }
     }
 
     /// Withdraws what is to be sent for a request that is answered, but whose answer has not left.
     pub(super) fn withdraw_answer(&mut self, id: &jsonrpc::RequestId) {
         let tag = self.connection.tag(id);
         self.connection.outbox.withdraw(tag);
-        match self.answered.remove(&tag) {
-            Some((key, place)) => {
-                let batch = self.batches.get_mut(key);
-                if let Some(answer) = batch.and_then(|batch| batch.answered.get_mut(place)) {
-                    answer.withdrawn = true;
+        let hash = self.connection.requests.hash(tag);
+        let Self { answered, batches, .. } = self;
+        let has_tag = |number| {
+            let (key, at) = find(batches, number)?;
+            Some(batches.get(key)?.answered.get(at)?.tag == tag)
+        };
+        let found = answered.remove_hashed(hash, &|number| has_tag(number) == Some(true));
+        match found {
+            Some(number) => {
+                if let Some((key, at)) = find(batches, number)
+                    && let Some(batch) = batches.get_mut(key)
+                {
+                    batch.answered[at].tag = Tag::WITHDRAWN;
                 }
             }
             None => self.connection.outbox.post(Channel::UNSOLICITED, Part::Recalled(tag)),

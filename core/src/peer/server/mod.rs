@@ -19,10 +19,11 @@ mod tasks;
 use alloc::string::String;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
+use crate::index::Index;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after};
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
@@ -41,7 +42,7 @@ use super::queue::Tag;
 use super::requests::ReplyTo;
 use super::slab::Slab;
 
-pub(super) use batches::{Answered, Batch, Place};
+pub(super) use batches::{Answered, Batch};
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
@@ -88,7 +89,7 @@ pub struct Server {
     /// Bytes of the answers in them.
     batched: usize,
     /// Where these wait.
-    answered: HashMap<Tag, Place, FixedState>,
+    answered: Index,
     /// Bytes that rounds of input keep.
     input_bytes: usize,
     owed: owed::Owed,
@@ -164,7 +165,7 @@ impl Server {
             rounds: Slab::new(),
             batches: Slab::new(),
             batched: 0,
-            answered: HashMap::with_hasher(FixedState::with_seed(seed)),
+            answered: Index::default(),
             input_bytes: 0,
             owed: owed::Owed::default(),
             #[cfg(feature = "recording")]
