@@ -1,3 +1,4 @@
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -15,7 +16,8 @@ use super::queue::{self, MOVED_MIN, Queue, Tag};
 #[derive(Debug)]
 pub(crate) struct Outbox {
     bulk: Queue,
-    control: Queue,
+    /// Made with its first message. An outbox of posts has none.
+    control: Option<Box<Queue>>,
     /// The messages in the bulk queue one by one, where they are taken one by one.
     posts: Option<VecDeque<Post>>,
     /// The chunk that is on its way out; the other lane waits until it has gone.
@@ -100,7 +102,7 @@ impl Default for Outbox {
     fn default() -> Self {
         Self {
             bulk: Queue::new(RETAINED),
-            control: Queue::new(CONTROL_RETAINED),
+            control: None,
             posts: None,
             sending: None,
             last: Lane::default(),
@@ -128,9 +130,8 @@ impl Outbox {
     }
 
     /// Keys the hash tables of what the other side names.
-    pub(super) fn key_with(&mut self, seed: u64) {
+    pub(super) const fn key_with(&mut self, seed: u64) {
         self.bulk.key_with(seed);
-        self.control.key_with(seed);
     }
 
     /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
@@ -216,8 +217,8 @@ impl Outbox {
     /// Withdraws all with this tag that is not on its way; whether there was anything. On a binding
     /// with posts nothing waits here.
     pub(crate) fn withdraw(&mut self, tag: Tag) -> bool {
-        let [bulk, control] = [&mut self.bulk, &mut self.control].map(|lane| lane.withdraw(tag));
-        bulk || control
+        let bulk = self.bulk.withdraw(tag);
+        self.control.as_mut().is_some_and(|control| control.withdraw(tag)) || bulk
     }
 
     /// Says something of a channel without a message. On a byte stream there is nothing to say.
@@ -264,8 +265,9 @@ impl Outbox {
     /// Drops what waits, in part sent or not: nobody reads it any more.
     pub(crate) fn clear(&mut self) {
         self.sending = None;
-        for queue in [&mut self.bulk, &mut self.control] {
-            queue.clear();
+        self.bulk.clear();
+        if let Some(control) = &mut self.control {
+            control.clear();
         }
     }
 
@@ -291,7 +293,7 @@ impl Outbox {
             Some(Sending { length, given: true, .. }) => length,
             _ => 0,
         };
-        self.bulk.len() + self.control.len() - given
+        self.bulk.len() + self.control.as_ref().map_or(0, |control| control.len()) - given
     }
 
     /// The same, and what is kept for each message of them.
@@ -300,7 +302,7 @@ impl Outbox {
             Some(Sending { length, given: true, .. }) => length,
             _ => 0,
         };
-        self.bulk.held() + self.control.held() - given
+        self.bulk.held() + self.control.as_ref().map_or(0, |control| control.held()) - given
     }
 
     /// The next chunk, for a caller that writes all of it.
@@ -338,8 +340,8 @@ impl Outbox {
     pub(crate) fn peeked(&self, length: usize) -> &[u8] {
         match self.sending {
             Some(sending) => {
-                let queue = if sending.lane == Lane::Bulk { &self.bulk } else { &self.control };
-                queue.chunk(length.min(sending.length))
+                let control = self.control.as_deref().filter(|_| sending.lane == Lane::Control);
+                control.unwrap_or(&self.bulk).chunk(length.min(sending.length))
             }
             None => &[],
         }
@@ -357,7 +359,8 @@ impl Outbox {
         }
         // By turns where both wait: a flood of pings must not keep answers from leaving.
         let bulk_turn = self.last == Lane::Control && self.bulk.len() > 0;
-        let lane = if self.control.len() > 0 && !bulk_turn { Lane::Control } else { Lane::Bulk };
+        let control_waits = self.control.as_ref().is_some_and(|control| control.len() > 0);
+        let lane = if control_waits && !bulk_turn { Lane::Control } else { Lane::Bulk };
         let length = self.queue(lane).select();
         if length > 0 {
             self.last = lane;
@@ -365,10 +368,11 @@ impl Outbox {
         }
     }
 
-    const fn queue(&mut self, lane: Lane) -> &mut Queue {
+    fn queue(&mut self, lane: Lane) -> &mut Queue {
+        let Self { bulk, control, .. } = self;
         match lane {
-            Lane::Bulk => &mut self.bulk,
-            Lane::Control => &mut self.control,
+            Lane::Bulk => bulk,
+            Lane::Control => control.get_or_insert_with(|| Box::new(bulk.alike(CONTROL_RETAINED))),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One lane of the transmit queue: whole frames in order, of which those of a cancelled request can
 //! be withdrawn.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -68,15 +69,22 @@ pub(super) struct Queue {
     leaving: usize,
     /// What follows those. A frame is one piece, or several of which all but the last continue.
     pieces: VecDeque<Piece>,
+    /// Where they are by their tags. Only a cancellation makes it.
+    index: Option<Box<PieceIndex>>,
+    hasher: FixedState,
+}
+
+/// Finds the pieces with a tag. They are numbered as they come, from when this was made.
+#[derive(Debug, Default)]
+struct PieceIndex {
     /// The number of the first piece.
     first: u64,
+    /// The last piece with each tag, of those before the number `end`, as the low half of its
+    /// number.
+    last: HashTable<u32>,
+    end: u64,
     /// The pieces that are withdrawn, and their bytes.
     withdrawn: Withdrawn,
-    /// The last piece with each tag, of those before the number `indexed`, as the low half of its
-    /// number. Only a cancellation fills it.
-    last: HashTable<u32>,
-    indexed: u64,
-    hasher: FixedState,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,27 +160,33 @@ impl Queue {
             retained,
             leaving: 0,
             pieces: VecDeque::new(),
-            first: 0,
-            withdrawn: Withdrawn::default(),
-            last: HashTable::new(),
-            indexed: 0,
+            index: None,
             hasher: FixedState::default(),
         }
     }
 
     /// Keys the hash table of what the other side names.
-    pub(super) fn key_with(&mut self, seed: u64) {
+    pub(super) const fn key_with(&mut self, seed: u64) {
         self.hasher = FixedState::with_seed(seed);
     }
 
+    /// An empty one that is keyed as this one.
+    pub(super) fn alike(&self, retained: usize) -> Self {
+        Self { hasher: self.hasher.clone(), ..Self::new(retained) }
+    }
+
     /// Bytes that wait, those on their way included.
-    pub(super) const fn len(&self) -> usize {
-        self.bytes.len() - self.head - self.withdrawn.bytes
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.head - self.withdrawn().bytes
+    }
+
+    fn withdrawn(&self) -> Withdrawn {
+        self.index.as_ref().map_or_else(Withdrawn::default, |index| index.withdrawn)
     }
 
     /// The same, and what counts for each piece of them.
     pub(super) fn held(&self) -> usize {
-        self.len() + (self.pieces.len() - self.withdrawn.pieces) * PIECE
+        self.len() + (self.pieces.len() - self.withdrawn().pieces) * PIECE
     }
 
     pub(super) fn chunk(&self, length: usize) -> &[u8] {
@@ -227,7 +241,7 @@ impl Queue {
     pub(super) fn select(&mut self) -> usize {
         debug_assert_eq!(self.leaving, 0, "one chunk after the other");
         let (mut length, mut count) = (0, 0);
-        if self.withdrawn.pieces == 0 && self.len() <= CHUNK {
+        if self.withdrawn().pieces == 0 && self.len() <= CHUNK {
             (length, count) = (self.len(), self.pieces.len());
         } else {
             let (mut frame, mut gaps) = (0, 0);
@@ -262,11 +276,8 @@ impl Queue {
 
     /// Drops everything, what is on its way included.
     pub(super) fn clear(&mut self) {
-        self.first += self.pieces.len() as u64;
-        self.indexed = self.first;
         self.pieces.clear();
-        self.last.clear();
-        self.withdrawn = Withdrawn::default();
+        self.index = None;
         self.leaving = 0;
         self.drop_front(self.bytes.len() - self.head);
     }
@@ -279,26 +290,23 @@ impl Queue {
         if self.pieces.is_empty() {
             return false;
         }
-        self.bring_index_up_to_date();
-        let Some(mut number) = self.take_last(tag) else { return false };
-        while let Some(piece) = self.piece_mut(number) {
+        let Self { pieces, index, hasher, .. } = self;
+        let index = index.get_or_insert_default();
+        index.bring_up_to_date(pieces, hasher);
+        let Some(mut number) = index.take_last(tag, pieces, hasher) else { return false };
+        while let Some(piece) = pieces.get_mut(index.place(number)) {
             let (previous, end) = (u64::from(piece.previous), u64::from(piece.end));
-            let length = piece.length();
-            piece.kind = Kind::Withdrawn;
-            self.withdrawn.pieces += 1;
-            self.withdrawn.bytes += length;
+            index.withdrawn.note(piece);
             if end > 0
-                && let Some(last) = self.piece_mut(number + end)
+                && let Some(last) = pieces.get_mut(index.place(number + end))
             {
                 // An array of which nothing is left needs no end.
                 last.value -= 1;
                 if last.value == 0 {
-                    last.kind = Kind::Withdrawn;
-                    self.withdrawn.pieces += 1;
-                    self.withdrawn.bytes += ARRAY_END.len();
+                    index.withdrawn.note(last);
                 }
             }
-            if previous == 0 || number - previous < self.first {
+            if previous == 0 || number - previous < index.first {
                 break;
             }
             number -= previous;
@@ -307,63 +315,11 @@ impl Queue {
         true
     }
 
-    // ------------------------------------------------------------------ the index
-
-    fn bring_index_up_to_date(&mut self) {
-        let mut number = self.indexed.max(self.first);
-        while let Some(piece) = self.piece_mut(number).copied() {
-            if let Some(tag) = piece.tag() {
-                let previous = self.take_last(tag).map_or(0, |previous| number - previous);
-                self.put_last(tag, number);
-                if let Some(piece) = self.piece_mut(number) {
-                    piece.previous = u32::try_from(previous).unwrap_or(0);
-                }
-            }
-            number += 1;
-        }
-        self.indexed = number;
-    }
-
-    /// Takes the last piece with this tag out of the index.
-    fn take_last(&mut self, tag: Tag) -> Option<u64> {
-        let Self { last, pieces, first, hasher, .. } = self;
-        let has_tag = |low: &u32| {
-            let piece = pieces.get(distance(*first, *low));
-            piece.is_some_and(|piece| piece.kind == tag.kind && piece.value == tag.value)
-        };
-        let found = last.find_entry(hasher.hash_one(tag.value), has_tag).ok()?;
-        Some(*first + distance(*first, found.remove().0) as u64)
-    }
-
-    fn put_last(&mut self, tag: Tag, number: u64) {
-        let Self { last, pieces, first, hasher, .. } = self;
-        let hash_of = |low: &u32| {
-            let piece = pieces.get(distance(*first, *low));
-            hasher.hash_one(piece.map_or(0, |piece| piece.value))
-        };
-        last.insert_unique(hasher.hash_one(tag.value), low_half(number), hash_of);
-    }
-
-    fn piece_mut(&mut self, number: u64) -> Option<&mut Piece> {
-        let at = usize::try_from(number - self.first).ok()?;
-        self.pieces.get_mut(at)
-    }
-
     /// Takes out the first `count` pieces, without their bytes.
     fn pop(&mut self, count: usize) {
-        if count < self.pieces.len() && !self.last.is_empty() {
-            for (piece, number) in self.pieces.iter().zip(self.first..).take(count) {
-                let low = low_half(number);
-                let hash = self.hasher.hash_one(piece.value);
-                if piece.tag().is_some()
-                    && let Ok(found) = self.last.find_entry(hash, |known| *known == low)
-                {
-                    found.remove();
-                }
-            }
+        if let Some(index) = &mut self.index {
+            index.pop(&self.pieces, count, &self.hasher);
         }
-        self.first += count as u64;
-        self.indexed = self.indexed.max(self.first);
         self.pieces.drain(..count);
         if self.pieces.is_empty() {
             self.forget();
@@ -372,9 +328,7 @@ impl Queue {
 
     /// There are no pieces any more.
     fn forget(&mut self) {
-        if self.last.capacity() > 0 {
-            self.last = HashTable::new();
-        }
+        self.index = None;
         let retained = self.retained / RETAINED_PER_PIECE;
         if self.pieces.capacity() > retained {
             self.pieces.shrink_to(retained);
@@ -393,8 +347,10 @@ impl Queue {
             let piece = self.pieces[at];
             from -= piece.length();
             if piece.is_withdrawn() {
-                self.withdrawn.pieces -= 1;
-                self.withdrawn.bytes -= piece.length();
+                if let Some(index) = &mut self.index {
+                    index.withdrawn.pieces -= 1;
+                    index.withdrawn.bytes -= piece.length();
+                }
             } else {
                 to -= piece.length();
                 self.bytes.copy_within(from..from + piece.length(), to);
@@ -428,7 +384,7 @@ impl Queue {
     /// Moves what waits over what is withdrawn, once that and what has left is a quarter: constant
     /// work per byte, as above.
     fn compact(&mut self) {
-        let gone = self.head + self.withdrawn.bytes;
+        let gone = self.head + self.withdrawn().bytes;
         if gone < MOVED_MIN || gone < self.bytes.len() / 4 {
             return;
         }
@@ -461,15 +417,96 @@ impl Queue {
             }
         }
         self.bytes.truncate(to);
-        (self.head, self.withdrawn) = (0, Withdrawn::default());
-        self.last.clear();
-        self.indexed = self.first;
+        self.head = 0;
+        if let Some(index) = &mut self.index {
+            index.clear();
+        }
         if self.bytes.is_empty() && self.bytes.capacity() > self.retained {
             self.bytes.shrink_to(self.retained);
         }
         if self.pieces.is_empty() {
             self.forget();
         }
+    }
+}
+
+impl PieceIndex {
+    /// The place of the piece with a number, of those that wait.
+    fn place(&self, number: u64) -> usize {
+        usize::try_from(number - self.first).unwrap_or(usize::MAX)
+    }
+
+    fn bring_up_to_date(&mut self, pieces: &mut VecDeque<Piece>, hasher: &FixedState) {
+        let mut number = self.end;
+        while let Some(piece) = pieces.get(self.place(number)) {
+            if let Some(tag) = piece.tag() {
+                let previous = self.take_last(tag, pieces, hasher);
+                let previous = previous.map_or(0, |previous| number - previous);
+                self.put_last(tag, number, pieces, hasher);
+                let place = self.place(number);
+                pieces[place].previous = u32::try_from(previous).unwrap_or(0);
+            }
+            number += 1;
+        }
+        self.end = number;
+    }
+
+    /// Takes the last piece with this tag out.
+    fn take_last(
+        &mut self,
+        tag: Tag,
+        pieces: &VecDeque<Piece>,
+        hasher: &FixedState,
+    ) -> Option<u64> {
+        let first = self.first;
+        let has_tag = |low: &u32| {
+            let piece = pieces.get(distance(first, *low));
+            piece.is_some_and(|piece| piece.kind == tag.kind && piece.value == tag.value)
+        };
+        let found = self.last.find_entry(hasher.hash_one(tag.value), has_tag).ok()?;
+        Some(first + distance(first, found.remove().0) as u64)
+    }
+
+    fn put_last(&mut self, tag: Tag, number: u64, pieces: &VecDeque<Piece>, hasher: &FixedState) {
+        let first = self.first;
+        let hash_of = |low: &u32| {
+            let piece = pieces.get(distance(first, *low));
+            hasher.hash_one(piece.map_or(0, |piece| piece.value))
+        };
+        self.last.insert_unique(hasher.hash_one(tag.value), low_half(number), hash_of);
+    }
+
+    /// Forgets the first `count` pieces.
+    fn pop(&mut self, pieces: &VecDeque<Piece>, count: usize, hasher: &FixedState) {
+        if count < pieces.len() && !self.last.is_empty() {
+            for (piece, number) in pieces.iter().zip(self.first..).take(count) {
+                let low = low_half(number);
+                let hash = hasher.hash_one(piece.value);
+                if piece.tag().is_some()
+                    && let Ok(found) = self.last.find_entry(hash, |known| *known == low)
+                {
+                    found.remove();
+                }
+            }
+        }
+        self.first += count as u64;
+        self.end = self.end.max(self.first);
+    }
+
+    /// Forgets all pieces. Nothing is withdrawn any more.
+    fn clear(&mut self) {
+        self.last.clear();
+        self.end = self.first;
+        self.withdrawn = Withdrawn::default();
+    }
+}
+
+impl Withdrawn {
+    /// Withdraws a piece.
+    fn note(&mut self, piece: &mut Piece) {
+        piece.kind = Kind::Withdrawn;
+        self.pieces += 1;
+        self.bytes += piece.length();
     }
 }
 
