@@ -60,6 +60,9 @@ impl<'a> Members<'a> {
 
     /// The next member. A value that starts with `start` is read from there on only: whole members
     /// of an object, its brace before them, the last of which is no number.
+    // In place where it is called: walks over the parameters of a message are the larger part of
+    // what reading it takes.
+    #[inline(always)]
     pub(crate) fn next_after(&mut self, start: &str) -> Option<Member<'a>> {
         let Some(key) = self.scanner.key() else {
             // The end, or text that is no JSON after all: either way there is no going on.
@@ -83,6 +86,7 @@ impl<'a> Members<'a> {
 impl<'a> Iterator for Members<'a> {
     type Item = Member<'a>;
 
+    #[inline(never)]
     fn next(&mut self) -> Option<Member<'a>> {
         self.next_after("")
     }

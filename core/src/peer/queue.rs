@@ -240,28 +240,31 @@ impl Queue {
     /// The length of the chunk, which is on its way from here on.
     pub(super) fn select(&mut self) -> usize {
         debug_assert_eq!(self.leaving, 0, "one chunk after the other");
+        if self.index.is_none() && self.bytes.len() - self.head <= CHUNK {
+            // All of it, as nearly always.
+            self.leaving = self.bytes.len() - self.head;
+            self.pieces.clear();
+            self.forget();
+            return self.leaving;
+        }
         let (mut length, mut count) = (0, 0);
-        if self.withdrawn().pieces == 0 && self.len() <= CHUNK {
-            (length, count) = (self.len(), self.pieces.len());
-        } else {
-            let (mut frame, mut gaps) = (0, 0);
-            for (piece, at) in self.pieces.iter().zip(1..) {
-                if piece.is_withdrawn() {
-                    gaps += piece.length();
-                } else {
-                    frame += piece.length();
-                }
-                if piece.end == 0 {
-                    if length > 0 && length + frame > CHUNK {
-                        break;
-                    }
-                    length += core::mem::take(&mut frame);
-                    count = at;
-                }
+        let (mut frame, mut gaps) = (0, 0);
+        for (piece, at) in self.pieces.iter().zip(1..) {
+            if piece.is_withdrawn() {
+                gaps += piece.length();
+            } else {
+                frame += piece.length();
             }
-            if gaps > 0 {
-                self.close_gaps(count);
+            if piece.end == 0 {
+                if length > 0 && length + frame > CHUNK {
+                    break;
+                }
+                length += core::mem::take(&mut frame);
+                count = at;
             }
+        }
+        if gaps > 0 {
+            self.close_gaps(count);
         }
         self.pop(count);
         self.leaving = length;

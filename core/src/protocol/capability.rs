@@ -246,40 +246,45 @@ impl Capabilities {
         let modes = revision >= Revision::V2025_11_25;
         let tasks = revision == Revision::V2025_11_25;
         let modern = revision >= Revision::V2026_07_28;
+        // Nothing in `experimental` is known, but it is there once.
+        let [_experimental, roots, sampling, elicitation, declared_tasks, extensions] = declared
+            .get(["experimental", "roots", "sampling", "elicitation", "tasks", "extensions"])?;
         let mut set = Self::NONE;
-        // Nothing in it is known, but it is there once.
-        declared.has("experimental")?;
-        if let Some(roots) = declared.object("roots")? {
+        if let Some(roots) = roots.object()? {
+            let [changed] = roots.get(["listChanged"])?;
             set = set
                 .with(Capability::Roots, true)
-                .with(Capability::RootsListChanged, roots.flag("listChanged")? && !modern);
+                .with(Capability::RootsListChanged, changed.flag()? && !modern);
         }
-        if let Some(sampling) = declared.object("sampling")? {
+        if let Some(sampling) = sampling.object()? {
+            let [tools, context] = sampling.get(["tools", "context"])?;
             set = set
                 .with(Capability::Sampling, true)
-                .with(Capability::SamplingTools, sampling.has("tools")? && modes)
-                .with(Capability::SamplingContext, sampling.has("context")? && modes);
+                .with(Capability::SamplingTools, tools.is_there() && modes)
+                .with(Capability::SamplingContext, context.is_there() && modes);
         }
-        if let Some(elicitation) = declared.object("elicitation")?
+        if let Some(elicitation) = elicitation.object()?
             && revision >= Revision::V2025_06_18
         {
             // MCP 2025-11-25 client/elicitation#capabilities [CAP-013]: an empty object means
             // form mode only.
-            let url = elicitation.has("url")? && modes;
+            let [form, url] = elicitation.get(["form", "url"])?;
+            let url = url.is_there() && modes;
             set = set
                 .with(Capability::Elicitation, true)
-                .with(Capability::ElicitationForm, elicitation.has("form")? || !url)
+                .with(Capability::ElicitationForm, form.is_there() || !url)
                 .with(Capability::ElicitationUrl, url);
         }
-        if let Some(declared) = declared.object("tasks")?
+        if let Some(declared) = declared_tasks.object()?
             && tasks
         {
             set = set.union(of_tasks(&declared)?);
         }
-        if let Some(extensions) = declared.object("extensions")?
+        if let Some(extensions) = extensions.object()?
             && modern
         {
-            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION)?);
+            let [tasks] = extensions.get([TASKS_EXTENSION])?;
+            set = set.with(Capability::TasksExtension, tasks.is_there());
         }
         Ok(set)
     }
@@ -303,38 +308,52 @@ impl Capabilities {
 
     fn read_server(declared: &Declared<'_>, revision: Revision) -> Result<Self, serde_json::Error> {
         let modern = revision >= Revision::V2026_07_28;
+        let [logging, completions, tools, prompts, resources, tasks, extensions] =
+            declared.get([
+                "logging",
+                "completions",
+                "tools",
+                "prompts",
+                "resources",
+                "tasks",
+                "extensions",
+            ])?;
         let mut set = Self::NONE
-            .with(Capability::Logging, declared.has("logging")?)
+            .with(Capability::Logging, logging.is_there())
             // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
             .with(
                 Capability::Completions,
-                declared.has("completions")? && revision >= Revision::V2025_03_26,
+                completions.is_there() && revision >= Revision::V2025_03_26,
             );
-        if let Some(tools) = declared.object("tools")? {
+        if let Some(tools) = tools.object()? {
+            let [changed] = tools.get(["listChanged"])?;
             set = set
                 .with(Capability::Tools, true)
-                .with(Capability::ToolsListChanged, tools.flag("listChanged")?);
+                .with(Capability::ToolsListChanged, changed.flag()?);
         }
-        if let Some(prompts) = declared.object("prompts")? {
+        if let Some(prompts) = prompts.object()? {
+            let [changed] = prompts.get(["listChanged"])?;
             set = set
                 .with(Capability::Prompts, true)
-                .with(Capability::PromptsListChanged, prompts.flag("listChanged")?);
+                .with(Capability::PromptsListChanged, changed.flag()?);
         }
-        if let Some(resources) = declared.object("resources")? {
+        if let Some(resources) = resources.object()? {
+            let [changed, subscribe] = resources.get(["listChanged", "subscribe"])?;
             set = set
                 .with(Capability::Resources, true)
-                .with(Capability::ResourcesListChanged, resources.flag("listChanged")?)
-                .with(Capability::ResourcesSubscribe, resources.flag("subscribe")?);
+                .with(Capability::ResourcesListChanged, changed.flag()?)
+                .with(Capability::ResourcesSubscribe, subscribe.flag()?);
         }
-        if let Some(declared) = declared.object("tasks")?
+        if let Some(declared) = tasks.object()?
             && revision == Revision::V2025_11_25
         {
             set = set.union(of_tasks(&declared)?);
         }
-        if let Some(extensions) = declared.object("extensions")?
+        if let Some(extensions) = extensions.object()?
             && modern
         {
-            set = set.with(Capability::TasksExtension, extensions.has(TASKS_EXTENSION)?);
+            let [tasks] = extensions.get([TASKS_EXTENSION])?;
+            set = set.with(Capability::TasksExtension, tasks.is_there());
         }
         Ok(set)
     }
@@ -354,19 +373,22 @@ impl FromIterator<Capability> for Capabilities {
 
 // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
 fn of_tasks(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> {
+    let [list, cancel, requests] = declared.get(["list", "cancel", "requests"])?;
     let mut set = Capabilities::NONE
         .with(Capability::Tasks, true)
-        .with(Capability::TasksList, declared.has("list")?)
-        .with(Capability::TasksCancel, declared.has("cancel")?);
-    if let Some(requests) = declared.object("requests")? {
-        for (group, method, capability) in [
-            ("tools", "call", Capability::TasksToolsCall),
-            ("sampling", "createMessage", Capability::TasksSampling),
-            ("elicitation", "create", Capability::TasksElicitation),
-        ] {
-            let methods = requests.object(group)?;
-            let declared = methods.map_or(Ok(false), |methods| methods.has(method))?;
-            set = set.with(capability, declared);
+        .with(Capability::TasksList, list.is_there())
+        .with(Capability::TasksCancel, cancel.is_there());
+    if let Some(requests) = requests.object()? {
+        let groups = requests.get(["tools", "sampling", "elicitation"])?;
+        for (group, (method, capability)) in groups.into_iter().zip([
+            ("call", Capability::TasksToolsCall),
+            ("createMessage", Capability::TasksSampling),
+            ("create", Capability::TasksElicitation),
+        ]) {
+            if let Some(methods) = group.object()? {
+                let [declared] = methods.get([method])?;
+                set = set.with(capability, declared.is_there());
+            }
         }
     }
     Ok(set)

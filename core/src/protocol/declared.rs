@@ -5,50 +5,71 @@
 use serde::de::Error as _;
 use serde_json::Error;
 
-use crate::jsonrpc::RawJson;
+use crate::jsonrpc::{Members, RawJson};
 
-/// An object of a declaration. Members that are `null` count as absent, unknown ones as well.
+/// An object of a declaration, as text that is known to be JSON.
 #[derive(Debug)]
-pub(super) struct Declared<'a>(RawJson<'a>);
+pub(super) struct Declared<'a>(&'a str);
+
+/// A member of a declaration, which may be absent. One that is `null` is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Value<'a>(Option<&'a str>);
 
 impl<'a> Declared<'a> {
     /// Reads a whole declaration.
     pub(super) fn parse(text: &'a str) -> Result<Self, Error> {
-        Self::of(RawJson::parse(text)?)
+        Self::of(RawJson::parse(text)?.frame_text())
     }
 
     /// The same of text that is known to be JSON.
     pub(super) fn checked(text: &'a str) -> Result<Self, Error> {
-        Self::of(RawJson::trusted(text))
+        Self::of(text)
     }
 
-    fn of(value: RawJson<'a>) -> Result<Self, Error> {
-        if value.is_object() { Ok(Self(value)) } else { Err(wrong("an object")) }
+    fn of(text: &'a str) -> Result<Self, Error> {
+        if text.starts_with('{') { Ok(Self(text)) } else { Err(wrong("an object")) }
     }
 
-    /// The member called `name`, which may be there once.
-    fn get(&self, name: &str) -> Result<Option<RawJson<'_>>, Error> {
-        let mut named = self.0.members().filter(|member| member.is_named(name));
-        let value = named.next().map(|member| member.value);
-        if named.next().is_some() {
-            return Err(Error::custom(format_args!("the capability `{name}` is repeated")));
+    /// The members with these names, found in one walk. Each may be there once.
+    pub(super) fn get<const N: usize>(
+        &self,
+        names: [&'static str; N],
+    ) -> Result<[Value<'a>; N], Error> {
+        let mut values = [Value::default(); N];
+        self.find(&names, &mut values)?;
+        Ok(values)
+    }
+
+    // Once, and not for each number of names.
+    fn find(&self, names: &[&'static str], values: &mut [Value<'a>]) -> Result<(), Error> {
+        for member in Members::of(self.0) {
+            let found = names.iter().zip(&mut *values).find(|(name, _)| member.is_named(name));
+            let Some((name, value)) = found else { continue };
+            if value.0.replace(member.value.frame_text()).is_some() {
+                return Err(Error::custom(format_args!("the capability `{name}` is repeated")));
+            }
         }
-        Ok(value.filter(|value| value.as_str() != "null"))
+        for value in values {
+            value.0 = value.0.filter(|text| *text != "null");
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Value<'a> {
+    /// Whether it is there, of whatever type.
+    pub(super) const fn is_there(self) -> bool {
+        self.0.is_some()
     }
 
-    /// Whether there is a member, of whatever type.
-    pub(super) fn has(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.get(name)?.is_some())
+    /// The object that it is, if it is there.
+    pub(super) fn object(self) -> Result<Option<Declared<'a>>, Error> {
+        self.0.map(Declared::of).transpose()
     }
 
-    /// The object that a member is, if it is there.
-    pub(super) fn object(&self, name: &str) -> Result<Option<Declared<'_>>, Error> {
-        self.get(name)?.map(Declared::of).transpose()
-    }
-
-    /// Whether a member is there and true.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Error> {
-        match self.get(name)?.as_ref().map(RawJson::as_str) {
+    /// Whether it is there and true.
+    pub(super) fn flag(self) -> Result<bool, Error> {
+        match self.0 {
             Some("true") => Ok(true),
             Some("false") | None => Ok(false),
             Some(_) => Err(wrong("true or false")),
@@ -67,20 +88,21 @@ mod tests {
     #[test]
     fn members_of_the_wrong_type_are_errors_and_null_is_absence() {
         let text = r#"{"a":{"on":true,"off":false,"n":null},"b":1,"c":[]}"#;
-        let declared = Declared::parse(text).unwrap();
-        let a = declared.object("a").unwrap().unwrap();
-        assert!(a.flag("on").unwrap() && !a.flag("off").unwrap() && !a.flag("n").unwrap());
-        assert!(a.has("off").unwrap() && !a.has("n").unwrap() && !a.has("x").unwrap());
-        assert!(declared.object("x").unwrap().is_none());
-        assert!(declared.object("b").is_err() && declared.object("c").is_err());
-        assert!(declared.flag("b").is_err() && declared.flag("a").is_err());
+        let [a, b, c, x] = Declared::parse(text).unwrap().get(["a", "b", "c", "x"]).unwrap();
+        let inner = a.object().unwrap().unwrap();
+        let [on, off, null, absent] = inner.get(["on", "off", "n", "x"]).unwrap();
+        assert!(on.flag().unwrap() && !off.flag().unwrap() && !null.flag().unwrap());
+        assert!(off.is_there() && !null.is_there() && !absent.is_there());
+        assert!(x.object().unwrap().is_none());
+        assert!(b.object().is_err() && c.object().is_err());
+        assert!(b.flag().is_err() && a.flag().is_err());
         assert!(Declared::parse("[]").is_err() && Declared::parse("{").is_err());
     }
 
     #[test]
     fn a_repeated_capability_is_an_error() {
-        let declared = Declared::parse(r#"{"a":{},"b":true,"\u0061":{},"b":true}"#).unwrap();
-        assert!(declared.object("a").is_err() && declared.has("a").is_err());
-        assert!(declared.flag("b").is_err() && !declared.has("c").unwrap());
+        let declared = Declared::parse(r#"{"a":{},"b":null,"\u0061":{},"b":null}"#).unwrap();
+        assert!(declared.get(["a"]).is_err() && declared.get(["c", "b"]).is_err());
+        assert!(declared.get(["c"]).is_ok());
     }
 }
