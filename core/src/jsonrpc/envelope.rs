@@ -192,9 +192,36 @@ struct Envelope<'a> {
     params: Option<&'a str>,
     result: Option<&'a str>,
     error: Option<&'a str>,
-    duplicate: Option<&'static str>,
-    /// `id` occurs again with another text.
+    repeats: Repeats<'a>,
+}
+
+/// The text of a member, and what is noted of repeats.
+type Slot<'e, 'a> = (&'e mut Option<&'a str>, &'e mut Repeats<'a>);
+
+/// The members that a message has.
+const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+
+/// Members that occur again.
+#[derive(Debug, Default)]
+struct Repeats<'a> {
+    /// The last of them.
+    name: Option<&'static str>,
+    /// What `id` was before.
+    id: Option<&'a str>,
+    /// `id` was there with two texts before.
     ambiguous: bool,
+}
+
+impl<'a> Repeats<'a> {
+    #[cold]
+    fn note(&mut self, key: &str, before: &'a str) {
+        let key = resolve_key(key);
+        self.name = MEMBERS.into_iter().find(|name| *name == key);
+        if key == "id" {
+            self.ambiguous |= self.id.is_some_and(|id| id != before);
+            self.id = Some(before);
+        }
+    }
 }
 
 impl<'a> Envelope<'a> {
@@ -220,15 +247,12 @@ impl<'a> Envelope<'a> {
             // request even if what it carries is too deep.
             match slot {
                 None => scanner.value(depth)?,
-                Some((name, slot)) => {
-                    let before = slot.replace("");
-                    scanner.value_after(depth, known)?;
-                    let text = scanner.since(start);
-                    *slot = Some(text);
-                    if let Some(before) = before {
-                        self.duplicate = Some(name);
-                        self.ambiguous |= name == "id" && before != text;
+                Some((slot, repeats)) => {
+                    if let Some(before) = slot.replace("") {
+                        repeats.note(key, before);
                     }
+                    scanner.value_after(depth, known)?;
+                    *slot = Some(scanner.since(start));
                 }
             }
             if scanner.eat(b',') {
@@ -238,21 +262,23 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    fn slot(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
-        Some(match key {
-            "jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
-            "id" => ("id", &mut self.id),
-            "method" => ("method", &mut self.method),
-            "params" => ("params", &mut self.params),
-            "result" => ("result", &mut self.result),
-            "error" => ("error", &mut self.error),
+    /// Where a member is noted, and its repeats.
+    fn slot(&mut self, key: &str) -> Option<Slot<'_, 'a>> {
+        let slot = match key {
+            "jsonrpc" => &mut self.jsonrpc,
+            "id" => &mut self.id,
+            "method" => &mut self.method,
+            "params" => &mut self.params,
+            "result" => &mut self.result,
+            "error" => &mut self.error,
             other if other.contains('\\') => match resolve_key(other) {
                 // What is resolved has no backslash that starts an escape of a known key.
                 Cow::Owned(name) if !name.contains('\\') => return self.slot(&name),
                 _ => return None,
             },
             _ => return None,
-        })
+        };
+        Some((slot, &mut self.repeats))
     }
 
     /// The message, if it is one.
@@ -265,7 +291,7 @@ impl<'a> Envelope<'a> {
     }
 
     fn interpret(&self, id_length_max: usize) -> Result<Message<'a>, Reason> {
-        if let Some(name) = self.duplicate {
+        if let Some(name) = self.repeats.name {
             return Err(Reason::DuplicateMember(name));
         }
         // MCP 2026-07-28 basic/index#messages [RPC-001]: exactly the string "2.0".
@@ -344,7 +370,9 @@ impl<'a> Envelope<'a> {
     /// Where two are given, neither is.
     // MCP 2025-11-25 basic/index#error-responses [RPC-009]: left out only where it cannot be read.
     fn safe_id(&self) -> Option<RequestId> {
-        if self.ambiguous { None } else { read_id(self.id?, usize::MAX).ok() }
+        let id = self.id?;
+        let ambiguous = self.repeats.ambiguous || self.repeats.id.is_some_and(|it| it != id);
+        if ambiguous { None } else { read_id(id, usize::MAX).ok() }
     }
 
     fn shape(&self) -> Shape {

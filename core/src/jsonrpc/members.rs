@@ -104,7 +104,13 @@ impl RawJson<'_> {
     /// The first member called `name`. Linear in the length of the object.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<RawJson<'_>> {
-        self.members().find(|member| member.is_named(name)).map(|member| member.value)
+        let mut members = self.walk();
+        while let Some(member) = members.next_after("") {
+            if member.is_named(name) {
+                return Some(member.value);
+            }
+        }
+        None
     }
 
     /// How many elements this array has; none when it is no array.

@@ -368,7 +368,8 @@ impl Connection {
         let bad = |what| Violation::BadParameters { method: Method::Progress, what };
         let (mut token, mut progress, mut total, mut message) = (None, None, None, None);
         let mut seen = Seen::default();
-        for member in params.walk() {
+        let mut members = params.walk();
+        while let Some(member) = members.next_after("") {
             let Some(param) = Param::parse(&member.name()) else { continue };
             let mut once = param.once(&mut seen);
             match param {

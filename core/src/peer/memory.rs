@@ -78,6 +78,7 @@ impl Limits {
         ]);
         let batched = add(self.batch_bytes_max, sent_max) / LEAST_ANSWER;
         let batches = sum(&[
+            size_of::<server::Batches>(),
             Slab::<server::Batch>::memory_max(add(requests, 1)),
             mul(3, add(self.batch_bytes_max, mul(2, sent_max))),
             mul(add(requests, 1), mul(2, ALLOCATION)),

@@ -25,7 +25,8 @@ pub(crate) struct Metadata<'a> {
     pub(crate) protocol_version: Option<Cow<'a, str>>,
     pub(crate) client_capabilities: Option<RawJson<'a>>,
     pub(crate) log_level: Option<LoggingLevel>,
-    pub(crate) subscription_id: Option<RequestId>,
+    /// It names a subscription.
+    names_subscription: bool,
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) uri: Option<Cow<'a, str>>,
     pub(crate) arguments: Option<RawJson<'a>>,
@@ -239,7 +240,7 @@ impl<'a> Metadata<'a> {
                         self.modern_fault = Some("no such log level");
                     }
                 }
-                MetaKey::SubscriptionId => self.subscription_id = member.value.to_id(),
+                MetaKey::SubscriptionId => self.names_subscription = member.value.to_id().is_some(),
                 _ => {}
             }
         }
@@ -250,7 +251,7 @@ impl<'a> Metadata<'a> {
     const fn has_own(&self) -> bool {
         self.progress_token.is_some()
             || self.log_level.is_some()
-            || self.subscription_id.is_some()
+            || self.names_subscription
             || self.modern_fault.is_some()
     }
 }

@@ -20,10 +20,11 @@ pub(crate) struct Outbox {
     control: Option<Box<Queue>>,
     /// The messages in the bulk queue one by one, where they are taken one by one.
     posts: Option<VecDeque<Post>>,
-    /// The chunk that is on its way out; the other lane waits until it has gone.
-    sending: Option<Sending>,
-    /// The lane of the last chunk.
+    /// The lane of the last chunk. The other lane waits until that has gone.
     last: Lane,
+    /// The chunk was given out by [`Outbox::poll`]: it is gone as soon as anything is asked for
+    /// again.
+    given: bool,
 }
 
 /// The way that a message takes, for bindings with more than one: that of the request which it
@@ -80,14 +81,6 @@ pub(crate) enum Lane {
     Control,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Sending {
-    lane: Lane,
-    length: usize,
-    /// Given out by [`Outbox::poll`]: gone as soon as anything is asked for again.
-    given: bool,
-}
-
 /// Capacity that an empty queue keeps at most. More would be memory that an idle connection holds
 /// for a burst long gone; less would be allocated again with every message of ordinary size.
 const RETAINED: usize = 256 * 1024;
@@ -104,8 +97,8 @@ impl Default for Outbox {
             bulk: Queue::new(RETAINED),
             control: None,
             posts: None,
-            sending: None,
             last: Lane::default(),
+            given: false,
         }
     }
 }
@@ -169,10 +162,10 @@ impl Outbox {
         tag: Tag,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let lane = if self.posts.is_some() { Lane::Bulk } else { lane };
-        let whole_lines = self.posts.is_none();
-        let bytes = &mut self.queue(lane).bytes;
-        if !whole_lines && bytes.capacity() == 0 {
+        let Self { bulk, control, posts, .. } = self;
+        let queue = if posts.is_some() { bulk } else { queue_of(bulk, control, lane) };
+        let bytes = &mut queue.bytes;
+        if posts.is_some() && bytes.capacity() == 0 {
             // It leaves as it is, so each message makes room anew: at once, not bit by bit.
             bytes.reserve(POST_LENGTH);
         }
@@ -181,13 +174,16 @@ impl Outbox {
             bytes.truncate(before);
             return Err(error);
         }
-        if whole_lines {
-            bytes.push(b'\n');
-        }
-        let length = bytes.len() - before;
-        match &mut self.posts {
-            Some(posts) => posts.push_back(Post { channel, part, tag, length }),
-            None => self.queue(lane).note(tag, length),
+        match posts {
+            Some(posts) => {
+                let length = bytes.len() - before;
+                posts.push_back(Post { channel, part, tag, length });
+            }
+            None => {
+                bytes.push(b'\n');
+                let length = bytes.len() - before;
+                queue.note(tag, length);
+            }
         }
         Ok(())
     }
@@ -264,7 +260,7 @@ impl Outbox {
 
     /// Drops what waits, in part sent or not: nobody reads it any more.
     pub(crate) fn clear(&mut self) {
-        self.sending = None;
+        self.given = false;
         self.bulk.clear();
         if let Some(control) = &mut self.control {
             control.clear();
@@ -289,30 +285,25 @@ impl Outbox {
 
     /// Bytes that wait, those on their way included.
     pub(crate) fn len(&self) -> usize {
-        let given = match self.sending {
-            Some(Sending { length, given: true, .. }) => length,
-            _ => 0,
-        };
+        let given = if self.given { self.sending().leaving } else { 0 };
         self.bulk.len() + self.control.as_ref().map_or(0, |control| control.len()) - given
     }
 
     /// The same, and what is kept for each message of them.
     pub(crate) fn held(&self) -> usize {
-        let given = match self.sending {
-            Some(Sending { length, given: true, .. }) => length,
-            _ => 0,
-        };
+        let given = if self.given { self.sending().leaving } else { 0 };
         self.bulk.held() + self.control.as_ref().map_or(0, |control| control.held()) - given
     }
 
     /// The next chunk, for a caller that writes all of it.
     pub(crate) fn poll(&mut self) -> Option<&[u8]> {
         self.retire();
-        self.select();
-        let sending = self.sending.as_mut()?;
-        sending.given = true;
-        let Sending { lane, length, .. } = *sending;
-        Some(self.queue(lane).chunk(length))
+        if !self.select() {
+            return None;
+        }
+        self.given = true;
+        let queue = self.sending();
+        Some(queue.chunk(queue.leaving))
     }
 
     /// The next chunk, for a caller that may write part of it and says how much with
@@ -320,61 +311,68 @@ impl Outbox {
     pub(crate) fn peek(&mut self) -> &[u8] {
         self.retire();
         self.select();
-        match self.sending {
-            Some(Sending { lane, length, .. }) => self.queue(lane).chunk(length),
-            None => &[],
-        }
+        let queue = self.sending();
+        queue.chunk(queue.leaving)
     }
 
     /// Takes away the first `length` bytes of what [`Outbox::peek`] showed.
     pub(crate) fn consume(&mut self, length: usize) {
-        let Some(sending) = self.sending else { return };
-        let length = length.min(sending.length);
-        self.queue(sending.lane).advance(length);
-        let rest = sending.length - length;
-        self.sending = (rest > 0).then_some(Sending { length: rest, ..sending });
+        let queue = queue_of(&mut self.bulk, &mut self.control, self.last);
+        queue.advance(length.min(queue.leaving));
+        self.given &= queue.leaving > 0;
     }
 
     /// The first `length` bytes of what [`Outbox::peek`] showed last.
     #[cfg(feature = "recording")]
     pub(crate) fn peeked(&self, length: usize) -> &[u8] {
-        match self.sending {
-            Some(sending) => {
-                let control = self.control.as_deref().filter(|_| sending.lane == Lane::Control);
-                control.unwrap_or(&self.bulk).chunk(length.min(sending.length))
-            }
-            None => &[],
-        }
+        let queue = self.sending();
+        queue.chunk(length.min(queue.leaving))
     }
 
     fn retire(&mut self) {
-        if let Some(Sending { length, given: true, .. }) = self.sending {
-            self.consume(length);
+        if self.given {
+            self.consume(usize::MAX);
         }
     }
 
-    fn select(&mut self) {
-        if self.sending.is_some() {
-            return;
+    /// Sees to it that a chunk is on its way, if anything waits; whether one is.
+    fn select(&mut self) -> bool {
+        if self.sending().leaving > 0 {
+            return true;
         }
         // By turns where both wait: a flood of pings must not keep answers from leaving.
-        let bulk_turn = self.last == Lane::Control && self.bulk.len() > 0;
+        let bulk_waits = self.bulk.len() > 0;
         let control_waits = self.control.as_ref().is_some_and(|control| control.len() > 0);
-        let lane = if control_waits && !bulk_turn { Lane::Control } else { Lane::Bulk };
-        let length = self.queue(lane).select();
-        if length > 0 {
-            self.last = lane;
-            self.sending = Some(Sending { lane, length, given: false });
+        if control_waits && !(bulk_waits && self.last == Lane::Control) {
+            self.last = Lane::Control;
+        } else if bulk_waits {
+            self.last = Lane::Bulk;
+        } else {
+            return false;
         }
+        queue_of(&mut self.bulk, &mut self.control, self.last).select()
     }
 
-    fn queue(&mut self, lane: Lane) -> &mut Queue {
-        let Self { bulk, control, .. } = self;
-        match lane {
-            Lane::Bulk => bulk,
-            Lane::Control => control.get_or_insert_with(|| Box::new(bulk.alike(CONTROL_RETAINED))),
-        }
+    /// The lane of the chunk that is on its way, if one is.
+    fn sending(&self) -> &Queue {
+        self.control.as_deref().filter(|_| self.last == Lane::Control).unwrap_or(&self.bulk)
     }
+}
+
+fn queue_of<'a>(
+    bulk: &'a mut Queue,
+    control: &'a mut Option<Box<Queue>>,
+    lane: Lane,
+) -> &'a mut Queue {
+    match lane {
+        Lane::Bulk => bulk,
+        Lane::Control => control.get_or_insert_with(|| control_of(bulk)),
+    }
+}
+
+#[cold]
+fn control_of(bulk: &Queue) -> Box<Queue> {
+    Box::new(bulk.alike(CONTROL_RETAINED))
 }
 
 /// What the bulk lane keeps when it is empty.

@@ -65,13 +65,21 @@ pub(super) struct Queue {
     pub(super) head: usize,
     /// Capacity that it keeps when it is empty.
     pub(super) retained: usize,
-    /// Bytes from `head` on that are on their way out.
-    leaving: usize,
+    /// Bytes from `head` on that are on their way out: the chunk.
+    pub(super) leaving: usize,
     /// What follows those. A frame is one piece, or several of which all but the last continue.
-    pieces: VecDeque<Piece>,
+    pieces: Pieces,
     /// Where they are by their tags. Only a cancellation makes it.
     index: Option<Box<PieceIndex>>,
     hasher: FixedState,
+}
+
+/// Pieces in order. Most of the time there is one, which takes no memory of its own.
+#[derive(Debug, Default)]
+struct Pieces {
+    first: Option<Piece>,
+    #[allow(clippy::box_collection, reason = "most have none, which takes a word")]
+    rest: Option<Box<VecDeque<Piece>>>,
 }
 
 /// Finds the pieces with a tag. They are numbered as they come, from when this was made.
@@ -159,7 +167,7 @@ impl Queue {
             head: 0,
             retained,
             leaving: 0,
-            pieces: VecDeque::new(),
+            pieces: Pieces::default(),
             index: None,
             hasher: FixedState::default(),
         }
@@ -194,6 +202,7 @@ impl Queue {
     }
 
     /// Notes that the last `length` bytes are a frame.
+    #[inline]
     pub(super) fn note(&mut self, tag: Tag, length: usize) {
         let Tag { kind, value } = tag;
         match u32::try_from(length) {
@@ -237,16 +246,24 @@ impl Queue {
     }
 
     /// Takes whole frames for the next chunk: as many as fit, the first one even if it does not.
-    /// The length of the chunk, which is on its way from here on.
-    pub(super) fn select(&mut self) -> usize {
+    /// They are on their way from here on; whether there are any.
+    #[inline]
+    pub(super) fn select(&mut self) -> bool {
         debug_assert_eq!(self.leaving, 0, "one chunk after the other");
         if self.index.is_none() && self.bytes.len() - self.head <= CHUNK {
             // All of it, as nearly always.
             self.leaving = self.bytes.len() - self.head;
-            self.pieces.clear();
-            self.forget();
-            return self.leaving;
+            self.pieces.first = None;
+            if self.pieces.rest.is_some() {
+                self.pieces.clear();
+                self.forget();
+            }
+            return self.leaving > 0;
         }
+        self.select_frames()
+    }
+
+    fn select_frames(&mut self) -> bool {
         let (mut length, mut count) = (0, 0);
         let (mut frame, mut gaps) = (0, 0);
         for (piece, at) in self.pieces.iter().zip(1..) {
@@ -268,7 +285,7 @@ impl Queue {
         }
         self.pop(count);
         self.leaving = length;
-        length
+        length > 0
     }
 
     /// Takes away the first `length` bytes of the chunk.
@@ -323,7 +340,7 @@ impl Queue {
         if let Some(index) = &mut self.index {
             index.pop(&self.pieces, count, &self.hasher);
         }
-        self.pieces.drain(..count);
+        self.pieces.drop_front(count);
         if self.pieces.is_empty() {
             self.forget();
         }
@@ -332,10 +349,7 @@ impl Queue {
     /// There are no pieces any more.
     fn forget(&mut self) {
         self.index = None;
-        let retained = self.retained / RETAINED_PER_PIECE;
-        if self.pieces.capacity() > retained {
-            self.pieces.shrink_to(retained);
-        }
+        self.pieces.shrink_to(self.retained / RETAINED_PER_PIECE);
     }
 
     // ------------------------------------------------------------------ gaps
@@ -347,7 +361,7 @@ impl Queue {
         let mut from = self.head + pieces.map(Piece::length).sum::<usize>();
         let mut to = from;
         for at in (0..count).rev() {
-            let piece = self.pieces[at];
+            let Some(piece) = self.pieces.get(at).copied() else { continue };
             from -= piece.length();
             if piece.is_withdrawn() {
                 if let Some(index) = &mut self.index {
@@ -358,8 +372,9 @@ impl Queue {
                 to -= piece.length();
                 self.bytes.copy_within(from..from + piece.length(), to);
             }
-            let begins = at == 0 || self.pieces[at - 1].end == 0;
-            let rest_is_left = || !self.pieces[at + piece.end as usize].is_withdrawn();
+            let is_left = |piece: &Piece| !piece.is_withdrawn();
+            let begins = at == 0 || self.pieces.get(at - 1).is_some_and(|piece| piece.end == 0);
+            let rest_is_left = || self.pieces.get(at + piece.end as usize).is_some_and(is_left);
             if begins && piece.is_withdrawn() && piece.end > 0 && rest_is_left() {
                 self.bytes[to] = b'[';
             }
@@ -433,13 +448,87 @@ impl Queue {
     }
 }
 
+impl Pieces {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.rest.as_ref().is_none_or(|rest| rest.is_empty())
+    }
+
+    #[inline]
+    fn push_back(&mut self, piece: Piece) {
+        if self.is_empty() {
+            self.first = Some(piece);
+        } else {
+            self.push_more(piece);
+        }
+    }
+
+    fn push_more(&mut self, piece: Piece) {
+        self.rest.get_or_insert_default().push_back(piece);
+    }
+
+    fn pop_front(&mut self) -> Option<Piece> {
+        self.first.take().or_else(|| self.rest.as_mut()?.pop_front())
+    }
+
+    fn drop_front(&mut self, mut count: usize) {
+        if count > 0 && self.first.take().is_some() {
+            count -= 1;
+        }
+        if let Some(rest) = &mut self.rest {
+            rest.drain(..count);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        if let Some(rest) = &mut self.rest {
+            rest.clear();
+        }
+    }
+
+    /// Keeps memory for no more than `count`, where it is empty.
+    fn shrink_to(&mut self, count: usize) {
+        if let Some(rest) = &mut self.rest
+            && rest.capacity() > count
+        {
+            rest.shrink_to(count);
+        }
+    }
+
+    fn get(&self, place: usize) -> Option<&Piece> {
+        match (&self.first, place) {
+            (Some(first), 0) => Some(first),
+            (first, _) => self.rest.as_ref()?.get(place - usize::from(first.is_some())),
+        }
+    }
+
+    fn get_mut(&mut self, place: usize) -> Option<&mut Piece> {
+        match (&mut self.first, place) {
+            (Some(first), 0) => Some(first),
+            (first, _) => self.rest.as_mut()?.get_mut(place - usize::from(first.is_some())),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Piece> {
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
+    }
+
+    fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Piece> {
+        self.first.iter_mut().chain(self.rest.iter_mut().flat_map(|rest| rest.iter_mut()))
+    }
+}
+
 impl PieceIndex {
     /// The place of the piece with a number, of those that wait.
     fn place(&self, number: u64) -> usize {
         usize::try_from(number - self.first).unwrap_or(usize::MAX)
     }
 
-    fn bring_up_to_date(&mut self, pieces: &mut VecDeque<Piece>, hasher: &FixedState) {
+    fn bring_up_to_date(&mut self, pieces: &mut Pieces, hasher: &FixedState) {
         let mut number = self.end;
         while let Some(piece) = pieces.get(self.place(number)) {
             if let Some(tag) = piece.tag() {
@@ -447,7 +536,9 @@ impl PieceIndex {
                 let previous = previous.map_or(0, |previous| number - previous);
                 self.put_last(tag, number, pieces, hasher);
                 let place = self.place(number);
-                pieces[place].previous = u32::try_from(previous).unwrap_or(0);
+                if let Some(piece) = pieces.get_mut(place) {
+                    piece.previous = u32::try_from(previous).unwrap_or(0);
+                }
             }
             number += 1;
         }
@@ -455,12 +546,7 @@ impl PieceIndex {
     }
 
     /// Takes the last piece with this tag out.
-    fn take_last(
-        &mut self,
-        tag: Tag,
-        pieces: &VecDeque<Piece>,
-        hasher: &FixedState,
-    ) -> Option<u64> {
+    fn take_last(&mut self, tag: Tag, pieces: &Pieces, hasher: &FixedState) -> Option<u64> {
         let first = self.first;
         let has_tag = |low: &u32| {
             let piece = pieces.get(distance(first, *low));
@@ -470,7 +556,7 @@ impl PieceIndex {
         Some(first + distance(first, found.remove().0) as u64)
     }
 
-    fn put_last(&mut self, tag: Tag, number: u64, pieces: &VecDeque<Piece>, hasher: &FixedState) {
+    fn put_last(&mut self, tag: Tag, number: u64, pieces: &Pieces, hasher: &FixedState) {
         let first = self.first;
         let hash_of = |low: &u32| {
             let piece = pieces.get(distance(first, *low));
@@ -480,7 +566,7 @@ impl PieceIndex {
     }
 
     /// Forgets the first `count` pieces.
-    fn pop(&mut self, pieces: &VecDeque<Piece>, count: usize, hasher: &FixedState) {
+    fn pop(&mut self, pieces: &Pieces, count: usize, hasher: &FixedState) {
         if count < pieces.len() && !self.last.is_empty() {
             for (piece, number) in pieces.iter().zip(self.first..).take(count) {
                 let low = low_half(number);

@@ -57,6 +57,12 @@ enum Place<T> {
     Free(u32),
 }
 
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// The end of the list of free slots.
 const END: u32 = u32::MAX;
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::TEMPLATES;
 use crate::process::{Outcome, RUNTIMES, everything, run};
 
 const REVISIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
@@ -35,7 +36,7 @@ fn every_revision_is_spoken() {
             assert_eq!(summary["serverInfo"]["name"], "everything-server");
             assert_eq!(summary["tools"][0], "test_simple_text");
             assert_eq!(summary["calls"][0]["text"], "hello");
-            assert_eq!(summary["resourceTemplates"], json!(["test://template/{id}/data"]));
+            assert_eq!(summary["resourceTemplates"], json!(TEMPLATES));
             assert_eq!(summary["promptMessages"], 1);
         }
     }
@@ -84,7 +85,7 @@ fn each_subcommand_prints_its_result() {
         assert!(print(&["info"]).contains("revision      2026-07-28\n"));
         assert!(print(&["tools"]).starts_with("test_simple_text  Returns a text\n"));
         assert!(print(&["prompts"]).contains("test_prompt_with_image  "));
-        assert!(print(&["resources"]).ends_with("test://template/{id}/data  template\n"));
+        assert!(print(&["resources"]).contains("test://template/{id}/data  template\n"));
         assert!(print(&["read", "test://template/7/data"]).contains("Data for ID: 7"));
         assert_eq!(print(&["call", "echo", r#"{"text":"hi"}"#]), "hi\n");
         let got = print(&["get", "test_prompt_with_arguments", r#"{"arg1":"a","arg2":2}"#]);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::TEMPLATES;
 use crate::process::{Outcome, run, run_in};
 use crate::site::Site;
 
@@ -42,7 +43,7 @@ fn every_revision_is_spoken_at_one_address() {
         assert_eq!(summary["protocolVersion"], revision);
         assert_eq!(summary["ok"], true);
         assert_eq!(summary["calls"][0]["text"], "hello");
-        assert_eq!(summary["resourceTemplates"], json!(["test://template/{id}/data"]));
+        assert_eq!(summary["resourceTemplates"], json!(TEMPLATES));
         assert_eq!(summary["promptMessages"], 1);
     }
     assert_eq!(check(&site.url("/mcp"), &[])["protocolVersion"], "2026-07-28");
@@ -101,7 +102,7 @@ fn each_subcommand_prints_its_result() {
         assert!(print(&["info"]).contains(&format!("revision      {revision}\n")));
         assert!(print(&["tools"]).starts_with("test_simple_text  Returns a text\n"));
         assert!(print(&["prompts"]).contains("test_prompt_with_image  "));
-        assert!(print(&["resources"]).ends_with("test://template/{id}/data  template\n"));
+        assert!(print(&["resources"]).contains("test://template/{id}/data  template\n"));
         assert!(print(&["read", "test://template/7/data"]).contains("Data for ID: 7"));
         assert_eq!(print(&["call", "echo", r#"{"text":"hi"}"#]), "hi\n");
         // One whose argument is repeated in a header.

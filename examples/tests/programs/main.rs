@@ -13,3 +13,6 @@ mod samples;
 mod sign_in;
 mod site;
 mod web_servers;
+
+/// What `everything-server` offers by template.
+const TEMPLATES: [&str; 2] = ["test://template/{id}/data", "test://scoped/{id}/data"];

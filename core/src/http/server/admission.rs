@@ -9,7 +9,6 @@ use crate::jsonrpc::{ErrorObject, Frame, Malformed, Message, RequestId, write_er
 use crate::protocol::{Era, Revision};
 
 use super::Server;
-use super::body::ParsedBody;
 use super::posts::named_request;
 
 /// What is expected of the rest of a request that is let through.
@@ -143,11 +142,10 @@ impl Server {
     /// Refuses new requests once the server is closing. What those under way need still comes in.
     pub(super) fn check_not_closing(
         &self,
-        body: &Result<ParsedBody<'_>, Malformed>,
+        frame: &Result<Frame<'_>, Malformed>,
     ) -> Result<(), Response> {
-        let frame = body.as_ref().map(|body| &body.frame);
         let new = matches!(frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
-        if self.closing && new { Err(busy(named_request(body), CLOSING)) } else { Ok(()) }
+        if self.closing && new { Err(busy(named_request(frame), CLOSING)) } else { Ok(()) }
     }
 
     // MCP 2025-11-25 basic/transports#streamable-http [HSRV-001]

@@ -3,6 +3,7 @@
 use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson, parse};
 use crate::peer::metadata::Metadata;
 use crate::peer::server::Read;
+#[cfg(feature = "auth")]
 use crate::protocol::Method;
 
 /// The body of a request, parsed, with what the parameters of its message say.
@@ -73,4 +74,10 @@ impl<'f> ParsedBody<'f> {
             _ => {}
         }
     }
+}
+
+/// The same on its way to a machine. What its parameters say stays where it was read: it is large.
+pub(super) struct Body<'m, 'f> {
+    pub(super) frame: Result<Frame<'f>, Malformed>,
+    pub(super) read: Option<&'m mut Read<'f>>,
 }

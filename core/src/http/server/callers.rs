@@ -1,5 +1,6 @@
 //! What each caller holds: so that none takes all that there is for everybody.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use core::cmp::Reverse;
 use core::hash::BuildHasher;
@@ -21,12 +22,18 @@ pub(super) struct Sender<'a> {
 /// Callers with something live, each once. Whoever holds nothing is forgotten.
 #[derive(Debug)]
 pub(super) struct Callers {
+    hasher: FixedState,
+    /// Made with the first of them.
+    table: Option<Box<Table>>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
     entries: Slab<Caller>,
     index: Index,
-    hasher: FixedState,
-    /// Callers with sessions, the one with the most at the end; of those with as many, the one that
-    /// has had some for longest.
-    by_sessions: BTreeSet<(usize, Reverse<u64>, Key)>,
+    /// The slots of callers with sessions, the one with the most at the end; of those with as many,
+    /// the one that has had some for longest.
+    by_sessions: BTreeSet<(u32, Reverse<u64>, u32)>,
     /// How often a caller came to its first session.
     openings: u64,
 }
@@ -36,9 +43,9 @@ pub(super) struct Callers {
 struct Caller {
     identity: Identity,
     hash: u64,
-    exchanges: usize,
-    handlers: usize,
-    sessions: usize,
+    exchanges: u32,
+    handlers: u32,
+    sessions: u32,
     /// Which of [`Callers::openings`] its first session was.
     since: u64,
     /// The slots of its sessions that were used first and last, which lead to the others.
@@ -63,13 +70,15 @@ enum Identity {
 
 impl Callers {
     pub(super) fn new(seed: u64) -> Self {
-        Self {
-            entries: Slab::new(),
-            index: Index::default(),
-            hasher: FixedState::with_seed(seed),
-            by_sessions: BTreeSet::new(),
-            openings: 0,
-        }
+        Self { hasher: FixedState::with_seed(seed), table: None }
+    }
+
+    fn get(&self, caller: Key) -> Option<&Caller> {
+        self.table.as_ref()?.entries.get(caller)
+    }
+
+    fn get_mut(&mut self, caller: Option<Key>) -> Option<&mut Caller> {
+        self.table.as_mut()?.entries.get_mut(caller?)
     }
 
     /// The caller of a request, which holds one exchange more from here on, until
@@ -84,14 +93,15 @@ impl Callers {
             (None, Some(address)) => self.hasher.hash_one((1_u8, address)),
             (None, None) => return None,
         };
+        let table = self.table.get_or_insert_default();
         let is_it = |number| {
-            let entry = self.entries.get(Key::of_number(number));
+            let entry = table.entries.get(Key::of_number(number));
             entry.is_some_and(|it| match &it.identity {
                 Identity::Principal(known) => principal == Some(known),
                 Identity::Address(known) => principal.is_none() && address == Some(*known),
             })
         };
-        let key = match self.index.find_hashed(hash, &is_it) {
+        let key = match table.index.find_hashed(hash, &is_it) {
             Some(number) => Key::of_number(number),
             None => {
                 let identity = match (principal, address) {
@@ -100,7 +110,7 @@ impl Callers {
                 };
                 let ends = Ends { oldest: NO_SLOT, newest: NO_SLOT };
                 let (exchanges, handlers, sessions, since) = (0, 0, 0, 0);
-                let key = self.entries.insert(Caller {
+                let key = table.entries.insert(Caller {
                     identity,
                     hash,
                     exchanges,
@@ -109,7 +119,7 @@ impl Callers {
                     since,
                     ends,
                 });
-                self.index.insert_hashed(hash, key.to_number());
+                table.index.insert_hashed(hash, key.to_number());
                 key
             }
         };
@@ -118,30 +128,31 @@ impl Callers {
     }
 
     pub(super) fn open_exchange(&mut self, caller: Option<Key>) {
-        if let Some(caller) = caller.and_then(|key| self.entries.get_mut(key)) {
+        if let Some(caller) = self.get_mut(caller) {
             caller.exchanges += 1;
         }
     }
 
     pub(super) fn close_exchange(&mut self, caller: Option<Key>) {
-        let Some(key) = caller else { return };
-        let Some(caller) = self.entries.get_mut(key) else { return };
-        caller.exchanges -= 1;
-        self.forget_if_empty(key);
+        if let Some(entry) = self.get_mut(caller) {
+            entry.exchanges -= 1;
+            self.forget_if_empty(caller);
+        }
     }
 
     /// A handler goes on. Its caller is known until it ends.
     #[cfg(target_has_atomic = "ptr")]
     pub(super) fn begin_handler(&mut self, caller: Key) -> bool {
-        let entry = self.entries.get_mut(caller);
+        let entry = self.get_mut(Some(caller));
         entry.map(|caller| caller.handlers += 1).is_some()
     }
 
     #[cfg(target_has_atomic = "ptr")]
     pub(super) fn end_handler(&mut self, caller: Key) {
-        let Some(entry) = self.entries.get_mut(caller) else { return };
-        entry.handlers -= 1;
-        self.forget_if_empty(caller);
+        if let Some(entry) = self.get_mut(Some(caller)) {
+            entry.handlers -= 1;
+            self.forget_if_empty(Some(caller));
+        }
     }
 
     pub(super) fn open_session(&mut self, caller: Option<Key>) {
@@ -152,61 +163,63 @@ impl Callers {
         self.count_session(caller, |sessions| sessions - 1);
     }
 
-    fn count_session(&mut self, caller: Option<Key>, count: impl FnOnce(usize) -> usize) {
-        let Some(key) = caller else { return };
-        let Some(caller) = self.entries.get_mut(key) else { return };
-        if caller.sessions == 0 {
-            self.openings += 1;
-            caller.since = self.openings;
+    fn count_session(&mut self, caller: Option<Key>, count: impl FnOnce(u32) -> u32) {
+        let (Some(key), Some(table)) = (caller, &mut self.table) else { return };
+        let Some(entry) = table.entries.get_mut(key) else { return };
+        if entry.sessions == 0 {
+            table.openings += 1;
+            entry.since = table.openings;
         } else {
-            self.by_sessions.remove(&(caller.sessions, Reverse(caller.since), key));
+            table.by_sessions.remove(&(entry.sessions, Reverse(entry.since), key.slot));
         }
-        caller.sessions = count(caller.sessions);
-        if caller.sessions > 0 {
-            self.by_sessions.insert((caller.sessions, Reverse(caller.since), key));
+        entry.sessions = count(entry.sessions);
+        if entry.sessions > 0 {
+            table.by_sessions.insert((entry.sessions, Reverse(entry.since), key.slot));
         }
-        self.forget_if_empty(key);
+        self.forget_if_empty(caller);
     }
 
     /// The caller with the most sessions.
     pub(super) fn greediest(&self) -> Option<Key> {
-        self.by_sessions.last().map(|(_, _, key)| *key)
+        let table = self.table.as_ref()?;
+        table.by_sessions.last().and_then(|(_, _, slot)| table.entries.key_at(*slot))
     }
 
     /// The list of a caller's sessions.
     pub(super) fn ends_mut(&mut self, caller: Option<Key>) -> Option<&mut Ends> {
-        self.entries.get_mut(caller?).map(|caller| &mut caller.ends)
+        self.get_mut(caller).map(|caller| &mut caller.ends)
     }
 
     pub(super) fn sessions(&self, caller: Key) -> usize {
-        self.entries.get(caller).map_or(0, |caller| caller.sessions)
+        self.get(caller).map_or(0, |caller| caller.sessions as usize)
     }
 
     pub(super) fn exchanges(&self, caller: Key) -> usize {
-        self.entries.get(caller).map_or(0, |caller| caller.exchanges)
+        self.get(caller).map_or(0, |caller| caller.exchanges as usize)
     }
 
     #[cfg(target_has_atomic = "ptr")]
     pub(super) fn handlers(&self, caller: Key) -> usize {
-        self.entries.get(caller).map_or(0, |caller| caller.handlers)
+        self.get(caller).map_or(0, |caller| caller.handlers as usize)
     }
 
-    pub(super) const fn len(&self) -> usize {
-        self.entries.len()
+    pub(super) fn len(&self) -> usize {
+        self.table.as_ref().map_or(0, |table| table.entries.len())
     }
 
-    fn forget_if_empty(&mut self, key: Key) {
-        let Some(caller) = self.entries.get(key) else { return };
-        if caller.exchanges + caller.handlers + caller.sessions > 0 {
-            return;
+    fn forget_if_empty(&mut self, caller: Option<Key>) {
+        let (Some(key), Some(table)) = (caller, &mut self.table) else { return };
+        let Some(entry) = table.entries.get(key) else { return };
+        if entry.exchanges + entry.handlers + entry.sessions == 0 {
+            table.index.remove_hashed(entry.hash, &|number| number == key.to_number());
+            table.entries.remove(key);
         }
-        self.index.remove_hashed(caller.hash, &|number| number == key.to_number());
-        self.entries.remove(key);
     }
 
     /// The callers and what each holds: sessions and exchanges.
     #[cfg(feature = "_fuzz")]
     pub(super) fn held(&self) -> impl Iterator<Item = (Key, usize, usize)> {
-        self.entries.iter().map(|(key, caller)| (key, caller.sessions, caller.exchanges))
+        let entries = self.table.iter().flat_map(|table| table.entries.iter());
+        entries.map(|(key, caller)| (key, caller.sessions as usize, caller.exchanges as usize))
     }
 }

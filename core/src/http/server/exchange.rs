@@ -1,7 +1,7 @@
 use alloc::boxed::Box;
 
 use crate::Instant;
-use crate::http::{Response, ResponseHead, SessionId};
+use crate::http::{Response, ResponseHead};
 use crate::peer::slab::Key;
 
 /// One request and how far its response is.
@@ -14,8 +14,8 @@ pub(super) struct Exchange {
     /// Whose share it takes from.
     pub(super) caller: Option<Key>,
     pub(super) state: State,
-    /// Named by the head of the response.
-    pub(super) session: Option<SessionId>,
+    /// The head of the response names the session of its connection.
+    pub(super) opens_session: bool,
     /// Whether it is in the queue of those with something to send.
     pub(super) queued: bool,
     /// The connection is to be closed as soon as the head and what there is have left.
@@ -62,7 +62,7 @@ impl Exchange {
             stream,
             caller: None,
             state,
-            session: None,
+            opens_session: false,
             queued: false,
             closes: false,
             polls: false,

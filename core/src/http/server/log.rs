@@ -159,8 +159,18 @@ impl Log {
 
     /// The number of the first event from a place between two on.
     pub(super) fn sequence_at(&self, place: u64) -> u64 {
-        let before = self.events.partition_point(|event| event.end <= place);
+        let before = self.count_before(place);
         before.checked_sub(1).map_or(self.dropped, |last| self.events[last].next)
+    }
+
+    /// How many events end before a place.
+    fn count_before(&self, place: u64) -> usize {
+        match self.events.back() {
+            // Most readers have taken all, or nothing.
+            Some(last) if last.end <= place => self.events.len(),
+            Some(_) if place > self.start => self.events.partition_point(|it| it.end <= place),
+            _ => 0,
+        }
     }
 
     /// Bytes that are kept.
@@ -177,7 +187,7 @@ impl Log {
 
     /// The start of the event that `place` is in, or `place` itself between two.
     pub(super) fn event_start(&self, place: u64) -> u64 {
-        let before = self.events.partition_point(|event| event.end <= place);
+        let before = self.count_before(place);
         before.checked_sub(1).map_or(self.start, |last| self.events[last].end)
     }
 
@@ -200,7 +210,7 @@ impl Log {
     /// `events` and `bytes` are kept of them. Where any are to be kept, the last one stays whatever
     /// its length: it may not have arrived.
     pub(super) fn trim(&mut self, place: u64, events: usize, bytes: usize) {
-        let taken = self.events.partition_point(|event| event.end <= place);
+        let taken = self.count_before(place);
         let taken_end = taken.checked_sub(1).map_or(self.start, |last| self.events[last].end);
         let spared = usize::from(events > 0);
         let mut count = 0;
@@ -224,7 +234,7 @@ impl Log {
 
     /// Drops the events that begin at `place` or after it. Their numbers are not given again.
     pub(super) fn withdraw_from(&mut self, place: u64) {
-        let before = self.events.partition_point(|event| event.end <= place);
+        let before = self.count_before(place);
         let end_of = |count: usize, log: &Self| {
             count.checked_sub(1).map_or(log.start, |last| log.events[last].end)
         };

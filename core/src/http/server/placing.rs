@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::Instant;
-use crate::http::{Content, Response, ResponseHead, Status};
+use crate::http::{Content, Response, ResponseHead, SessionId, Status};
 use crate::peer::outbox::{Channel, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
@@ -117,6 +117,7 @@ impl Server {
                 let status = status_of(verdict, connection.era());
                 let failed = matches!(verdict, Verdict::Failed(_));
                 let body = connection.machine.take_post();
+                let session = connection.session_id();
                 self.drop_stream(key, number);
                 let refusal = self.exchanges.get_mut(reader).and_then(|it| it.refusal.take());
                 let mut head = match refusal {
@@ -124,8 +125,8 @@ impl Server {
                     _ => ResponseHead::new(status, Some(Content::Json)),
                 };
                 // MCP 2025-11-25 basic/transports#session-management [SESS-001]
-                let opening = self.exchanges.get(reader).and_then(|exchange| exchange.session);
-                head.session = opening.filter(|_| verdict == Verdict::Result);
+                let opens = self.exchanges.get(reader).is_some_and(|it| it.opens_session);
+                head.session = session.filter(|_| opens && verdict == Verdict::Result);
                 self.complete(reader, Response { head, body });
             }
             None if !stream.can_resume() => {
@@ -281,6 +282,11 @@ impl Connection {
     }
 
     /// Whether all messages travel on one stream.
+    /// The id of its session, if it is one.
+    pub(super) fn session_id(&self) -> Option<SessionId> {
+        self.session.as_ref().map(|session| session.id)
+    }
+
     pub(super) fn is_event_stream(&self) -> bool {
         use super::session::Transport::EventStream;
         self.session.as_ref().is_some_and(|session| session.transport == EventStream)

@@ -19,7 +19,7 @@ use crate::{Instant, Revisions};
 
 use super::admission::{named_revision, refusal};
 use super::answers::status_of;
-use super::body::ParsedBody;
+use super::body::Body;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::options::Answers;
@@ -40,16 +40,12 @@ impl Server {
     pub(super) fn post<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: Result<ParsedBody<'f>, Malformed>,
+        body: Body<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        self.check_not_closing(&body)?;
-        let (frame, read) = match &body {
-            Ok(ParsedBody { frame, read }) => (Ok(frame), read.as_ref()),
-            Err(malformed) => (Err(malformed), None),
-        };
-        match (frame, read) {
+        self.check_not_closing(&body.frame)?;
+        match (body.frame.as_ref(), body.read.as_deref()) {
             (Ok(Frame::Single(Message::Request(request))), Some(read)) => {
                 if self.is_modern(head, names_revision(read)) {
                     self.check_modern(head, request, read)?;
@@ -164,12 +160,7 @@ impl Server {
 
     /// A modern request, which is a connection of its own. Its stream has no ids.
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [RESUME-008] [HSRV-020]
-    fn modern<'f>(
-        &mut self,
-        body: Result<ParsedBody<'f>, Malformed>,
-        sender: Sender<'_>,
-        now: Instant,
-    ) -> Handled<'f> {
+    fn modern<'f>(&mut self, body: Body<'_, 'f>, sender: Sender<'_>, now: Instant) -> Handled<'f> {
         let connection = Connection {
             machine: self.fresh_machine(),
             principal: sender.principal.cloned(),
@@ -185,8 +176,7 @@ impl Server {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
             }
-            let (frame, read) = ParsedBody::split(body);
-            event = machine.handle_posted(frame, read, Channel(ONLY), now).ok().flatten();
+            event = machine.handle_posted(body.frame, body.read, Channel(ONLY), now).ok().flatten();
         }
         self.settle(connection, now);
         self.arm_waiting(exchange, now);
@@ -198,14 +188,14 @@ impl Server {
     fn legacy<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: Result<ParsedBody<'f>, Malformed>,
+        body: Body<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let request = named_request(&body);
+        let request = named_request(&body.frame);
         self.check_legacy_version(head, request)?;
         let initialize = matches!(
-            request_in(&body),
+            request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::Initialize)
         );
         if head.session_id.is_none() && initialize {
@@ -218,11 +208,12 @@ impl Server {
     /// A request that opens a session, if it is in order.
     fn initialize<'f>(
         &mut self,
-        body: Result<ParsedBody<'f>, Malformed>,
+        body: Body<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
-        let key = self.new_session(Transport::Streamable, sender, named_request(&body), now)?;
+        let key =
+            self.new_session(Transport::Streamable, sender, named_request(&body.frame), now)?;
         let (exchange, event) = self.deliver(key, body, sender.caller, now);
         let opened = self
             .connections
@@ -241,33 +232,31 @@ impl Server {
     pub(super) fn deliver<'f>(
         &mut self,
         key: Key,
-        body: Result<ParsedBody<'f>, Malformed>,
+        body: Body<'_, 'f>,
         caller: Option<Key>,
         now: Instant,
     ) -> Handled<'f> {
         self.touch_session(key);
         // What is answered here: requests, and what may have been meant as one.
-        let answered = match &body {
-            Ok(ParsedBody { frame: Frame::Single(message), .. }) => {
-                matches!(message, Message::Request(_))
-            }
-            Ok(ParsedBody { frame: Frame::Batch(_), .. }) => true,
+        let answered = match &body.frame {
+            Ok(Frame::Single(message)) => matches!(message, Message::Request(_)),
+            Ok(Frame::Batch(_)) => true,
             Err(malformed) => malformed.answer().is_some(),
         };
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-022]: whoever polls wants
         // no stream.
         let brief = matches!(
-            request_in(&body),
+            request_in(&body.frame),
             Some(request) if Method::parse(&request.method) == Some(Method::TasksGet)
         );
         let Some(Connection { machine, session: Some(session), streams, .. }) =
             self.connections.get_mut(key)
         else {
-            return (self.respond_whole(no_session(named_request(&body))), None);
+            return (self.respond_whole(no_session(named_request(&body.frame))), None);
         };
         if session.next_stream == u32::MAX {
             // No number is used twice, and there are no more.
-            let gone = no_session(named_request(&body));
+            let gone = no_session(named_request(&body.frame));
             self.end_session(key, now);
             return (self.respond_whole(gone), None);
         }
@@ -276,14 +265,14 @@ impl Server {
             return self.acknowledge(key, body, now);
         }
         // MCP 2025-11-25 basic/transports#session-management [SESS-001]
-        let opens = machine.session_revision().is_none().then_some(session.id);
+        let opens = machine.session_revision().is_none();
         let number = session.next_stream;
         session.next_stream += 1;
         session.open += 1;
         // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: one exchange, whether it is
         // one request or many.
         let mut exchange = Exchange::new(Some(key), number, State::Waiting);
-        (exchange.session, exchange.caller) = (opens, caller);
+        (exchange.opens_session, exchange.caller) = (opens, caller);
         self.callers.open_exchange(caller);
         let exchange = self.exchanges.insert(exchange);
         let mut stream = Stream::new(number);
@@ -317,26 +306,21 @@ impl Server {
     fn hand_over<'f>(
         &mut self,
         key: Key,
-        body: Result<ParsedBody<'f>, Malformed>,
+        body: Body<'_, 'f>,
         number: u32,
         now: Instant,
     ) -> Option<Event<'f>> {
         let machine = &mut self.connections.get_mut(key)?.machine;
-        let (frame, read) = ParsedBody::split(body);
-        let event = machine.handle_posted(frame, read, Channel(number), now).ok().flatten()?;
+        let event =
+            machine.handle_posted(body.frame, body.read, Channel(number), now).ok().flatten()?;
         Some(stamped(event, key))
     }
 
     /// Hands a frame to its session that gets nothing but an acknowledgement here.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-008] [HSRV-010]
-    fn acknowledge<'f>(
-        &mut self,
-        key: Key,
-        body: Result<ParsedBody<'f>, Malformed>,
-        now: Instant,
-    ) -> Handled<'f> {
-        let malformed = body.as_ref().err().map(refuse_malformed);
-        let is_request = request_in(&body).is_some();
+    fn acknowledge<'f>(&mut self, key: Key, body: Body<'_, 'f>, now: Instant) -> Handled<'f> {
+        let malformed = body.frame.as_ref().err().map(refuse_malformed);
+        let is_request = request_in(&body.frame).is_some();
         let event = self.hand_over(key, body, STANDALONE, now);
         self.settle(key, now);
         let response = match (&event, malformed) {
@@ -378,22 +362,18 @@ fn names_revision(read: &Read<'_>) -> bool {
 }
 
 /// The request that a body is, if it is one.
-fn request_in<'m, 'f>(
-    body: &'m Result<ParsedBody<'f>, Malformed>,
-) -> Option<&'m RequestMessage<'f>> {
-    match body {
-        Ok(ParsedBody { frame: Frame::Single(Message::Request(request)), .. }) => Some(request),
+fn request_in<'m, 'f>(frame: &'m Result<Frame<'f>, Malformed>) -> Option<&'m RequestMessage<'f>> {
+    match frame {
+        Ok(Frame::Single(Message::Request(request))) => Some(request),
         _ => None,
     }
 }
 
 /// The id to which an error about a frame is said.
-pub(super) fn named_request<'m>(
-    body: &'m Result<ParsedBody<'_>, Malformed>,
-) -> Option<&'m RequestId> {
-    match body {
+pub(super) fn named_request<'m>(frame: &'m Result<Frame<'_>, Malformed>) -> Option<&'m RequestId> {
+    match frame {
         Err(malformed) if malformed.answer().is_some() => malformed.id.as_ref(),
-        _ => request_in(body).map(|request| &request.id),
+        _ => request_in(frame).map(|request| &request.id),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::peer::slab::Key;
 
 use super::Server;
 use super::admission::{Route, too_many};
-use super::body::ParsedBody;
+use super::body::{Body, ParsedBody};
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
@@ -64,13 +64,15 @@ impl Server {
         }
         if matches!(route, Route::Post | Route::Message) {
             let body = ParsedBody::parse(body, self.blueprint.parse_limits());
-            permit(body.as_ref().ok())
-                .map_err(|refusal| refusal.to_response(named_request(&body)))?;
+            let permitted = permit(body.as_ref().ok());
+            let (frame, mut read) = ParsedBody::split(body);
+            let body = Body { frame, read: read.as_mut() };
+            let request = named_request(&body.frame);
+            permitted.map_err(|refusal| refusal.to_response(request))?;
             // What needs no answer frees something more often than not.
-            let asks = body.as_ref().is_ok_and(|body| {
-                matches!(body.frame, Frame::Single(Message::Request(_)) | Frame::Batch(_))
-            });
-            let caller = self.enter(head, principal, asks, named_request(&body))?;
+            let asks =
+                matches!(body.frame, Ok(Frame::Single(Message::Request(_)) | Frame::Batch(_)));
+            let caller = self.enter(head, principal, asks, request)?;
             let sender = Sender { principal, caller };
             let handled = match route {
                 Route::Message => self.message(head, body, sender, now),

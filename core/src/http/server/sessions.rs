@@ -7,13 +7,13 @@ use core::hash::BuildHasher;
 
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
-use crate::jsonrpc::{Malformed, RequestId};
+use crate::jsonrpc::RequestId;
 use crate::peer;
 use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 
 use super::admission::{busy, refusal, too_many};
-use super::body::ParsedBody;
+use super::body::Body;
 use super::callers::{NO_SLOT, Sender};
 use super::exchange::{Exchange, State};
 use super::log::{EventId, Resume};
@@ -300,11 +300,11 @@ impl Server {
     pub(super) fn message<'f>(
         &mut self,
         head: &RequestHead<'_>,
-        body: Result<ParsedBody<'f>, Malformed>,
+        body: Body<'_, 'f>,
         sender: Sender<'_>,
         now: Instant,
     ) -> Result<(ExchangeId, Option<peer::Event<'f>>), Response> {
-        let request = named_request(&body);
+        let request = named_request(&body.frame);
         let id = head.query.0.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
         let Some(id) = id else {
             let message = "`sessionId` is missing: post to the address in the `endpoint` event";
@@ -313,7 +313,7 @@ impl Server {
         let key = SessionId::parse(id.as_bytes())
             .and_then(|id| self.session_of(id, sender.principal, Transport::EventStream))
             .ok_or_else(|| no_session(request))?;
-        self.check_not_closing(&body)?;
+        self.check_not_closing(&body.frame)?;
         Ok(self.deliver(key, body, sender.caller, now))
     }
 }

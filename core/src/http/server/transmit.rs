@@ -62,7 +62,10 @@ impl Server {
                 entry.state = if entry.closes { State::Closing } else { State::Streaming };
                 (entry.opened_at, entry.sent_at) = (now, now);
                 let mut head = ResponseHead::new(Status::OK, Some(Content::EventStream));
-                head.session = entry.session;
+                if entry.opens_session {
+                    let connection = entry.connection.and_then(|key| self.connections.get(key));
+                    head.session = connection.and_then(Connection::session_id);
+                }
                 self.arm_streaming(key, now);
                 return Some(Transmit::Open(head));
             }

@@ -273,7 +273,11 @@ impl Server {
     }
 
     /// Answers a request that never was in the table.
-    pub(super) fn answer_by_machine(&mut self, incoming: &Incoming<'_>, result: &dyn WriteJson) {
+    pub(super) fn answer_by_machine(
+        &mut self,
+        incoming: &Incoming<'_, '_>,
+        result: &dyn WriteJson,
+    ) {
         let method = match &incoming.method {
             crate::peer::MethodName::Known(method) => Some(*method),
             crate::peer::MethodName::Other(_) => None,
@@ -310,7 +314,7 @@ impl Server {
         });
     }
 
-    pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_>) {
+    pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         // Held for the time, so that a page is written straight from its entries.
         let catalog = Shared::clone(&self.catalog);
         let tasks = match (incoming.revision.era(), &self.session) {

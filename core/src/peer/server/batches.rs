@@ -1,6 +1,7 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use crate::index::Index;
 use crate::jsonrpc::{self, ErrorObject};
 use crate::peer::connection::{Flow, write_error_unread};
 use crate::peer::event::{Cancelled, Event, RequestHandle, Subject};
@@ -17,6 +18,16 @@ const BATCHES: Revision = Revision::V2025_03_26;
 
 /// What a request of a batch is refused with whose client has too much to read already.
 const MUCH_WAITS: &str = "too many answers wait to be read; try again later";
+
+/// The batches whose answers are to come.
+#[derive(Debug, Default)]
+pub(in crate::peer) struct Batches {
+    entries: Slab<Batch>,
+    /// Bytes of the answers in them.
+    bytes: usize,
+    /// Where these wait.
+    places: Index,
+}
 
 /// A batch of requests whose answers leave together.
 #[derive(Debug)]
@@ -64,7 +75,28 @@ impl Batch {
     }
 }
 
+impl Batches {
+    /// Withdraws the answer with this tag; whether there is one.
+    fn withdraw(&mut self, hash: u64, tag: Tag) -> bool {
+        let Self { entries, places, .. } = self;
+        let has_tag = |number| {
+            let (key, at) = find(entries, number)?;
+            Some(entries.get(key)?.answered.get(at)?.tag == tag)
+        };
+        let found = places.remove_hashed(hash, &|number| has_tag(number) == Some(true));
+        let Some((key, at)) = found.and_then(|number| find(entries, number)) else { return false };
+        if let Some(batch) = entries.get_mut(key) {
+            batch.answered[at].tag = Tag::WITHDRAWN;
+        }
+        true
+    }
+}
+
 impl Server {
+    fn batch(&mut self, key: Key) -> Option<&mut Batch> {
+        self.batches.as_mut()?.entries.get_mut(key)
+    }
+
     /// Takes a batch: the first event is returned, the others wait in the queue of events.
     // MCP 2025-03-26 basic/index#batching [BATCH-001] [BATCH-003]
     // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
@@ -83,12 +115,12 @@ impl Server {
                 channel,
             );
         }
-        let key = self.batches.insert(Batch::new(channel));
+        let key = self.batches.get_or_insert_default().entries.insert(Batch::new(channel));
         let mut first = None;
         for message in batch {
             let flow = match message {
                 Ok(jsonrpc::Message::Request(request)) => {
-                    if let Some(batch) = self.batches.get_mut(key) {
+                    if let Some(batch) = self.batch(key) {
                         batch.waiting += 1;
                     }
                     let reply = ReplyTo { channel, batch: Some(key) };
@@ -105,7 +137,7 @@ impl Server {
                 }
                 Err(malformed) => {
                     if let Some(error) = malformed.answer() {
-                        if let Some(batch) = self.batches.get_mut(key) {
+                        if let Some(batch) = self.batch(key) {
                             batch.waiting += 1;
                         }
                         let tag =
@@ -150,19 +182,21 @@ impl Server {
     }
 
     fn answer_in_batch(&mut self, key: Key, tag: Tag, write: impl FnOnce(&mut Vec<u8>)) {
-        if let Some(batch) = self.batches.get_mut(key) {
+        if let Some(Batches { entries, bytes, places }) = self.batches.as_deref_mut()
+            && let Some(batch) = entries.get_mut(key)
+        {
             let before = batch.answers.len();
             write(&mut batch.answers);
             let length = batch.answers.len() - before;
             let at = batch.answered.len();
             batch.answered.push(Answered { tag, length });
-            self.batched += length;
+            *bytes += length;
             if batch.waiting > 1 && tag != Tag::NONE {
-                self.answered.insert_hashed(self.connection.requests.hash(tag), place(key, at));
+                places.insert_hashed(self.connection.requests.hash(tag), place(key, at));
             }
             // More would be held for as long as the slowest request takes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
-            if self.batched > self.connection.terms.limits.batch_bytes_max && batch.waiting > 1 {
+            if *bytes > self.connection.terms.limits.batch_bytes_max && batch.waiting > 1 {
                 self.send_batched(key, Part::Message);
             }
         }
@@ -171,13 +205,14 @@ impl Server {
 
     /// Sends the answers that a batch has so far.
     fn send_batched(&mut self, key: Key, part: Part) {
-        let Some(batch) = self.batches.get_mut(key) else { return };
+        let Some(Batches { entries, bytes, places }) = self.batches.as_deref_mut() else { return };
+        let Some(batch) = entries.get_mut(key) else { return };
         let (texts, channel) = (core::mem::take(&mut batch.answers), batch.channel);
         let answered = core::mem::take(&mut batch.answered);
-        self.batched -= texts.len();
+        *bytes -= texts.len();
         for (answer, at) in answered.iter().zip(0..) {
             let hash = self.connection.requests.hash(answer.tag);
-            self.answered.remove_hashed(hash, &|known| known == place(key, at));
+            places.remove_hashed(hash, &|known| known == place(key, at));
         }
         let mut rest = &*texts;
         let messages = answered.iter().filter_map(|answer| {
@@ -196,21 +231,9 @@ impl Server {
         let tag = self.connection.tag(id);
         self.connection.outbox.withdraw(tag);
         let hash = self.connection.requests.hash(tag);
-        let Self { answered, batches, .. } = self;
-        let has_tag = |number| {
-            let (key, at) = find(batches, number)?;
-            Some(batches.get(key)?.answered.get(at)?.tag == tag)
-        };
-        let found = answered.remove_hashed(hash, &|number| has_tag(number) == Some(true));
-        match found {
-            Some(number) => {
-                if let Some((key, at)) = find(batches, number)
-                    && let Some(batch) = batches.get_mut(key)
-                {
-                    batch.answered[at].tag = Tag::WITHDRAWN;
-                }
-            }
-            None => self.connection.outbox.post(Channel::UNSOLICITED, Part::Recalled(tag)),
+        let batches = self.batches.as_deref_mut();
+        if !batches.is_some_and(|batches| batches.withdraw(hash, tag)) {
+            self.connection.outbox.post(Channel::UNSOLICITED, Part::Recalled(tag));
         }
     }
 
@@ -245,7 +268,7 @@ impl Server {
     /// One of a batch needs no answer any more. The last one sends what there is.
     pub(super) fn leave_batch(&mut self, batch: Option<Key>) {
         let Some(key) = batch else { return };
-        let Some(batch) = self.batches.get_mut(key) else { return };
+        let Some(batch) = self.batch(key) else { return };
         batch.waiting -= 1;
         if batch.waiting > 0 {
             return;
@@ -256,7 +279,9 @@ impl Server {
         } else {
             self.send_batched(key, Part::Answer(Verdict::Result));
         }
-        self.batches.remove(key);
+        if let Some(batches) = &mut self.batches {
+            batches.entries.remove(key);
+        }
     }
 
     pub(super) fn answer_error(

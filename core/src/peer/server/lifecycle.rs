@@ -23,7 +23,7 @@ const LOG_LEVEL_UNASKED: LoggingLevel = LoggingLevel::Info;
 
 impl Server {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [LIFE-002]
-    pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
+    pub(super) fn initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let legacy = self.revisions.intersection(Revisions::LEGACY);
         let Some(newest) = legacy.latest() else {
             self.answer_refusal(&incoming.id, &self.no_handshake(), incoming.reply);
@@ -86,7 +86,11 @@ impl Server {
         Ok(None)
     }
 
-    fn refuse_initialize<'f>(&mut self, incoming: &Incoming<'f>, what: &'static str) -> Flow<'f> {
+    fn refuse_initialize<'f>(
+        &mut self,
+        incoming: &Incoming<'_, 'f>,
+        what: &'static str,
+    ) -> Flow<'f> {
         let error = ErrorObject::invalid_params(what);
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         self.bad_parameters(crate::protocol::Method::Initialize, what)
@@ -115,7 +119,7 @@ impl Server {
 
     // MCP 2026-07-28 server/discover#response [DISC-001], MCP 2026-07-28 schema.json#DiscoverResult
     // [DISC-002], MCP 2026-07-28 basic/versioning#protocol-version-negotiation [DISC-004]
-    pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_>) {
+    pub(super) fn answer_discover(&mut self, incoming: &Incoming<'_, '_>) {
         let versions: Vec<String> =
             self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));

@@ -16,6 +16,7 @@ mod rounds;
 mod subscriptions;
 mod tasks;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use foldhash::fast::FixedState;
@@ -23,7 +24,6 @@ use hashbrown::HashSet;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
-use crate::index::Index;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after};
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
@@ -42,7 +42,7 @@ use super::queue::Tag;
 use super::requests::ReplyTo;
 use super::slab::Slab;
 
-pub(super) use batches::{Answered, Batch};
+pub(super) use batches::{Answered, Batch, Batches};
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
@@ -85,16 +85,13 @@ pub struct Server {
     last_declared: Option<declared::Declared>,
     session: Option<Session>,
     rounds: Slab<Round>,
-    batches: Slab<Batch>,
-    /// Bytes of the answers in them.
-    batched: usize,
-    /// Where these wait.
-    answered: Index,
+    /// Made with the first one.
+    batches: Option<Box<Batches>>,
     /// Bytes that rounds of input keep.
     input_bytes: usize,
     owed: owed::Owed,
     #[cfg(feature = "recording")]
-    tape: Option<alloc::boxed::Box<crate::recording::Tape>>,
+    tape: Option<Box<crate::recording::Tape>>,
 }
 
 /// What a legacy client and this server agreed on.
@@ -163,9 +160,7 @@ impl Server {
             last_declared: None,
             session: None,
             rounds: Slab::new(),
-            batches: Slab::new(),
-            batched: 0,
-            answered: Index::default(),
+            batches: None,
             input_bytes: 0,
             owed: owed::Owed::default(),
             #[cfg(feature = "recording")]

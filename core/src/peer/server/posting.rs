@@ -19,7 +19,7 @@ impl Server {
     pub(crate) fn handle_posted<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
-        read: Option<Read<'f>>,
+        read: Option<&mut Read<'f>>,
         channel: Channel,
         now: Instant,
     ) -> Flow<'f> {

@@ -21,12 +21,13 @@ use crate::{Era, Instant, Revision};
 use super::declared::Declared;
 use super::{NO_PARAMS, Server, Session};
 
-/// A request on its way to whoever answers it.
-pub(super) struct Incoming<'f> {
+/// A request on its way to whoever answers it. What its parameters say stays where it was read: it
+/// is large.
+pub(super) struct Incoming<'m, 'f> {
     pub(super) id: RequestId,
     pub(super) method: MethodName<'f>,
     pub(super) params: RawJson<'f>,
-    pub(super) metadata: Metadata<'f>,
+    pub(super) metadata: &'m mut Metadata<'f>,
     pub(super) revision: Revision,
     pub(super) client: Capabilities,
     pub(super) reply: ReplyTo,
@@ -41,7 +42,7 @@ impl Server {
     pub(super) fn receive<'f>(
         &mut self,
         message: Message<'f>,
-        read: Option<Read<'f>>,
+        read: Option<&mut Read<'f>>,
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
@@ -57,7 +58,7 @@ impl Server {
     fn receive_request<'f>(
         &mut self,
         message: RequestMessage<'f>,
-        read: Option<Read<'f>>,
+        read: Option<&mut Read<'f>>,
         reply: ReplyTo,
         now: Instant,
     ) -> Flow<'f> {
@@ -73,15 +74,20 @@ impl Server {
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
         // before initialization is complete. Most have no parameters to read.
         let ping = known == Some(Method::Ping) && self.speaks(Era::Legacy);
-        if ping && params.is_none() {
+        if ping && params.as_ref().is_none_or(|params| params.as_str() == "{}") {
             self.answer_ping(&id, reply);
             return Ok(None);
         }
         let params = params.unwrap_or(NO_PARAMS);
-        let read = read.unwrap_or_else(|| {
-            let standing = self.last_declared.as_ref().map(Declared::standing);
-            Metadata::read_after(&params, standing.unwrap_or_default())
-        });
+        let mut read_here;
+        let read = match read {
+            Some(read) => read,
+            None => {
+                let standing = self.last_declared.as_ref().map(Declared::standing);
+                read_here = Metadata::read_after(&params, standing.unwrap_or_default());
+                &mut read_here
+            }
+        };
         let metadata = match read {
             Ok(metadata) => metadata,
             // Otherwise nothing of its parameters matters.
@@ -90,7 +96,7 @@ impl Server {
                 return Ok(None);
             }
             Err(what) => {
-                self.answer_refusal(&id, &ErrorObject::invalid_params(what), reply);
+                self.answer_refusal(&id, &ErrorObject::invalid_params(*what), reply);
                 return match known {
                     Some(method) => self.bad_parameters(method, what),
                     None => Ok(None),
@@ -119,7 +125,7 @@ impl Server {
         if modern { self.receive_modern(incoming, now) } else { self.receive_legacy(incoming, now) }
     }
 
-    fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+    fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'_, 'f>, now: Instant) -> Flow<'f> {
         if incoming.method == Method::Initialize {
             return self.initialize(&incoming);
         }
@@ -145,7 +151,7 @@ impl Server {
     }
 
     /// A request without metadata and without a session.
-    fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
+    fn refuse_before_initialize<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let served = |method: Method| {
             self.revisions.iter().any(|revision| method.row().client.revisions.contains(revision))
         };
@@ -169,7 +175,7 @@ impl Server {
     /// A request that carries its own metadata, judged by nothing else.
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009],
     // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
-    fn receive_modern<'f>(&mut self, mut incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+    fn receive_modern<'f>(&mut self, mut incoming: Incoming<'_, 'f>, now: Instant) -> Flow<'f> {
         // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one message.
         if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
@@ -236,7 +242,7 @@ impl Server {
     }
 
     /// Answers a request for what is only ever a notification.
-    fn refuse_notification<'f>(&mut self, incoming: &Incoming<'f>) -> Flow<'f> {
+    fn refuse_notification<'f>(&mut self, incoming: &Incoming<'_, 'f>) -> Flow<'f> {
         let error = ErrorObject::method_not_found(incoming.method.as_str());
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a notification with an id");
@@ -244,7 +250,7 @@ impl Server {
     }
 
     /// Answers what the gate does not let through.
-    fn refuse<'f>(&mut self, incoming: &Incoming<'f>, refusal: Refusal) -> Flow<'f> {
+    fn refuse<'f>(&mut self, incoming: &Incoming<'_, 'f>, refusal: Refusal) -> Flow<'f> {
         let error = match refusal {
             // MCP 2026-07-28 basic/index#_meta [CAP-022]
             Refusal::NotDeclared { declared_by: Side::Client, capability, .. }
@@ -260,7 +266,7 @@ impl Server {
     }
 
     /// A request that is in order: the machine answers what it can by itself.
-    fn dispatch<'f>(&mut self, incoming: Incoming<'f>, now: Instant) -> Flow<'f> {
+    fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>, now: Instant) -> Flow<'f> {
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
             MethodName::Other(name) => {
@@ -324,7 +330,7 @@ impl Server {
     }
 
     /// Hands a request to the application.
-    fn deliver<'f>(&mut self, incoming: Incoming<'f>, _now: Instant) -> Flow<'f> {
+    fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, _now: Instant) -> Flow<'f> {
         let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
         if self.connection.requests.len() >= self.connection.terms.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
@@ -347,8 +353,8 @@ impl Server {
         let inputs =
             if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
                 Inputs {
-                    responses: metadata.input_responses,
-                    state: metadata.request_state,
+                    responses: metadata.input_responses.take(),
+                    state: metadata.request_state.take(),
                     refused: None,
                 }
             } else {
@@ -360,7 +366,7 @@ impl Server {
             method: known,
             revision,
             capabilities: client,
-            progress: metadata.progress_token.map(ProgressOut::new),
+            progress: metadata.progress_token.take().map(ProgressOut::new),
             log_level: metadata.log_level,
             reply,
             work: Work::Application,
@@ -380,7 +386,7 @@ impl Server {
     }
 
     // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003] [LOG-005]
-    fn set_log_level(&mut self, incoming: &Incoming<'_>) {
+    fn set_log_level(&mut self, incoming: &Incoming<'_, '_>) {
         let level =
             incoming.params.get("level").and_then(|level| level.decode::<LoggingLevel>().ok());
         match (level, &mut self.session) {

@@ -123,7 +123,7 @@ impl Server {
 
     /// Opens a listen stream. It needs no answer until it ends.
     // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007]
-    pub(super) fn listen<'f>(&mut self, incoming: Incoming<'f>) -> Flow<'f> {
+    pub(super) fn listen<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
         let filter = incoming.params.get("notifications").filter(RawJson::is_object);
         // Before it is read: each URI costs many times the bytes that its text has.
         if let Some(what) = filter.as_ref().and_then(|filter| self.overfull(filter)) {
@@ -238,7 +238,7 @@ impl Server {
 
     /// `resources/subscribe` and `resources/unsubscribe` of a legacy session.
     // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
-    pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_>) {
+    pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         let uri = incoming.metadata.uri.as_deref().map(String::from);
         let limits = &self.connection.terms.limits;
         let (subscribed_max, length_max) = (limits.subscribed_resources_max, limits.uri_length_max);
