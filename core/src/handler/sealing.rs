@@ -20,6 +20,7 @@ use super::server::Server;
 pub(super) struct Sealing {
     with: Option<With>,
     /// The application wants states to be as handlers give them.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "a byte stream seals on demand"))]
     is_off: bool,
 }
 
@@ -34,6 +35,7 @@ struct With {
 
 /// How long a state may take to come back where nobody says. An hour: for a user who is asked
 /// something and goes to look it up.
+#[cfg(feature = "http")]
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 /// Keeps the key of states apart from what else comes of a server's secret.
