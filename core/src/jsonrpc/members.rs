@@ -104,7 +104,7 @@ impl RawJson<'_> {
     /// The first member called `name`. Linear in the length of the object.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<RawJson<'_>> {
-        let mut members = self.walk();
+        let mut members = self.members();
         while let Some(member) = members.next_after("") {
             if member.is_named(name) {
                 return Some(member.value);

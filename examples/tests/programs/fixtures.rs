@@ -205,7 +205,7 @@ fn the_lists_are_complete_and_their_schemas_untouched() {
         assert!(schema["if"].is_object() && schema["then"].is_object());
 
         assert_eq!(list(&mut server, "resources/list")["resources"].as_array().unwrap().len(), 4);
-        assert_eq!(list(&mut server, "prompts/list")["prompts"].as_array().unwrap().len(), 5);
+        assert_eq!(list(&mut server, "prompts/list")["prompts"].as_array().unwrap().len(), 6);
         list(&mut server, "resources/templates/list");
         let params = with_meta(json!({ "uri": "test://nope" }), json!({}));
         let error = server.ask("2", "resources/read", params)["error"].take();
