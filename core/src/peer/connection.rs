@@ -22,7 +22,7 @@ use super::event::{
 };
 use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
-use super::outbox::{Channel, Lane, Outbox, Part, Verdict};
+use super::outbox::{Channel, Lane, Outbox, Part, SentNotification, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::Reaction;
 use super::queue::Tag;
@@ -242,10 +242,7 @@ impl Connection {
         let timing = self.timing(options, now);
         let call = Call {
             id,
-            method: match method {
-                MethodName::Known(method) => Some(*method),
-                MethodName::Other(_) => None,
-            },
+            method: method.known(),
             purpose,
             channel,
             timing,
@@ -335,14 +332,17 @@ impl Connection {
         }
         let id = call.id;
         // It hurries past bulk: its request has left.
-        self.write_cancelled(Lane::Control, call.channel, |out| write_integer(out, id), reason);
+        let write = |out: &mut Vec<u8>| write_integer(out, id);
+        self.write_cancelled(Lane::Control, call.channel, (write, Some(id)), reason);
     }
 
+    /// Writes a cancellation. It names a request by how its id is written; of one of this side the
+    /// id as well.
     pub(super) fn write_cancelled(
         &mut self,
         lane: Lane,
         channel: Channel,
-        id: impl Fn(&mut Vec<u8>),
+        (id, cancelled): (impl Fn(&mut Vec<u8>), Option<i64>),
         reason: &str,
     ) {
         let params = |out: &mut Vec<u8>| {
@@ -355,8 +355,10 @@ impl Connection {
             out.push(b'}');
             Ok(())
         };
-        let written = self.outbox.try_push(lane, channel, Part::Message, Tag::NONE, |out| {
-            write_notification(out, Method::Cancelled.as_str(), Some(&params))
+        let method = Method::Cancelled;
+        let part = Part::Notification(SentNotification { method, cancelled });
+        let written = self.outbox.try_push(lane, channel, part, Tag::NONE, |out| {
+            write_notification(out, method.as_str(), Some(&params))
         });
         debug_assert!(written.is_ok(), "ids and strings are always JSON");
     }

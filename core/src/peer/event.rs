@@ -132,6 +132,14 @@ pub enum MethodName<'a> {
 }
 
 impl MethodName<'_> {
+    /// The method, if it is one of the table.
+    pub(crate) const fn known(&self) -> Option<Method> {
+        match self {
+            Self::Known(method) => Some(*method),
+            Self::Other(_) => None,
+        }
+    }
+
     /// The spelling on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -42,8 +42,6 @@ pub use event::{
 };
 pub use limits::{Limits, Timeouts};
 pub use memory::MessageLengths;
-#[cfg(feature = "http")]
-pub(crate) use metadata::PROTOCOL_VERSION;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
 pub use server::{Server, ServerOptions};

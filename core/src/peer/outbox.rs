@@ -2,7 +2,9 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::Revision;
 use crate::jsonrpc::ErrorCode;
+use crate::protocol::Method;
 
 use super::queue::{self, MOVED_MIN, Queue, Tag};
 
@@ -50,8 +52,12 @@ pub(crate) struct Post {
 /// What a post is to its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// A request or a notification of this side.
-    Message,
+    /// A request of this side.
+    Request(SentRequest),
+    /// A notification of this side.
+    Notification(SentNotification),
+    /// Some of the answers of a batch, but not the last ones.
+    Answers,
     /// The answer to what came on the channel: the last message on it.
     Answer(Verdict),
     /// No message: what came on the channel gets no answer, as it was cancelled.
@@ -60,6 +66,35 @@ pub(crate) enum Part {
     Recalled(Tag),
     /// No message: the request with this id is given up, in an era that says so by closing its way.
     Abort(i64),
+}
+
+/// A request as its writer knows it, for bindings that say some of it a second time: none reads what
+/// this side wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SentRequest {
+    pub(crate) id: i64,
+    /// The method, if it is one of the table.
+    pub(crate) method: Option<Method>,
+    /// The revision that its `_meta` names.
+    pub(crate) revision: Option<Revision>,
+    /// Where in the message the members of its parameters begin that follow `_meta`: in the first
+    /// 4 GiB.
+    pub(crate) members: u32,
+}
+
+/// A notification as its writer knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SentNotification {
+    pub(crate) method: Method,
+    /// Of a cancellation: the request of this side that it names.
+    pub(crate) cancelled: Option<i64>,
+}
+
+impl From<Method> for Part {
+    /// A notification that names no request.
+    fn from(method: Method) -> Self {
+        Self::Notification(SentNotification { method, cancelled: None })
+    }
 }
 
 /// What an answer says, for bindings that say it a second time in terms of their own.
@@ -162,6 +197,17 @@ impl Outbox {
         tag: Tag,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
+        self.try_push_as(lane, channel, tag, |out| write(out).map(|()| part))
+    }
+
+    /// The same where only the writer can tell what it is.
+    pub(crate) fn try_push_as<E>(
+        &mut self,
+        lane: Lane,
+        channel: Channel,
+        tag: Tag,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<Part, E>,
+    ) -> Result<(), E> {
         let Self { bulk, control, posts, .. } = self;
         let queue = if posts.is_some() { bulk } else { queue_of(bulk, control, lane) };
         let bytes = &mut queue.bytes;
@@ -170,10 +216,13 @@ impl Outbox {
             bytes.reserve(POST_LENGTH);
         }
         let before = bytes.len();
-        if let Err(error) = write(bytes) {
-            bytes.truncate(before);
-            return Err(error);
-        }
+        let part = match write(bytes) {
+            Ok(part) => part,
+            Err(error) => {
+                bytes.truncate(before);
+                return Err(error);
+            }
+        };
         match posts {
             Some(posts) => {
                 let length = bytes.len() - before;

@@ -1,8 +1,10 @@
 //! A request on its way out: how the caller wants it, and what goes into its `_meta`.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::time::Duration;
 
+use crate::Revision;
 use crate::jsonrpc::{
     RawJson, RequestId, WriteError, WriteJson, close_object_with, write_integer, write_request,
     write_string,
@@ -13,7 +15,7 @@ use super::augmentation::Augmentation;
 use super::calls::Purpose;
 use super::event::MethodName;
 use super::metadata;
-use super::outbox::{Channel, Lane, Outbox, Part};
+use super::outbox::{Channel, Lane, Outbox, Part, SentRequest};
 use super::queue::Tag;
 
 /// Reads a number, if it is one.
@@ -121,11 +123,20 @@ impl<'a> CallOptions<'a> {
 /// The `_meta` of an outgoing request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MetaParts<'a> {
-    /// Members that every request of the session has, already written, without braces.
-    pub(super) fixed: &'a [u8],
+    /// What every request of the session has.
+    pub(super) fixed: Option<&'a FixedMeta>,
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) progress_token: Option<i64>,
     pub(super) own: Option<&'a RawJson<'a>>,
+}
+
+/// Members of the `_meta` of every modern request.
+#[derive(Debug)]
+pub(super) struct FixedMeta {
+    /// The revision that they name.
+    pub(super) revision: Revision,
+    /// Their text, without braces.
+    pub(super) text: Vec<u8>,
 }
 
 /// What is sent and why, as far as neither the caller nor the clock decides it.
@@ -160,24 +171,33 @@ pub(super) fn write_call(
     params: &impl WriteJson,
     parts: MetaParts<'_>,
 ) -> Result<(), WriteError> {
-    let (id, tag) = (RequestId::Number(id), Tag::own(id));
-    outbox.try_push(Lane::Bulk, channel, Part::Message, tag, |out| {
-        if parts.is_empty() {
-            return write_request(out, &id, method.as_str(), Some(params));
-        }
-        let with_meta = |out: &mut Vec<u8>| {
+    outbox.try_push_as(Lane::Bulk, channel, Tag::own(id), |out| {
+        let start = out.len();
+        let members = Cell::new(0);
+        let params = |out: &mut Vec<u8>| {
+            if parts.is_empty() {
+                members.set(out.len() + 1 - start);
+                return params.write_json(out);
+            }
             out.extend_from_slice(br#"{"_meta":{"#);
             parts.write(out);
             out.push(b'}');
+            members.set(out.len() - start);
             close_object_with(out, params)
         };
-        write_request(out, &id, method.as_str(), Some(&with_meta))
+        write_request(out, &RequestId::Number(id), method.as_str(), Some(&params))?;
+        Ok(Part::Request(SentRequest {
+            id,
+            method: method.known(),
+            revision: parts.fixed.map(|fixed| fixed.revision),
+            members: u32::try_from(members.get()).unwrap_or(u32::MAX),
+        }))
     })
 }
 
 impl MetaParts<'_> {
     const fn is_empty(&self) -> bool {
-        self.fixed.is_empty()
+        self.fixed.is_none()
             && self.log_level.is_none()
             && self.progress_token.is_none()
             && self.own.is_none()
@@ -191,7 +211,9 @@ impl MetaParts<'_> {
                 out.push(b',');
             }
         };
-        out.extend_from_slice(self.fixed);
+        if let Some(fixed) = self.fixed {
+            out.extend_from_slice(&fixed.text);
+        }
         if let Some(level) = self.log_level {
             comma(out);
             write_string(out, metadata::LOG_LEVEL);

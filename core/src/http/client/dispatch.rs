@@ -64,12 +64,18 @@ impl Client {
         taken
     }
 
+    /// The next message that the peer has to send.
+    pub(super) fn next_post(&mut self) -> Option<Message> {
+        let part = self.peer.next_post()?.0.part;
+        Some(Message::new(part, self.peer.take_post()))
+    }
+
     fn take_post(&mut self, part: Part, now: Instant) {
         match part {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-015]: an answer is
             // posted like any message, whatever stream its request came on.
-            Part::Message | Part::Answer(_) => {
-                let message = Message::read(self.peer.take_post());
+            Part::Request(_) | Part::Notification(_) | Part::Answers | Part::Answer(_) => {
+                let message = Message::new(part, self.peer.take_post());
                 if let What::Cancellation(id) = message.what
                     && !self.cancel_legacy(id, now)
                 {
@@ -218,7 +224,9 @@ impl Client {
     ) -> Result<(Vec<Field>, Option<u32>), UnmirrorableArgument> {
         const EVENTS: &str = "text/event-stream";
         const BOTH: &str = "application/json, text/event-stream";
-        let mut fields = Vec::new();
+        /// Those of a call of a tool without mirrored arguments.
+        const FIELDS: usize = 5;
+        let mut fields = Vec::with_capacity(FIELDS);
         let accept = match exchange.purpose {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
             Purpose::Post => BOTH,
@@ -232,10 +240,8 @@ impl Client {
             // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HCLI-004]
             let json = ByteString::from_static("application/json");
             fields.push(("content-type".into(), json));
-            let tool = message.tool_if_called();
-            let mirrors = tool.and_then(|tool| self.tools.mirrors(&tool));
             let session = self.peer.session_revision();
-            message.mirrored_fields(session, mirrors, &mut fields)?;
+            message.mirrored_fields(session, &self.tools, &mut fields)?;
         }
         // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-004] [RESUME-005]
         if matches!(exchange.purpose, Purpose::Resume | Purpose::Listen)
@@ -292,7 +298,7 @@ impl Client {
             What::Answer => "response",
             What::Initialized => "notifications/initialized",
             What::Cancellation(_) => "notifications/cancelled",
-            What::Notification(method) => method,
+            What::Notification(method) => method.as_str(),
             What::Request(..) => return,
         };
         let violation = Violation::Undelivered { what: what.into(), failure };

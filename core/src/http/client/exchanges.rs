@@ -259,19 +259,20 @@ impl Exchange {
 mod tests {
     use super::*;
     use crate::http::client::message::Message;
+    use crate::peer::outbox::Part;
+    use crate::protocol::Method;
 
-    fn exchange(body: &str) -> Exchange {
+    fn exchange(message: Option<Message>) -> Exchange {
         let url = Shared::new(Location::parse("http://localhost/").unwrap());
-        let message = (!body.is_empty()).then(|| Message::read(body.as_bytes().to_vec()));
         Exchange { message, ..Exchange::new(Purpose::Post, url) }
     }
 
     #[test]
     fn exchanges_are_counted_by_what_they_carry_until_that_is_taken_out() {
         let mut exchanges = Exchanges::new();
-        let call = exchanges.insert(exchange(r#"{"id":7,"method":"tools/list"}"#));
-        let answer = exchanges.insert(exchange(r#"{"id":"a","result":{}}"#));
-        exchanges.insert(exchange(""));
+        let call = exchanges.insert(exchange(Some(Message::of_request(7, Method::ToolsList))));
+        let answer = exchanges.insert(exchange(Some(Message::new(Part::Answers, Vec::new()))));
+        exchanges.insert(exchange(None));
         assert_eq!((exchanges.requests(), exchanges.control(), exchanges.len()), (1, 1, 3));
         assert_eq!(exchanges.of_request(7), Some(call));
         let at = Instant::from_millis(5);
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn what_stands_still_is_known_until_it_goes_on_or_is_taken_out() {
         let mut exchanges = Exchanges::new();
-        let all = [1, 2, 3].map(|_| exchanges.insert(exchange("")));
+        let all = [1, 2, 3].map(|_| exchanges.insert(exchange(None)));
         for id in all {
             exchanges.set_still(id, true);
             exchanges.set_still(id, true);
@@ -302,7 +303,7 @@ mod tests {
     #[test]
     fn a_stream_that_waits_holds_the_place_of_its_call() {
         let mut exchanges = Exchanges::new();
-        let message = Message::read(br#"{"id":7,"method":"tools/list"}"#.to_vec());
+        let message = Message::of_request(7, Method::ToolsList);
         let attempts = || Attempts::new(crate::http::Backoff::DEFAULT, 1);
         for message in [Some(message), None] {
             let stream = Box::new(Stream::new(attempts(), Instant::ZERO));

@@ -1,3 +1,4 @@
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,20 +8,25 @@ use bytestring::ByteString;
 
 use crate::http::backoff::Attempts;
 use crate::http::field_value;
-use crate::http::mirrors::{Mirrors, UnmirrorableArgument};
-use crate::jsonrpc::RawJson;
-use crate::peer::PROTOCOL_VERSION;
+use crate::http::mirrors::UnmirrorableArgument;
+use crate::jsonrpc::{Members, RawJson};
+use crate::peer::outbox::Part;
 use crate::protocol::Method;
 use crate::{Era, Revision};
 
+use super::tools::Tools;
 use super::transmit::Field;
 
 /// A message of this side on its way.
 pub(super) struct Message {
     pub(super) what: What,
+    /// Its method, if it is one of the table.
+    method: Option<Method>,
     pub(super) body: Bytes,
     /// The revision that its `_meta` names: it is a modern request.
     pub(super) revision: Option<Revision>,
+    /// Where in a request the members of its parameters begin that follow `_meta`.
+    members: u32,
     /// Times that it was sent again because its session had ended.
     pub(super) resends: u32,
     /// Its headers were corrected once already.
@@ -30,14 +36,14 @@ pub(super) struct Message {
 }
 
 /// What a message is to HTTP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Request(i64, Asks),
     /// `notifications/initialized`.
     Initialized,
     /// `notifications/cancelled` for the request with this id.
     Cancellation(i64),
-    Notification(String),
+    Notification(Method),
     /// The answer to a request of the server.
     Answer,
 }
@@ -54,13 +60,27 @@ pub(super) enum Asks {
 }
 
 impl Message {
-    /// Reads a message that this side wrote.
-    pub(super) fn read(body: Vec<u8>) -> Self {
-        let (what, revision) = match core::str::from_utf8(&body) {
-            Ok(text) => read(&RawJson::trusted(text)),
-            Err(_) => (What::Answer, None),
+    /// A message that the peer wrote.
+    pub(super) fn new(part: Part, body: Vec<u8>) -> Self {
+        let (mut method, mut revision, mut members) = (None, None, 0);
+        let what = match part {
+            Part::Request(sent) => {
+                (method, revision, members) = (sent.method, sent.revision, sent.members);
+                What::Request(sent.id, Asks::of(sent.method))
+            }
+            Part::Notification(sent) => {
+                method = Some(sent.method);
+                match (sent.method, sent.cancelled) {
+                    (Method::Initialized, _) => What::Initialized,
+                    (Method::Cancelled, Some(id)) => What::Cancellation(id),
+                    (method, _) => What::Notification(method),
+                }
+            }
+            _ => What::Answer,
         };
-        Self { what, body: body.into(), revision, resends: 0, corrected: false, attempts: None }
+        let body = body.into();
+        let (resends, corrected, attempts) = (0, false, None);
+        Self { what, method, body, revision, members, resends, corrected, attempts }
     }
 
     /// The id and the purpose of a request.
@@ -81,8 +101,22 @@ impl Message {
         matches!(self.what, What::Request(_, Asks::Discover | Asks::Initialize) | What::Initialized)
     }
 
-    fn json(&self) -> RawJson<'_> {
-        RawJson::trusted(core::str::from_utf8(&self.body).unwrap_or("{}"))
+    fn text(&self) -> &str {
+        core::str::from_utf8(&self.body).unwrap_or("{}")
+    }
+
+    /// What a request is about, by the member that says it, and the arguments for that.
+    fn subject(&self, key: &str) -> (Option<Cow<'_, str>>, Option<RawJson<'_>>) {
+        let (mut subject, mut arguments) = (None, None);
+        let mut members = Members::after(self.text().get(self.members as usize..).unwrap_or_default());
+        while let Some(member) = members.next_after("") {
+            if subject.is_none() && member.is_named(key) {
+                subject = member.value.to_text();
+            } else if arguments.is_none() && member.is_named("arguments") {
+                arguments = Some(member.value);
+            }
+        }
+        (subject, arguments)
     }
 
     /// The fields that say a second time what is in the body of a modern message. `revision` is
@@ -91,7 +125,7 @@ impl Message {
     pub(super) fn mirrored_fields(
         &self,
         session: Option<Revision>,
-        mirrors: Option<&Mirrors>,
+        tools: &Tools,
         fields: &mut Vec<Field>,
     ) -> Result<(), UnmirrorableArgument> {
         let modern = session.filter(|revision| revision.era() == Era::Modern);
@@ -102,28 +136,38 @@ impl Message {
         };
         let Some(revision) = revision else { return Ok(()) };
         fields.push((VERSION.into(), ByteString::from_static(revision.as_str())));
-        let message = self.json();
-        let Some(method) = message.get("method").and_then(|method| text(&method)) else {
-            return Ok(());
+        let name = match (self.method, &self.what) {
+            (Some(method), _) => ByteString::from_static(method.as_str()),
+            (None, What::Request(..)) => {
+                let message = RawJson::trusted(self.text());
+                let method = message.get("method");
+                encoded(
+                    &method
+                        .and_then(|method| method.to_text().map(Cow::into_owned))
+                        .unwrap_or_default(),
+                )
+            }
+            _ => return Ok(()),
         };
         // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-005]: on
         // notifications nothing is said of it; there it does no harm.
-        fields.push(("mcp-method".into(), encoded(&method)));
-        let Some(params) = message.get("params") else { return Ok(()) };
+        fields.push(("mcp-method".into(), name));
         // MCP 2026-07-28 basic/transports/streamable-http#standard-request-headers [HDR-006]
-        let key = match Method::parse(&method) {
+        let key = match self.method {
             Some(Method::ToolsCall | Method::PromptsGet) => "name",
             Some(Method::ResourcesRead) => "uri",
             // MCP 2026-07-28 extensions/tasks: tasks are routed by their id.
             Some(Method::TasksGet | Method::TasksUpdate | Method::TasksCancel) => "taskId",
             _ => return Ok(()),
         };
-        if let Some(name) = params.get(key).and_then(|name| text(&name)) {
-            fields.push(("mcp-name".into(), encoded(&name)));
-        }
+        let (subject, arguments) = self.subject(key);
+        let Some(subject) = subject else { return Ok(()) };
+        fields.push(("mcp-name".into(), encoded(&subject)));
         // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-008]
-        if let Some(mirrors) = mirrors {
-            let arguments = params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
+        if self.method == Some(Method::ToolsCall)
+            && let Some(mirrors) = tools.mirrors(&subject)
+        {
+            let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
             for (name, value) in mirrors.fields(&arguments)? {
                 let value = ByteString::from(value.into_owned());
                 fields.push((name.to_ascii_lowercase().into(), value));
@@ -134,11 +178,22 @@ impl Message {
 
     /// The tool that a modern `tools/call` calls.
     pub(super) fn tool_if_called(&self) -> Option<String> {
-        if self.revision.is_none() || !matches!(self.what, What::Request(_, Asks::CallTool)) {
-            return None;
+        let calls = matches!(self.what, What::Request(_, Asks::CallTool));
+        let (subject, _) = (calls && self.revision.is_some()).then(|| self.subject("name"))?;
+        subject.map(Cow::into_owned)
+    }
+}
+
+impl Asks {
+    const fn of(method: Option<Method>) -> Self {
+        match method {
+            Some(Method::Discover) => Self::Discover,
+            Some(Method::Initialize) => Self::Initialize,
+            Some(Method::ToolsList) => Self::ListTools,
+            Some(Method::ToolsCall) => Self::CallTool,
+            Some(Method::SubscriptionsListen) => Self::Listen,
+            _ => Self::Other,
         }
-        let message = self.json();
-        text(&message.get("params")?.get("name")?)
     }
 }
 
@@ -152,48 +207,20 @@ impl fmt::Debug for Message {
 /// The field that names the revision.
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
-fn read(message: &RawJson<'_>) -> (What, Option<Revision>) {
-    let (mut id, mut method, mut params) = (None, None, None);
-    for member in message.members() {
-        match member.key {
-            "id" => id = member.value.decode::<i64>().ok(),
-            "method" => method = text(&member.value),
-            "params" => params = Some(member.value),
-            _ => {}
-        }
-    }
-    let Some(method) = method else { return (What::Answer, None) };
-    let member = |key| params.as_ref().and_then(|params| params.get(key));
-    let known = Method::parse(&method);
-    let Some(id) = id else {
-        let what = match known {
-            Some(Method::Initialized) => What::Initialized,
-            Some(Method::Cancelled) => {
-                let of = member("requestId").and_then(|id| id.decode().ok());
-                of.map_or(What::Notification(method), What::Cancellation)
-            }
-            _ => What::Notification(method),
-        };
-        return (what, None);
-    };
-    let asks = match known {
-        Some(Method::Discover) => Asks::Discover,
-        Some(Method::Initialize) => Asks::Initialize,
-        Some(Method::ToolsList) => Asks::ListTools,
-        Some(Method::ToolsCall) => Asks::CallTool,
-        Some(Method::SubscriptionsListen) => Asks::Listen,
-        _ => Asks::Other,
-    };
-    let revision = member("_meta")
-        .and_then(|meta| text(&meta.get(PROTOCOL_VERSION)?))
-        .and_then(|revision| Revision::parse(&revision));
-    (What::Request(id, asks), revision)
-}
-
-fn text(value: &RawJson<'_>) -> Option<String> {
-    value.to_text().map(alloc::borrow::Cow::into_owned)
-}
-
 fn encoded(text: &str) -> ByteString {
     ByteString::from(field_value::encode(text).into_owned())
+}
+
+#[cfg(test)]
+impl Message {
+    /// A legacy request without parameters.
+    pub(super) fn of_request(id: i64, method: Method) -> Self {
+        let sent = crate::peer::outbox::SentRequest {
+            id,
+            method: Some(method),
+            revision: None,
+            members: 0,
+        };
+        Self::new(Part::Request(sent), Vec::new())
+    }
 }

@@ -80,23 +80,24 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer::outbox::Part;
+    use crate::protocol::Method;
 
-    const CALL: &str = r#"{"id":7,"method":"tools/list"}"#;
-    const PING_ANSWER: &str = r#"{"id":"a","result":{}}"#;
-    const CHANGED: &str = r#"{"method":"notifications/roots/list_changed"}"#;
-    const HANDSHAKE: &str = r#"{"id":8,"method":"initialize","params":{}}"#;
-
-    fn queue(bodies: &[&str]) -> Queue {
+    fn queue<const N: usize>(messages: [Message; N]) -> Queue {
         let mut queue = Queue::default();
-        for body in bodies {
-            queue.push_back(Message::read(body.as_bytes().to_vec()));
+        for message in messages {
+            queue.push_back(message);
         }
         queue
     }
 
+    fn call() -> Message {
+        Message::of_request(7, Method::ToolsList)
+    }
+
     #[test]
     fn the_handshake_is_before_the_calls_that_wait_for_it() {
-        let mut queue = queue(&[CALL, HANDSHAKE]);
+        let mut queue = queue([call(), Message::of_request(8, Method::Initialize)]);
         assert_eq!(queue.take_request(|_| true).unwrap().request().unwrap().0, 8);
         assert!(queue.take_request(|_| false).is_none());
         assert!(queue.withdraw(7) && !queue.withdraw(7));
@@ -105,12 +106,14 @@ mod tests {
 
     #[test]
     fn control_is_weighed_and_answers_go_with_their_session() {
-        let mut queue = queue(&[CALL, PING_ANSWER, CHANGED]);
-        assert_eq!(queue.control_bytes(), PING_ANSWER.len() + CHANGED.len());
+        let answer = Message::new(Part::Answers, b"12345".to_vec());
+        let changed = Message::new(Method::RootsListChanged.into(), b"123".to_vec());
+        let mut queue = queue([call(), answer, changed]);
+        assert_eq!(queue.control_bytes(), 8);
         queue.drop_answers();
-        assert_eq!(queue.control_bytes(), CHANGED.len());
+        assert_eq!(queue.control_bytes(), 3);
         let taken = queue.take_control(|_| true).unwrap();
-        assert_eq!(taken.what, What::Notification("notifications/roots/list_changed".into()));
+        assert_eq!(taken.what, What::Notification(Method::RootsListChanged));
         assert_eq!(queue.control_bytes(), 0);
     }
 }

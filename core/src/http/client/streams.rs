@@ -212,8 +212,10 @@ impl Client {
             let Some((request, _)) = message.request() else { continue };
             if message.revision.is_some() {
                 self.take_posts(now);
-                if self.peer.listen_again(request, now) {
-                    message = Message::read(self.peer.take_post());
+                if self.peer.listen_again(request, now)
+                    && let Some(posted) = self.next_post()
+                {
+                    message = posted;
                     message.attempts = Some(stream.attempts);
                     self.queue.push_back(message);
                 }

@@ -194,7 +194,7 @@ impl Client {
         if !self.peer.refresh_tools(cursor, now) {
             return None;
         }
-        let message = Message::read(self.peer.take_post());
+        let message = self.next_post()?;
         let (id, _) = message.request()?;
         self.queue.push_first(message);
         Some(id)

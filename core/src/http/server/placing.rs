@@ -33,7 +33,9 @@ impl Server {
             let Some((post, _)) = connection.machine.next_post() else { break };
             let number = connection.number_of(post.channel);
             match post.part {
-                Part::Message => self.place_message(key, number, now),
+                Part::Request(_) | Part::Notification(_) | Part::Answers => {
+                    self.place_message(key, number, now);
+                }
                 Part::Answer(verdict) => self.place_answer(key, number, (verdict, post.tag), now),
                 Part::Withdrawn => {
                     connection.machine.skip_post();

@@ -316,7 +316,7 @@ impl Client {
             }
             Ok(())
         };
-        let parts = MetaParts { fixed: &self.request_meta, ..MetaParts::default() };
+        let parts = MetaParts { fixed: self.request_meta.as_ref(), ..MetaParts::default() };
         if self.connection.repeat_call(round.call, parts, extra, now).is_err() {
             self.connection.calls.remove(round.call);
             let failure = Failure::InvalidAnswer("the next round could not be written");

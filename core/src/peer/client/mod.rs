@@ -27,8 +27,8 @@ use super::event::{
     CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
     OpeningFailure, Subject,
 };
-use super::outbox::{Channel, Lane, Outbox, Part};
-use super::outgoing::{CallOptions, MetaParts, Outgoing};
+use super::outbox::{Channel, Lane, Outbox};
+use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use super::queue::Tag;
 use super::slab::{Key, Slab};
 
@@ -69,8 +69,8 @@ pub struct Client {
     insisted: bool,
     /// The first request on this stream was a probe.
     probed: bool,
-    /// Members of the `_meta` of every modern request, ready to be written.
-    request_meta: Vec<u8>,
+    /// What every modern request says in its `_meta`.
+    request_meta: Option<FixedMeta>,
     log_level: Option<LoggingLevel>,
     rounds: Slab<Round>,
     /// Bytes that they keep.
@@ -146,7 +146,7 @@ impl Client {
             session: None,
             insisted: false,
             probed: false,
-            request_meta: Vec::new(),
+            request_meta: None,
             log_level: None,
             rounds: Slab::new(),
             input_bytes: 0,
@@ -347,7 +347,7 @@ impl Client {
         self.connection.outbox.try_push(
             Lane::Bulk,
             Channel::UNSOLICITED,
-            Part::Message,
+            method.into(),
             Tag::NONE,
             |out| crate::jsonrpc::write_notification(out, method.as_str(), Some(params)),
         )?;
@@ -485,7 +485,7 @@ impl Client {
         let modern = session.revision.era() == Era::Modern;
         let parts = if modern {
             MetaParts {
-                fixed: &self.request_meta,
+                fixed: self.request_meta.as_ref(),
                 log_level: options.log_level.or(self.log_level),
                 ..MetaParts::default()
             }

@@ -13,8 +13,8 @@ use crate::peer::event::{CloseReason, Event, MethodName, Opened, OpeningFailure}
 use crate::peer::metadata::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
 };
-use crate::peer::outbox::{Channel, Lane, Part};
-use crate::peer::outgoing::{CallOptions, MetaParts, Outgoing};
+use crate::peer::outbox::{Channel, Lane};
+use crate::peer::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use crate::peer::queue::Tag;
 use crate::protocol::{At, Capabilities, InitializeParams, Method, Wire};
 use crate::{Era, Instant, Revision, Revisions};
@@ -92,7 +92,7 @@ impl Client {
     fn send_discover(&mut self, revision: Revision, now: Instant) {
         self.state = State::Probing(revision);
         self.probed = true;
-        self.request_meta = self.modern_meta(revision);
+        self.request_meta = Some(self.modern_meta(revision));
         let of_posts = self.connection.outbox.is_of_posts();
         self.connection.cancels_by_abort = of_posts;
         let timeout = if self.newest_legacy().is_some() && !of_posts {
@@ -107,7 +107,7 @@ impl Client {
     fn send_initialize(&mut self, initializing: Initializing, now: Instant) {
         self.state = State::Initializing(initializing);
         self.connection.cancels_by_abort = false;
-        self.request_meta = Vec::new();
+        self.request_meta = None;
         let revision = initializing.revision;
         let params = InitializeParams::new(
             revision.as_str(),
@@ -126,12 +126,10 @@ impl Client {
         now: Instant,
     ) {
         let options = CallOptions::default().timeout(timeout).timeout_hard(timeout);
-        let fixed = core::mem::take(&mut self.request_meta);
-        let parts = MetaParts { fixed: &fixed, ..MetaParts::default() };
+        let parts = MetaParts { fixed: self.request_meta.as_ref(), ..MetaParts::default() };
         let method = MethodName::Known(method);
         let outgoing = Outgoing { parts, ..Outgoing::new(&method, Purpose::Opening) };
         let started = self.connection.start_call(outgoing, params, &options, now);
-        self.request_meta = fixed;
         if started.is_err() {
             self.fail_opening(OpeningFailure::InvalidAnswer("the opening cannot be written"));
         }
@@ -144,7 +142,7 @@ impl Client {
     // MCP 2026-07-28 client/sampling#capabilities [CAP-010],
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     // MCP 2026-07-28 basic/transports/stdio#request-metadata [STDIO-014]
-    fn modern_meta(&self, revision: Revision) -> Vec<u8> {
+    fn modern_meta(&self, revision: Revision) -> FixedMeta {
         let mut out = Vec::new();
         write_string(&mut out, PROTOCOL_VERSION);
         out.push(b':');
@@ -165,7 +163,7 @@ impl Client {
         }
         // It stays for as long as the connection, and grows no more.
         out.shrink_to_fit();
-        out
+        FixedMeta { revision, text: out }
     }
 
     // ------------------------------------------------------------------ answers
@@ -239,7 +237,7 @@ impl Client {
             return Ok(None);
         };
         if self.state != State::Probing(revision) {
-            self.request_meta = self.modern_meta(revision);
+            self.request_meta = Some(self.modern_meta(revision));
         }
         let session = Session {
             revision,
@@ -346,11 +344,11 @@ impl Client {
             return Ok(None);
         };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]
-        let channel = Channel::UNSOLICITED;
-        let written =
-            self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, Tag::NONE, |out| {
-                write_notification(out, Method::Initialized.as_str(), crate::jsonrpc::NO_PARAMS)
-            });
+        let (method, channel) = (Method::Initialized, Channel::UNSOLICITED);
+        let outbox = &mut self.connection.outbox;
+        let written = outbox.try_push(Lane::Bulk, channel, method.into(), Tag::NONE, |out| {
+            write_notification(out, method.as_str(), crate::jsonrpc::NO_PARAMS)
+        });
         debug_assert!(written.is_ok(), "a notification without parameters");
         let session = Session {
             revision,

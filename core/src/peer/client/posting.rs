@@ -224,7 +224,7 @@ impl Client {
     // MCP 2026-07-28 changelog#major-changes [HCLI-012]
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
-        let parts = MetaParts { fixed: &self.request_meta, ..MetaParts::default() };
+        let parts = MetaParts { fixed: self.request_meta.as_ref(), ..MetaParts::default() };
         let nothing_more = |out: &mut Vec<u8>| {
             out.push(b'{');
             Ok(())

@@ -1,8 +1,10 @@
 use super::*;
 use alloc::string::String;
 
+const MESSAGE: Part = Part::Answer(Verdict::Result);
+
 fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
-    outbox.push(lane, Channel::UNSOLICITED, Part::Message, Tag::NONE, |bytes| {
+    outbox.push(lane, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |bytes| {
         bytes.extend_from_slice(text.as_bytes());
     });
 }
@@ -16,10 +18,7 @@ fn posts_are_taken_one_by_one_with_the_channel_of_each() {
     });
     outbox.post(Channel(8), Part::Withdrawn);
     let (post, bytes) = outbox.next_post().unwrap();
-    assert_eq!(
-        (post.channel, post.part, bytes),
-        (Channel::UNSOLICITED, Part::Message, &b"one"[..])
-    );
+    assert_eq!((post.channel, post.part, bytes), (Channel::UNSOLICITED, MESSAGE, &b"one"[..]));
     outbox.skip_post();
     assert_eq!(outbox.next_post().unwrap().0.channel, Channel(7));
     assert_eq!(outbox.take_post(), b"two");
@@ -99,7 +98,7 @@ fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
 
 /// Pushes a line with a tag.
 fn tag(outbox: &mut Outbox, id: i64, text: &str) {
-    outbox.push(Lane::Bulk, Channel::UNSOLICITED, Part::Message, Tag::own(id), |bytes| {
+    outbox.push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::own(id), |bytes| {
         bytes.extend_from_slice(text.as_bytes());
     });
 }
@@ -149,7 +148,7 @@ fn messages_are_withdrawn_from_the_array_that_they_are_in() {
             tag(&mut outbox, 9, &"x".repeat(before));
             let messages = texts.iter().zip(0..).map(|(it, id)| (Tag::own(id), it.as_bytes()));
             let messages: Vec<_> = messages.collect();
-            outbox.push_batch(Channel::UNSOLICITED, Part::Message, &messages);
+            outbox.push_batch(Channel::UNSOLICITED, MESSAGE, &messages);
             push(&mut outbox, Lane::Bulk, "last");
             for id in (0..4).filter(|id| gone >> id & 1 > 0) {
                 assert!(outbox.withdraw(Tag::own(id)));
@@ -230,11 +229,10 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
 #[test]
 fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
     let mut outbox = Outbox::default();
-    let failed =
-        outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, Part::Message, Tag::NONE, |bytes| {
-            bytes.extend_from_slice(b"half");
-            Err(())
-        });
+    let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |bytes| {
+        bytes.extend_from_slice(b"half");
+        Err(())
+    });
     assert_eq!(failed, Err(()));
     assert_eq!(outbox.len(), 0);
     assert_eq!(outbox.poll(), None);

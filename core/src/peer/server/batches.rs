@@ -197,7 +197,7 @@ impl Server {
             // More would be held for as long as the slowest request takes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
             if *bytes > self.connection.terms.limits.batch_bytes_max && batch.waiting > 1 {
-                self.send_batched(key, Part::Message);
+                self.send_batched(key, Part::Answers);
             }
         }
         self.leave_batch(Some(key));

@@ -35,7 +35,7 @@ use super::calls::Purpose;
 use super::connection::{Connection, Flow};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
-use super::outbox::{Channel, Lane, Outbox, Part};
+use super::outbox::{Channel, Lane, Outbox};
 use super::outgoing::{CallOptions, Outgoing};
 use super::questions::{NotOffered, not_offered};
 use super::queue::Tag;
@@ -480,7 +480,7 @@ impl Server {
         tag: Tag,
         params: &dyn WriteJson,
     ) -> Result<(), WriteError> {
-        self.connection.outbox.try_push(Lane::Bulk, channel, Part::Message, tag, |out| {
+        self.connection.outbox.try_push(Lane::Bulk, channel, method.into(), tag, |out| {
             crate::jsonrpc::write_notification(out, method.as_str(), Some(params))
         })
     }

@@ -295,7 +295,8 @@ impl Server {
             let reason = "the server ends the stream";
             if !self.connection.outbox.is_of_posts() {
                 let write = |out: &mut Vec<u8>| write_id(out, &id);
-                self.connection.write_cancelled(Lane::Bulk, entry.reply.channel, write, reason);
+                let channel = entry.reply.channel;
+                self.connection.write_cancelled(Lane::Bulk, channel, (write, None), reason);
             }
             let result = |out: &mut Vec<u8>| {
                 write_subscription_meta(out, &id);
