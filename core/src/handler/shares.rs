@@ -1,7 +1,11 @@
 //! Who may leave how much for the driver of a connection.
 
-use alloc::collections::BTreeMap;
+use core::hash::BuildHasher;
 
+use foldhash::fast::FixedState;
+
+use crate::index::Index;
+use crate::peer::slab::{Key, Slab};
 use crate::peer::{Limits, RequestHandle};
 
 /// Who leaves something: the handler of a request, or the application.
@@ -74,8 +78,54 @@ struct Share {
 pub(super) struct Shares {
     room: Room,
     total: Share,
-    /// Those of whom something waits.
-    parties: BTreeMap<Party, Share>,
+    parties: Parties,
+}
+
+/// Those of whom something waits.
+// Not a map by their type: the tables that these are made of are there already.
+#[derive(Debug, Default)]
+struct Parties {
+    shares: Slab<(Party, Share)>,
+    places: Index,
+}
+
+impl Parties {
+    fn place(&self, party: &Party) -> Option<Key> {
+        let is_it = |number| {
+            let entry = self.shares.get(Key::of_number(number));
+            entry.is_some_and(|(known, _)| known == party)
+        };
+        self.places.find_hashed(hash(party), &is_it).map(Key::of_number)
+    }
+
+    fn get(&self, party: &Party) -> Share {
+        let entry = self.place(party).and_then(|place| self.shares.get(place));
+        entry.map_or_else(Share::default, |(_, share)| *share)
+    }
+
+    /// Sets what waits of a party.
+    fn set(&mut self, party: &Party, share: Share) {
+        match self.place(party) {
+            Some(place) if share == Share::default() => {
+                self.shares.remove(place);
+                self.places.remove_hashed(hash(party), &|number| number == place.to_number());
+            }
+            Some(place) => {
+                if let Some(entry) = self.shares.get_mut(place) {
+                    entry.1 = share;
+                }
+            }
+            None if share == Share::default() => {}
+            None => {
+                let place = self.shares.insert((*party, share));
+                self.places.insert_hashed(hash(party), place.to_number());
+            }
+        }
+    }
+}
+
+fn hash(party: &Party) -> u64 {
+    FixedState::default().hash_one(party)
 }
 
 impl Room {
@@ -120,16 +170,16 @@ impl Amount {
 }
 
 impl Shares {
-    pub(super) const fn new(room: Room) -> Self {
+    pub(super) fn new(room: Room) -> Self {
         let none = Amount { count: 0, bytes: 0 };
         let total = Share { reports: none, commands: none, once: 0 };
-        Self { room, total, parties: BTreeMap::new() }
+        Self { room, total, parties: Parties::default() }
     }
 
     /// Whether it is not one of which another is enough that waits.
     pub(super) fn is_news(&self, charge: &Charge) -> bool {
         let Charge::Once(party, once) = charge else { return true };
-        self.parties.get(party).is_none_or(|share| share.once & *once as u8 == 0)
+        self.parties.get(party).once & *once as u8 == 0
     }
 
     /// Takes what something costs of the share that it belongs to; whether that was enough.
@@ -140,7 +190,7 @@ impl Shares {
             Charge::Once(party, _) => (party, 0),
             Charge::Free => return true,
         };
-        let known = self.parties.get(party).copied().unwrap_or_default();
+        let known = self.parties.get(party);
         let mut share = known;
         match charge {
             Charge::Report(..) => {
@@ -162,7 +212,7 @@ impl Shares {
             Charge::Once(_, once) => share.once |= *once as u8,
             Charge::Free => {}
         }
-        self.parties.insert(*party, share);
+        self.parties.set(party, share);
         true
     }
 
@@ -173,7 +223,7 @@ impl Shares {
         else {
             return;
         };
-        let Some(share) = self.parties.get_mut(party) else { return };
+        let mut share = self.parties.get(party);
         match charge {
             Charge::Report(_, bytes) => {
                 share.reports = share.reports.minus(*bytes);
@@ -186,9 +236,7 @@ impl Shares {
             Charge::Once(_, once) => share.once &= !(*once as u8),
             Charge::Free => {}
         }
-        if *share == Share::default() {
-            self.parties.remove(party);
-        }
+        self.parties.set(party, share);
     }
 
     /// Nothing waits any more.
@@ -200,7 +248,6 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::slab::Key;
 
     const PARTIES: u64 = 4;
 
@@ -255,6 +302,6 @@ mod tests {
         charges.iter().for_each(|charge| shares.release(charge));
         assert!(shares.is_news(&charges[2]));
         assert_eq!(shares.total, Share::default());
-        assert!(shares.parties.is_empty());
+        assert_eq!(shares.parties.shares.len(), 0);
     }
 }

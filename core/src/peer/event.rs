@@ -134,10 +134,7 @@ pub enum MethodName<'a> {
 impl MethodName<'_> {
     /// The method, if it is one of the table.
     pub(crate) const fn known(&self) -> Option<Method> {
-        match self {
-            Self::Known(method) => Some(*method),
-            Self::Other(_) => None,
-        }
+        if let Self::Known(method) = self { Some(*method) } else { None }
     }
 
     /// The spelling on the wire.

@@ -22,6 +22,7 @@ mod memory;
 pub(crate) mod metadata;
 pub(crate) mod outbox;
 mod outgoing;
+mod pieces;
 mod policy;
 mod questions;
 pub(crate) mod queue;

@@ -2,7 +2,6 @@
 //! be withdrawn.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 
@@ -11,15 +10,17 @@ use hashbrown::HashTable;
 
 use crate::jsonrpc::RequestId;
 
+use super::pieces::{Piece, Pieces};
+
 /// What a frame belongs to: all that is sent for one request has the tag of its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tag {
-    kind: Kind,
-    value: u64,
+    pub(super) kind: Kind,
+    pub(super) value: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+pub(super) enum Kind {
     /// Nothing that could be cancelled.
     Untied,
     /// A request of the other side, by its integer id.
@@ -74,14 +75,6 @@ pub(super) struct Queue {
     hasher: FixedState,
 }
 
-/// Pieces in order. Most of the time there is one, which takes no memory of its own.
-#[derive(Debug, Default)]
-struct Pieces {
-    first: Option<Piece>,
-    #[allow(clippy::box_collection, reason = "most have none, which takes a word")]
-    rest: Option<Box<VecDeque<Piece>>>,
-}
-
 /// Finds the pieces with a tag. They are numbered as they come, from when this was made.
 #[derive(Debug, Default)]
 struct PieceIndex {
@@ -99,37 +92,6 @@ struct PieceIndex {
 struct Withdrawn {
     pieces: usize,
     bytes: usize,
-}
-
-/// A part of a frame that may be withdrawn.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    /// That of its tag; of the end of an array the number of its messages that are left.
-    value: u64,
-    length: u32,
-    /// How many pieces before this one the last with the same tag is; zero if there is none.
-    previous: u32,
-    /// How many pieces after this one its frame ends.
-    end: u32,
-    kind: Kind,
-}
-
-impl Piece {
-    const fn length(&self) -> usize {
-        self.length as usize
-    }
-
-    const fn is_withdrawn(&self) -> bool {
-        matches!(self.kind, Kind::Withdrawn)
-    }
-
-    /// The tag under which the index has it.
-    const fn tag(&self) -> Option<Tag> {
-        match self.kind {
-            Kind::Untied | Kind::Withdrawn => None,
-            kind => Some(Tag { kind, value: self.value }),
-        }
-    }
 }
 
 /// The most that leaves at once, whole frames permitting.
@@ -445,80 +407,6 @@ impl Queue {
         if self.pieces.is_empty() {
             self.forget();
         }
-    }
-}
-
-impl Pieces {
-    fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.first.is_none() && self.rest.as_ref().is_none_or(|rest| rest.is_empty())
-    }
-
-    #[inline]
-    fn push_back(&mut self, piece: Piece) {
-        if self.is_empty() {
-            self.first = Some(piece);
-        } else {
-            self.push_more(piece);
-        }
-    }
-
-    fn push_more(&mut self, piece: Piece) {
-        self.rest.get_or_insert_default().push_back(piece);
-    }
-
-    fn pop_front(&mut self) -> Option<Piece> {
-        self.first.take().or_else(|| self.rest.as_mut()?.pop_front())
-    }
-
-    fn drop_front(&mut self, mut count: usize) {
-        if count > 0 && self.first.take().is_some() {
-            count -= 1;
-        }
-        if let Some(rest) = &mut self.rest {
-            rest.drain(..count);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.first = None;
-        if let Some(rest) = &mut self.rest {
-            rest.clear();
-        }
-    }
-
-    /// Keeps memory for no more than `count`, where it is empty.
-    fn shrink_to(&mut self, count: usize) {
-        if let Some(rest) = &mut self.rest
-            && rest.capacity() > count
-        {
-            rest.shrink_to(count);
-        }
-    }
-
-    fn get(&self, place: usize) -> Option<&Piece> {
-        match (&self.first, place) {
-            (Some(first), 0) => Some(first),
-            (first, _) => self.rest.as_ref()?.get(place - usize::from(first.is_some())),
-        }
-    }
-
-    fn get_mut(&mut self, place: usize) -> Option<&mut Piece> {
-        match (&mut self.first, place) {
-            (Some(first), 0) => Some(first),
-            (first, _) => self.rest.as_mut()?.get_mut(place - usize::from(first.is_some())),
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Piece> {
-        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter()))
-    }
-
-    fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Piece> {
-        self.first.iter_mut().chain(self.rest.iter_mut().flat_map(|rest| rest.iter_mut()))
     }
 }
 

@@ -108,7 +108,8 @@ impl Message {
     /// What a request is about, by the member that says it, and the arguments for that.
     fn subject(&self, key: &str) -> (Option<Cow<'_, str>>, Option<RawJson<'_>>) {
         let (mut subject, mut arguments) = (None, None);
-        let mut members = Members::after(self.text().get(self.members as usize..).unwrap_or_default());
+        let mut members =
+            Members::after(self.text().get(self.members as usize..).unwrap_or_default());
         while let Some(member) = members.next_after("") {
             if subject.is_none() && member.is_named(key) {
                 subject = member.value.to_text();

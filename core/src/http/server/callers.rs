@@ -46,7 +46,7 @@ struct Caller {
     exchanges: u32,
     handlers: u32,
     sessions: u32,
-    /// Which of [`Callers::openings`] its first session was.
+    /// Which of [`Table::openings`] its first session was.
     since: u64,
     /// The slots of its sessions that were used first and last, which lead to the others.
     ends: Ends,

@@ -27,7 +27,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// See [`Metadata::standing`].
+    /// See [`Metadata::standing`](crate::peer::metadata::Metadata::standing).
     pub(super) fn standing(&self) -> Standing<'_> {
         // A `_meta` begins with a brace.
         if STANDING_IS_KEPT && self.start > 0 {
