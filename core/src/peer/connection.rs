@@ -15,6 +15,7 @@ use crate::protocol::{Kind, Method, Phase, Side};
 use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
+use super::binding::Binding;
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{
@@ -43,14 +44,16 @@ pub(super) struct Connection {
     pub(super) requests: Requests,
     /// A reason is large, and most of the time there is none.
     pub(super) closed: Option<Box<CloseReason>>,
+    pub(super) binding: Binding,
     /// Calls are given up by closing their way, not by a notification.
-    pub(super) cancels_by_abort: bool,
+    pub(super) cancels_by_closing: bool,
     keep_alive_due: Option<Instant>,
     keep_alive_failures: u32,
 }
 
 impl Connection {
-    pub(super) fn new(role: Side, terms: &Shared<Terms>, mut outbox: Outbox, seed: u64) -> Self {
+    pub(super) fn new(role: Side, terms: &Shared<Terms>, binding: Binding, seed: u64) -> Self {
+        let mut outbox = binding.outbox();
         outbox.hold_to(terms.limits.transmit_bytes_max);
         outbox.key_with(seed);
         Self {
@@ -61,7 +64,8 @@ impl Connection {
             calls: Calls::new(),
             requests: Requests::new(seed),
             closed: None,
-            cancels_by_abort: false,
+            binding,
+            cancels_by_closing: false,
             keep_alive_due: None,
             keep_alive_failures: 0,
         }
@@ -320,7 +324,7 @@ impl Connection {
             return;
         }
         self.calls.bury(call.id, &self.terms.limits, now);
-        if self.cancels_by_abort {
+        if self.cancels_by_closing {
             // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
             self.outbox.post(call.channel, Part::Abort(call.id));
             return;

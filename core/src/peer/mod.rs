@@ -10,6 +10,7 @@
 
 pub(crate) mod attachment;
 mod augmentation;
+mod binding;
 mod calls;
 pub mod client;
 pub(crate) mod connection;

@@ -273,11 +273,6 @@ impl Outbox {
         }
     }
 
-    /// Whether messages are taken one by one.
-    pub(crate) const fn is_of_posts(&self) -> bool {
-        self.posts.is_some()
-    }
-
     /// The next message, which stays until it is taken.
     #[cfg(any(feature = "http", test))]
     pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {

@@ -20,6 +20,7 @@ use crate::protocol::{At, Capabilities, Kind, LoggingLevel, Method, Side, Wire};
 use crate::shared::Shared;
 use crate::{Era, Instant, Revision, Revisions};
 
+use super::binding::Binding;
 use super::calls::Purpose;
 use super::connection::Connection;
 use super::error::{CallError, ConnectionClosed};
@@ -27,7 +28,7 @@ use super::event::{
     CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
     OpeningFailure, Subject,
 };
-use super::outbox::{Channel, Lane, Outbox};
+use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use super::queue::Tag;
 use super::slab::{Key, Slab};
@@ -132,13 +133,13 @@ impl Client {
     /// cannot aim at collisions. It has no influence on any output.
     #[must_use]
     pub fn new(options: ClientOptions, seed: u64, now: Instant) -> Self {
-        Self::with_outbox(options, Outbox::default(), seed, now)
+        Self::with_binding(options, Binding::ByteStream, seed, now)
     }
 
-    fn with_outbox(options: ClientOptions, outbox: Outbox, seed: u64, now: Instant) -> Self {
+    fn with_binding(options: ClientOptions, binding: Binding, seed: u64, now: Instant) -> Self {
         let ClientOptions { profile, terms, revisions, known_era } = options;
         let mut client = Self {
-            connection: Connection::new(Side::Client, &terms, outbox, seed),
+            connection: Connection::new(Side::Client, &terms, binding, seed),
             profile,
             revisions,
             state: opening::State::Over,
@@ -496,7 +497,7 @@ impl Client {
         // may ask for nothing, so it needs no capability.
         let may_repeat = matches!(method, MethodName::Known(m) if m.allows_input_rounds());
         // Where each request has a way of its own, a listen stream may have to take another one.
-        let may_move = purpose == Purpose::Listen && self.connection.outbox.is_of_posts();
+        let may_move = purpose == Purpose::Listen && self.connection.binding.requests_may_part();
         let repeatable = modern && (may_repeat || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)

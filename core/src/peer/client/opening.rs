@@ -67,7 +67,6 @@ impl Client {
     // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]: an exit is no answer of
     // a modern server.
     pub(super) fn open_as_legacy(&mut self, now: Instant) -> bool {
-        let on_stream = !self.connection.outbox.is_of_posts();
         let initializing = match (self.state, self.newest_legacy()) {
             (State::Probing(_), Some(revision)) => {
                 Initializing { revision, guessed: true, told: false }
@@ -76,7 +75,7 @@ impl Client {
             (State::Initializing(initializing), _) => initializing,
             _ => return false,
         };
-        if !on_stream || !core::mem::take(&mut self.probed) {
+        if !self.connection.binding.opens_anew() || !core::mem::take(&mut self.probed) {
             return false;
         }
         // What is under way is the opening and nothing else.
@@ -93,9 +92,9 @@ impl Client {
         self.state = State::Probing(revision);
         self.probed = true;
         self.request_meta = Some(self.modern_meta(revision));
-        let of_posts = self.connection.outbox.is_of_posts();
-        self.connection.cancels_by_abort = of_posts;
-        let timeout = if self.newest_legacy().is_some() && !of_posts {
+        let binding = self.connection.binding;
+        self.connection.cancels_by_closing = binding.cancels_by_closing();
+        let timeout = if self.newest_legacy().is_some() && binding.silence_tells_the_era() {
             self.connection.terms.timeouts.probe
         } else {
             self.connection.terms.timeouts.opening
@@ -106,7 +105,7 @@ impl Client {
     // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-001] [VER-001] [VER-002]
     fn send_initialize(&mut self, initializing: Initializing, now: Instant) {
         self.state = State::Initializing(initializing);
-        self.connection.cancels_by_abort = false;
+        self.connection.cancels_by_closing = false;
         self.request_meta = None;
         let revision = initializing.revision;
         let params = InitializeParams::new(
@@ -194,9 +193,7 @@ impl Client {
         // No cancellation: a legacy server must not see one before the handshake, and `initialize`
         // is never cancelled.
         self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
-        // Over HTTP a server answers or is out of reach; silence says nothing of its era. The pages
-        // take it for an answer on standard streams only.
-        let silence_tells = !self.connection.outbox.is_of_posts();
+        let silence_tells = self.connection.binding.silence_tells_the_era();
         match (self.state, self.newest_legacy()) {
             // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
             (State::Probing(_), Some(revision)) if silence_tells => {
@@ -265,9 +262,8 @@ impl Client {
         let common = revisions_in(&listed).unwrap_or(Revisions::NONE).intersection(self.revisions);
         match common.intersection(Revisions::MODERN).latest() {
             Some(revision) if revision != asked => self.send_discover(revision, now),
-            // Refused for no reason: one more request costs nothing where each has its own way, as
-            // they may reach different servers.
-            Some(revision) if self.connection.outbox.is_of_posts() && !self.insisted => {
+            // Refused for no reason: another server may take the next request.
+            Some(revision) if self.connection.binding.requests_may_part() && !self.insisted => {
                 self.insisted = true;
                 self.send_discover(revision, now);
             }

@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
+use crate::peer::binding::Binding;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{Cancelled, InputHandle, RequestHandle, Subject, Violation};
 use crate::peer::event::{CloseReason, Event, Failure, InputSource, MethodName, OpeningFailure};
-use crate::peer::outbox::{Outbox, Post};
+use crate::peer::outbox::Post;
 use crate::peer::outgoing::{CallOptions, MetaParts};
 use crate::peer::transport::TransportFailure;
 use crate::protocol::{Capabilities, Capability, Method};
@@ -19,7 +20,7 @@ use super::{Client, ClientOptions};
 impl Client {
     /// A client whose messages are taken one by one.
     pub(crate) fn of_posts(options: ClientOptions, seed: u64, now: Instant) -> Self {
-        Self::with_outbox(options, Outbox::of_posts(), seed, now)
+        Self::with_binding(options, Binding::Exchanges, seed, now)
     }
 
     pub(crate) fn parse_limits(&self) -> ParseLimits {

@@ -31,11 +31,12 @@ use crate::protocol::{
 use crate::shared::Shared;
 use crate::{Instant, Revision, Revisions};
 
+use super::binding::Binding;
 use super::calls::Purpose;
 use super::connection::{Connection, Flow};
 use super::error::{CallError, ConnectionClosed};
 use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
-use super::outbox::{Channel, Lane, Outbox};
+use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, Outgoing};
 use super::questions::{NotOffered, not_offered};
 use super::queue::Tag;
@@ -146,13 +147,13 @@ impl Server {
     /// cannot aim at collisions. It has no influence on any output.
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64) -> Self {
-        Self::of(&Blueprint::new(options), Outbox::default(), seed)
+        Self::of(&Blueprint::new(options), Binding::ByteStream, seed)
     }
 
-    fn of(blueprint: &Blueprint, outbox: Outbox, seed: u64) -> Self {
+    fn of(blueprint: &Blueprint, binding: Binding, seed: u64) -> Self {
         let Blueprint { profile, catalog, modern, terms, revisions } = blueprint;
         Self {
-            connection: Connection::new(Side::Server, terms, outbox, seed),
+            connection: Connection::new(Side::Server, terms, binding, seed),
             profile: Shared::clone(profile),
             catalog: Shared::clone(catalog),
             modern: *modern,
@@ -171,7 +172,7 @@ impl Server {
     /// A server whose messages are taken one by one, each with the channel it belongs to.
     #[cfg(feature = "http")]
     pub(crate) fn posting(blueprint: &Blueprint, seed: u64) -> Self {
-        Self::of(blueprint, Outbox::of_posts(), seed)
+        Self::of(blueprint, Binding::Exchanges, seed)
     }
 
     // ------------------------------------------------------------------ from the client

@@ -21,9 +21,9 @@ pub(super) struct Owed {
 
 impl Server {
     /// Whether more waits for the client than the limit, so that nothing is added which can be
-    /// left out or said later. On HTTP each stream has bounds of its own.
+    /// left out or said later.
     pub(super) fn is_behind(&self) -> bool {
-        !self.connection.outbox.is_of_posts() && self.connection.is_congested()
+        self.connection.binding.has_one_queue() && self.connection.is_congested()
     }
 
     pub(super) const fn owe_lists(&mut self, changes: Changes) {

@@ -293,7 +293,7 @@ impl Server {
             let id = entry.id;
             // In the bulk lane, behind what the stream still has to deliver.
             let reason = "the server ends the stream";
-            if !self.connection.outbox.is_of_posts() {
+            if !self.connection.binding.cancels_by_closing() {
                 let write = |out: &mut Vec<u8>| write_id(out, &id);
                 let channel = entry.reply.channel;
                 self.connection.write_cancelled(Lane::Bulk, channel, (write, None), reason);

@@ -1,0 +1,85 @@
+use super::outbox::Outbox;
+
+/// What the way can do on which a machine's messages travel. The rules that differ are told apart by
+/// this value alone: the machines know no transport by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    /// One stream of bytes each way, which ends once and for all.
+    ByteStream,
+    /// A way for each request, which its answer comes on and which can be closed by itself.
+    #[cfg(feature = "http")]
+    Exchanges,
+}
+
+impl Binding {
+    /// Whether each request has a way of its own.
+    pub(super) const fn has_ways(self) -> bool {
+        match self {
+            Self::ByteStream => false,
+            #[cfg(feature = "http")]
+            Self::Exchanges => true,
+        }
+    }
+
+    /// Whether a modern request is given up by closing its way, not by a notification.
+    // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
+    // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
+    pub(super) const fn cancels_by_closing(self) -> bool {
+        self.has_ways()
+    }
+
+    /// Whether a server that does not answer a probe is taken for one of the legacy era. Where there
+    /// are ways it answers or is out of reach; the pages take silence for an answer on standard
+    /// streams only.
+    // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
+    pub(super) const fn silence_tells_the_era(self) -> bool {
+        !self.has_ways()
+    }
+
+    /// Whether the opening may begin again on another stream, the one before having ended.
+    pub(super) const fn opens_anew(self) -> bool {
+        !self.has_ways()
+    }
+
+    /// Whether two requests may reach different servers, so that a refusal is worth one more try, and
+    /// a listen stream may have to be opened again.
+    pub(super) const fn requests_may_part(self) -> bool {
+        self.has_ways()
+    }
+
+    /// Whether all messages wait in one queue, which one slow reader fills for everything. Else each
+    /// way has bounds of its own.
+    pub(super) const fn has_one_queue(self) -> bool {
+        !self.has_ways()
+    }
+
+    /// Where messages wait for it.
+    pub(super) fn outbox(self) -> Outbox {
+        match self {
+            Self::ByteStream => Outbox::default(),
+            #[cfg(feature = "http")]
+            Self::Exchanges => Outbox::of_posts(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(feature = "http")]
+    fn a_stream_of_bytes_and_exchanges_differ_in_each_of_these_rules() {
+        // Rule: [CANC-014] [CANC-017] [VER-022].
+        let rules = [
+            Binding::cancels_by_closing,
+            Binding::silence_tells_the_era,
+            Binding::opens_anew,
+            Binding::requests_may_part,
+            Binding::has_one_queue,
+        ];
+        let of = |binding| rules.map(|rule| rule(binding));
+        assert_eq!(of(Binding::ByteStream), [false, true, true, false, true]);
+        assert_eq!(of(Binding::Exchanges), [true, false, false, true, false]);
+    }
+}
