@@ -320,7 +320,15 @@ impl Connection {
     // MCP 2025-11-25 basic/utilities/cancellation#cancellation-flow [CANC-001]
     // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
-        if self.outbox.withdraw(Tag::own(call.id)) {
+        let tag = Tag::own(call.id);
+        if call.purpose == Purpose::Chore {
+            // It still has to be done, whoever waits for the answer: an update would come for ever
+            // of what nobody wants any more.
+            if self.outbox.is_waiting(tag) {
+                self.calls.bury(call.id, &self.terms.limits, now);
+                return;
+            }
+        } else if self.outbox.withdraw(tag) {
             return;
         }
         self.calls.bury(call.id, &self.terms.limits, now);

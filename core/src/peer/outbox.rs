@@ -266,6 +266,12 @@ impl Outbox {
         self.control.as_mut().is_some_and(|control| control.withdraw(tag)) || bulk
     }
 
+    /// Whether anything with this tag waits that is not on its way.
+    pub(crate) fn is_waiting(&mut self, tag: Tag) -> bool {
+        let bulk = self.bulk.is_waiting(tag);
+        bulk || self.control.as_mut().is_some_and(|control| control.is_waiting(tag))
+    }
+
     /// Says something of a channel without a message. On a byte stream there is nothing to say.
     pub(crate) fn post(&mut self, channel: Channel, part: Part) {
         if let Some(posts) = &mut self.posts {

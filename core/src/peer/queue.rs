@@ -297,6 +297,21 @@ impl Queue {
         true
     }
 
+    /// Whether anything with this tag is not on its way. Takes as long as to withdraw one piece.
+    pub(super) fn is_waiting(&mut self, tag: Tag) -> bool {
+        if self.pieces.is_empty() {
+            return false;
+        }
+        let Self { pieces, index, hasher, .. } = self;
+        let index = index.get_or_insert_default();
+        index.bring_up_to_date(pieces, hasher);
+        let last = index.take_last(tag, pieces, hasher);
+        if let Some(number) = last {
+            index.put_last(tag, number, pieces, hasher);
+        }
+        last.is_some()
+    }
+
     /// Takes out the first `count` pieces, without their bytes.
     fn pop(&mut self, count: usize) {
         if let Some(index) = &mut self.index {

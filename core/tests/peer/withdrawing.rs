@@ -1,12 +1,14 @@
 //! What was made for a request that is cancelled, and has not left, does not leave any more.
 
+use core::time::Duration;
+
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{
     CallOptions, Event, Failure, Limits, Request, RequestHandle, Server, ServerOptions,
 };
 use mcp_sansio::protocol::{
     ClientCapabilities, InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map,
-    Method, RootsCapability,
+    Method, RootsCapability, SubscriptionFilter,
 };
 use mcp_sansio::{Instant, Revision};
 
@@ -317,6 +319,25 @@ fn a_call_that_is_cancelled_before_it_leaves_is_never_sent() {
         }
         wire.send(&result("3", "{}"));
         assert_eq!(wire.told(), "ended with {}");
+    }
+}
+
+#[test]
+fn what_nobody_waits_for_is_sent_however_late() {
+    for revision in LEGACY {
+        let mut wire = client_at(revision, plain_client());
+        let filter = SubscriptionFilter::new().resource_subscriptions(["a:b".to_owned()]);
+        let subscription = wire.machine.subscribe(&filter, NOW).unwrap();
+        let subscribed = wire.message();
+        assert_eq!(subscribed["method"], "resources/subscribe");
+        wire.send(&result(&subscribed["id"].to_string(), "{}"));
+        // The server reads nothing for a day, and would tell of the resource ever after.
+        wire.machine.cancel(subscription, "", NOW);
+        wire.machine.handle_timeout(NOW + Duration::from_secs(86_400));
+        let unsubscribed = wire.message();
+        assert_eq!(unsubscribed["method"], "resources/unsubscribe");
+        wire.expect_nothing();
+        wire.send(&result(&unsubscribed["id"].to_string(), "{}"));
     }
 }
 
