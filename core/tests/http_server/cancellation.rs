@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::peer::AnswerError;
 
+use crate::answers::ask_for_roots;
 use crate::reply::State;
 use crate::words::*;
 
@@ -69,6 +70,30 @@ fn what_a_reader_has_not_taken_of_a_cancelled_request_is_withdrawn() {
                 assert_eq!(site.reply(reply).state, State::Complete);
             }
             assert_eq!(site.reply(reply).messages().len(), taken, "{revision}, {leaves}");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_the_client_was_never_asked_is_not_cancelled_either() {
+    // Rule: [CANC-001].
+    for revision in RESUMING {
+        for taken in [false, true] {
+            let mut site = site();
+            let session = site.open(revision, r#"{"roots":{}}"#);
+            let reply = site.post_unread(&session, &call(1));
+            let asked = site.asked();
+            site.server.require_input(asked, &ask_for_roots(), site.now).unwrap();
+            if taken {
+                site.read(reply, usize::MAX);
+            }
+            site.post(&session, &cancel(1));
+            site.read(reply, usize::MAX);
+            let said = site.reply(reply).messages();
+            let methods: Vec<_> = said.iter().map(|it| it["method"].as_str().unwrap()).collect();
+            let expected: &[_] =
+                if taken { &["roots/list", "notifications/cancelled"] } else { &[] };
+            assert_eq!(methods, expected, "{revision}");
         }
     }
 }

@@ -232,8 +232,9 @@ impl Log {
         }
     }
 
-    /// Drops the events that begin at `place` or after it. Their numbers are not given again.
-    pub(super) fn withdraw_from(&mut self, place: u64) {
+    /// Drops the events that begin at `place` or after it, and gives their text. Their numbers are
+    /// not given again.
+    pub(super) fn withdraw_from(&mut self, place: u64) -> Vec<u8> {
         let before = self.count_before(place);
         let end_of = |count: usize, log: &Self| {
             count.checked_sub(1).map_or(log.start, |last| log.events[last].end)
@@ -243,7 +244,7 @@ impl Log {
         let kept = before + usize::from(within);
         let length = usize::try_from(end_of(kept, self) - self.start).unwrap_or(usize::MAX);
         self.events.truncate(kept);
-        self.bytes.truncate(self.stale.saturating_add(length));
+        self.bytes.split_off(self.stale.saturating_add(length).min(self.bytes.len()))
     }
 
     fn drop_first(&mut self, count: usize) {

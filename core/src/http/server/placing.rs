@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, SessionId, Status};
-use crate::peer::outbox::{Channel, Part, Verdict};
+use crate::jsonrpc::RawJson;
+use crate::peer::outbox::{Channel, Part, SentNotification, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::slab::Key;
 use crate::protocol::{Era, Revision};
@@ -28,18 +29,26 @@ impl Server {
     /// Moves what a connection's machine wants to send to the streams that it belongs to.
     // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]: each message on one stream.
     pub(super) fn place(&mut self, key: Key, now: Instant) {
+        let mut withdrawn = Vec::new();
         loop {
             let Some(connection) = self.connections.get_mut(key) else { return };
             let Some((post, _)) = connection.machine.next_post() else { break };
             let number = connection.number_of(post.channel);
             match post.part {
+                // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]: of a
+                // question that the client was never asked there is nothing to cancel.
+                Part::Notification(SentNotification { cancelled: Some(id), .. })
+                    if has_request(&withdrawn, id) =>
+                {
+                    connection.machine.skip_post();
+                }
                 Part::Request(_) | Part::Notification(_) | Part::Answers => {
                     self.place_message(key, number, now);
                 }
                 Part::Answer(verdict) => self.place_answer(key, number, (verdict, post.tag), now),
                 Part::Withdrawn => {
                     connection.machine.skip_post();
-                    self.withdraw(key, number, now);
+                    withdrawn = self.withdraw(key, number, now);
                 }
                 Part::Recalled(tag) => {
                     connection.machine.skip_post();
@@ -165,13 +174,14 @@ impl Server {
         self.announce_stream(key, number);
     }
 
-    /// Drops what nobody has begun to take of a stream.
-    fn withdraw_unread(&mut self, key: Key, number: u32) {
-        let Some(stream) = self.stream_mut(key, number) else { return };
+    /// Drops what nobody has begun to take of a stream, and gives its text.
+    fn withdraw_unread(&mut self, key: Key, number: u32) -> Vec<u8> {
+        let Some(stream) = self.stream_mut(key, number) else { return Vec::new() };
         let before = stream.log.len();
-        stream.withdraw_unread();
+        let withdrawn = stream.withdraw_unread();
         let gone = before - stream.log.len();
         self.logged -= gone;
+        withdrawn
     }
 
     /// The whole response of an exchange is there. It belongs to no stream any more.
@@ -184,21 +194,22 @@ impl Server {
         }
     }
 
-    /// A request that gets no answer: what carries it ends.
-    fn withdraw(&mut self, key: Key, number: u32, now: Instant) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
+    /// A request that gets no answer: what carries it ends. Gives the text of what was said for it
+    /// and does not leave.
+    fn withdraw(&mut self, key: Key, number: u32, now: Instant) -> Vec<u8> {
+        let Some(connection) = self.connections.get_mut(key) else { return Vec::new() };
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {
-            return;
+            return Vec::new();
         }
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003]: what was said
         // for the request and has not left stays here.
-        self.withdraw_unread(key, number);
-        let Some(stream) = self.stream(key, number) else { return };
+        let withdrawn = self.withdraw_unread(key, number);
+        let Some(stream) = self.stream(key, number) else { return withdrawn };
         match stream.reader {
             None if !stream.can_resume() => self.drop_stream(key, number),
             Some(reader) if !stream.opened => {
                 self.drop_stream(key, number);
-                let Some(exchange) = self.exchanges.get_mut(reader) else { return };
+                let Some(exchange) = self.exchanges.get_mut(reader) else { return withdrawn };
                 if exchange.asks {
                     // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-003],
                     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-012]: a
@@ -215,6 +226,7 @@ impl Server {
             }
             _ => self.finish_stream(key, number, now),
         }
+        withdrawn
     }
 
     /// There is something new on a stream: its reader is told.
@@ -272,6 +284,17 @@ impl Server {
             self.spare.push(connection.machine);
         }
     }
+}
+
+/// Whether there is a request of this side with an id in the text of events.
+fn has_request(events: &[u8], id: i64) -> bool {
+    events.split(|byte| *byte == b'\n').any(|line| {
+        let message = line.strip_prefix(b"data: ").and_then(|it| core::str::from_utf8(it).ok());
+        message.map(RawJson::trusted).is_some_and(|message| {
+            let named = message.get("id").and_then(|id| id.decode::<i64>().ok());
+            named == Some(id) && message.get("method").is_some()
+        })
+    })
 }
 
 impl Connection {

@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::Instant;
@@ -177,11 +178,10 @@ impl Stream {
         self.issued = self.issued.max(self.log.start());
     }
 
-    /// Drops what no reader has begun to take. A reader of stored events has to take all of them.
-    pub(super) fn withdraw_unread(&mut self) {
-        if self.replay.is_none() {
-            self.log.withdraw_from(self.taken);
-        }
+    /// Drops what no reader has begun to take, and gives its text. A reader of stored events has to
+    /// take all of them.
+    pub(super) fn withdraw_unread(&mut self) -> Vec<u8> {
+        if self.replay.is_none() { self.log.withdraw_from(self.taken) } else { Vec::new() }
     }
 
     /// Whether a client could come back for it.
