@@ -167,7 +167,7 @@ fn a_modern_client_cancels_by_leaving() {
         site.progress(request.handle, 2.0);
         let late = site.server.respond_with(request.handle, &raw("{}"), site.now);
         assert!(matches!(late, Err(AnswerError::NotDue)));
-        let late = site.server.require_input(request, &crate::answers::ask_for_roots(), site.now);
+        let late = site.server.require_input(request, &ask_for_roots(), site.now);
         assert!(matches!(late, Err(AnswerError::NotDue)));
     }
     site.expect_empty();
