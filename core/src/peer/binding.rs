@@ -1,19 +1,19 @@
 use super::outbox::Outbox;
 
-/// What the way can do on which a machine's messages travel. The rules that differ are told apart by
-/// this value alone: the machines know no transport by its name.
+/// What carries a machine's messages, and which rules differ by it. The machines ask this value
+/// alone, and know no transport by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
     /// One stream of bytes each way, which ends once and for all.
     ByteStream,
-    /// A way for each request, which its answer comes on and which can be closed by itself.
+    /// An exchange for each request: the answer comes on it, and either side can close it.
     #[cfg(feature = "http")]
     Exchanges,
 }
 
 impl Binding {
-    /// Whether each request has a way of its own.
-    pub(super) const fn has_ways(self) -> bool {
+    /// Whether each request has an exchange of its own.
+    const fn has_exchanges(self) -> bool {
         match self {
             Self::ByteStream => false,
             #[cfg(feature = "http")]
@@ -21,39 +21,39 @@ impl Binding {
         }
     }
 
-    /// Whether a modern request is given up by closing its way, not by a notification.
+    /// Whether a modern request is cancelled by closing its exchange, not by a notification.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     // MCP 2026-07-28 basic/transports/stdio#cancellation [CANC-014]
     pub(super) const fn cancels_by_closing(self) -> bool {
-        self.has_ways()
+        self.has_exchanges()
     }
 
-    /// Whether a server that does not answer a probe is taken for one of the legacy era. Where there
-    /// are ways it answers or is out of reach; the pages take silence for an answer on standard
-    /// streams only.
+    /// Whether a server that does not answer a probe is taken for one of the legacy era. On an
+    /// exchange a server answers or cannot be reached; the pages take silence for an answer on
+    /// standard streams only.
     // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]
     pub(super) const fn silence_tells_the_era(self) -> bool {
-        !self.has_ways()
+        !self.has_exchanges()
     }
 
     /// Whether the opening may begin again on another stream, the one before having ended.
     pub(super) const fn opens_anew(self) -> bool {
-        !self.has_ways()
+        !self.has_exchanges()
     }
 
     /// Whether two requests may reach different servers, so that a refusal is worth one more try, and
     /// a listen stream may have to be opened again.
     pub(super) const fn requests_may_part(self) -> bool {
-        self.has_ways()
+        self.has_exchanges()
     }
 
     /// Whether all messages wait in one queue, which one slow reader fills for everything. Else each
-    /// way has bounds of its own.
+    /// exchange has bounds of its own.
     pub(super) const fn has_one_queue(self) -> bool {
-        !self.has_ways()
+        !self.has_exchanges()
     }
 
-    /// Where messages wait for it.
+    /// The queue of messages for it.
     pub(super) fn outbox(self) -> Outbox {
         match self {
             Self::ByteStream => Outbox::default(),

@@ -322,8 +322,8 @@ impl Connection {
     pub(super) fn give_up(&mut self, call: &Call, reason: &str, now: Instant) {
         let tag = Tag::own(call.id);
         if call.purpose == Purpose::Chore {
-            // It still has to be done, whoever waits for the answer: an update would come for ever
-            // of what nobody wants any more.
+            // It takes effect without an answer: an `unsubscribe` that is not sent would leave the
+            // subscription open on the other side.
             if self.outbox.is_waiting(tag) {
                 self.calls.bury(call.id, &self.terms.limits, now);
                 return;

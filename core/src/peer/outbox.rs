@@ -68,8 +68,8 @@ pub(crate) enum Part {
     Abort(i64),
 }
 
-/// A request as its writer knows it, for bindings that say some of it a second time: none reads what
-/// this side wrote.
+/// A request as its writer knows it. A binding repeats some of it in headers, and need not parse the
+/// message for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentRequest {
     pub(crate) id: i64,

@@ -269,13 +269,8 @@ impl Queue {
     /// Takes constant time for each piece that is withdrawn, and for each that came since the last
     /// time.
     pub(super) fn withdraw(&mut self, tag: Tag) -> bool {
-        if self.pieces.is_empty() {
-            return false;
-        }
-        let Self { pieces, index, hasher, .. } = self;
-        let index = index.get_or_insert_default();
-        index.bring_up_to_date(pieces, hasher);
-        let Some(mut number) = index.take_last(tag, pieces, hasher) else { return false };
+        let Some(mut number) = self.take_last(tag) else { return false };
+        let Self { pieces, index: Some(index), .. } = self else { return false };
         while let Some(piece) = pieces.get_mut(index.place(number)) {
             let (previous, end) = (u64::from(piece.previous), u64::from(piece.end));
             index.withdrawn.note(piece);
@@ -299,17 +294,22 @@ impl Queue {
 
     /// Whether anything with this tag is not on its way. Takes as long as to withdraw one piece.
     pub(super) fn is_waiting(&mut self, tag: Tag) -> bool {
+        let Some(number) = self.take_last(tag) else { return false };
+        if let Some(index) = &mut self.index {
+            index.put_last(tag, number, &self.pieces, &self.hasher);
+        }
+        true
+    }
+
+    /// Takes the last piece with this tag out of the index, which it brings up to date.
+    fn take_last(&mut self, tag: Tag) -> Option<u64> {
         if self.pieces.is_empty() {
-            return false;
+            return None;
         }
         let Self { pieces, index, hasher, .. } = self;
         let index = index.get_or_insert_default();
         index.bring_up_to_date(pieces, hasher);
-        let last = index.take_last(tag, pieces, hasher);
-        if let Some(number) = last {
-            index.put_last(tag, number, pieces, hasher);
-        }
-        last.is_some()
+        index.take_last(tag, pieces, hasher)
     }
 
     /// Takes out the first `count` pieces, without their bytes.

@@ -102,7 +102,10 @@ fn each_subcommand_prints_its_result() {
         assert!(print(&["info"]).contains(&format!("revision      {revision}\n")));
         assert!(print(&["tools"]).starts_with("test_simple_text  Returns a text\n"));
         assert!(print(&["prompts"]).contains("test_prompt_with_image  "));
-        assert!(print(&["resources"]).contains("test://template/{id}/data  template\n"));
+        assert!(print(&["resources"]).ends_with(concat!(
+            "test://template/{id}/data  template\n",
+            "test://scoped/{id}/data  scoped-template\n"
+        )));
         assert!(print(&["read", "test://template/7/data"]).contains("Data for ID: 7"));
         assert_eq!(print(&["call", "echo", r#"{"text":"hi"}"#]), "hi\n");
         // One whose argument is repeated in a header.

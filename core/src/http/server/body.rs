@@ -76,7 +76,7 @@ impl<'f> ParsedBody<'f> {
     }
 }
 
-/// The same on its way to a machine. What its parameters say stays where it was read: it is large.
+/// The same for a machine to take. The metadata is borrowed, as it is too large to be moved.
 pub(super) struct Body<'m, 'f> {
     pub(super) frame: Result<Frame<'f>, Malformed>,
     pub(super) read: Option<&'m mut Read<'f>>,

@@ -232,7 +232,7 @@ impl Log {
         }
     }
 
-    /// Drops the events that begin at `place` or after it, and gives their text. Their numbers are
+    /// Drops the events that begin at `place` or after it, and returns their text. Their numbers are
     /// not given again.
     pub(super) fn withdraw_from(&mut self, place: u64) -> Vec<u8> {
         let before = self.count_before(place);

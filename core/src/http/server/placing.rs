@@ -174,7 +174,7 @@ impl Server {
         self.announce_stream(key, number);
     }
 
-    /// Drops what nobody has begun to take of a stream, and gives its text.
+    /// Drops the events of a stream that no reader has begun to take, and returns their text.
     fn withdraw_unread(&mut self, key: Key, number: u32) -> Vec<u8> {
         let Some(stream) = self.stream_mut(key, number) else { return Vec::new() };
         let before = stream.log.len();
@@ -194,8 +194,8 @@ impl Server {
         }
     }
 
-    /// A request that gets no answer: what carries it ends. Gives the text of what was said for it
-    /// and does not leave.
+    /// Ends the stream or the exchange of a request that gets no answer. Returns the text of the
+    /// events that were dropped.
     fn withdraw(&mut self, key: Key, number: u32, now: Instant) -> Vec<u8> {
         let Some(connection) = self.connections.get_mut(key) else { return Vec::new() };
         if connection.is_event_stream() || number == STANDALONE && connection.session.is_some() {

@@ -178,7 +178,7 @@ impl Stream {
         self.issued = self.issued.max(self.log.start());
     }
 
-    /// Drops what no reader has begun to take, and gives its text. A reader of stored events has to
+    /// Drops what no reader has begun to take, and returns its text. A reader of stored events has to
     /// take all of them.
     pub(super) fn withdraw_unread(&mut self) -> Vec<u8> {
         if self.replay.is_none() { self.log.withdraw_from(self.taken) } else { Vec::new() }

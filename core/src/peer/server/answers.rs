@@ -278,10 +278,7 @@ impl Server {
         incoming: &Incoming<'_, '_>,
         result: &dyn WriteJson,
     ) {
-        let method = match &incoming.method {
-            crate::peer::MethodName::Known(method) => Some(*method),
-            crate::peer::MethodName::Other(_) => None,
-        };
+        let method = incoming.method.known();
         let (revision, reply) = (incoming.revision, incoming.reply);
         // A failure has been answered with an internal error already.
         let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, false));

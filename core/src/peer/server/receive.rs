@@ -21,8 +21,7 @@ use crate::{Era, Instant, Revision};
 use super::declared::Declared;
 use super::{NO_PARAMS, Server, Session};
 
-/// A request on its way to whoever answers it. What its parameters say stays where it was read: it
-/// is large.
+/// A request that is to be answered. The metadata is borrowed, as it is too large to be moved.
 pub(super) struct Incoming<'m, 'f> {
     pub(super) id: RequestId,
     pub(super) method: MethodName<'f>,
@@ -345,10 +344,7 @@ impl Server {
             self.answer_error(&id, &error, reply);
             return Ok(None);
         }
-        let known = match &method {
-            MethodName::Known(method) => Some(*method),
-            MethodName::Other(_) => None,
-        };
+        let known = method.known();
         let places = known.map(|method| metadata.places(method)).unwrap_or_default();
         let inputs =
             if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
