@@ -17,7 +17,7 @@ const HEAD: &str = "\
 # Who may send what
 
 Printed by `cargo run -p xtask -- gate-table --write` from the table that both machines consult, in
-`core/src/protocol/method.rs`. A message that a row forbids is refused before it is sent, and
+`core/machine/src/protocol/method.rs`. A message that a row forbids is refused before it is sent, and
 answered with an error where it arrives.
 
 \"When\" is the phase of a legacy session: *opening*, the first message; *always*, before

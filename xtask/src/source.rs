@@ -437,10 +437,13 @@ mod tests {
     fn a_test_module_may_be_another_file() {
         let source =
             Source::new("#[cfg(test)]\nmod tests;\n#[cfg(all(test, x))] pub(crate) mod a;");
-        let files: Vec<_> = source.test_files(Path::new("core/src/peer/mod.rs")).collect();
-        assert_eq!(files, [Path::new("core/src/peer/tests"), Path::new("core/src/peer/a")]);
-        let files: Vec<_> = source.test_files(Path::new("core/src/peer.rs")).collect();
-        assert_eq!(files[0], Path::new("core/src/peer/tests"));
+        let files: Vec<_> = source.test_files(Path::new("core/machine/src/peer/mod.rs")).collect();
+        assert_eq!(
+            files,
+            [Path::new("core/machine/src/peer/tests"), Path::new("core/machine/src/peer/a")]
+        );
+        let files: Vec<_> = source.test_files(Path::new("core/machine/src/peer.rs")).collect();
+        assert_eq!(files[0], Path::new("core/machine/src/peer/tests"));
     }
 
     #[test]

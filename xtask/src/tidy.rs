@@ -15,7 +15,7 @@ const LINES_MANY: usize = 400;
 /// A decision is read in one sitting.
 const DECISION_LINES_MAX: usize = 80;
 /// Where the length of files is watched.
-const WATCHED: [&str; 3] = ["core/src", "adapters", "examples"];
+const WATCHED: [&str; 3] = ["core/machine/src", "adapters", "examples"];
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "misc", "helper", "helpers"];
 
@@ -109,16 +109,16 @@ mod tests {
 
     #[test]
     fn long_files_are_refused_where_it_matters() {
-        assert_eq!(errors("core/src/a.rs", &"\n".repeat(600)), [""; 0]);
-        assert_eq!(errors("core/src/a.rs", &"\n".repeat(601)).len(), 1);
-        assert_eq!(errors("core/tests/a.rs", &"\n".repeat(601)), [""; 0]);
+        assert_eq!(errors("core/machine/src/a.rs", &"\n".repeat(600)), [""; 0]);
+        assert_eq!(errors("core/machine/src/a.rs", &"\n".repeat(601)).len(), 1);
+        assert_eq!(errors("core/machine/tests/a.rs", &"\n".repeat(601)), [""; 0]);
     }
 
     #[test]
     fn names_say_what_is_inside() {
-        assert_eq!(errors("core/src/utils.rs", "").len(), 1);
-        assert_eq!(errors("core/tests/common/mod.rs", "").len(), 1);
-        assert_eq!(errors("core/src/commonplace.rs", ""), [""; 0]);
+        assert_eq!(errors("core/machine/src/utils.rs", "").len(), 1);
+        assert_eq!(errors("core/machine/tests/common/mod.rs", "").len(), 1);
+        assert_eq!(errors("core/machine/src/commonplace.rs", ""), [""; 0]);
     }
 
     #[test]

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn code_cites_with_revision_and_page() {
         let found = found(
-            "core/src/a.rs",
+            "core/machine/src/a.rs",
             "/// MCP 2025-06-18 basic/a#b [AAA-001] [AAA-002]: so it is,\n\
              /// and [AAA-003] too. MCP 2026-07-28 c#d [AAA-004].\n\
              fn f() { g(\"// MCP 2025-06-18 a#b [AAA-005]\") } // MCP 2024-11-05 a#b [AAA-006]\n",
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn code_without_a_revision_or_with_a_wrong_one_is_an_error() {
         let found = found(
-            "core/src/a.rs",
+            "core/machine/src/a.rs",
             "// MCP 2025-06-18 a#b [AAA-001]\nx();\n// [AAA-002]\ny();\n\
              // MCP 2025-06-19 a#b [AAA-003]\nz();\n// MCP 2025-06-18 [AAA-004]\n\
              w();\n// MCP 2025-06-18 a#b [AAA-001], MCP 2025-06-18\n// a#c [AAA-005]\n",
@@ -292,10 +292,10 @@ mod tests {
         assert_eq!(
             found.errors,
             [
-                "core/src/a.rs:3: [AAA-002] without `MCP <revision> <page>#<section>` on one line before it",
-                "core/src/a.rs:5: 2025-06-19 is not a revision",
-                "core/src/a.rs:7: [AAA-004] without `MCP <revision> <page>#<section>` on one line before it",
-                "core/src/a.rs:10: [AAA-005] without `MCP <revision> <page>#<section>` on one line before it",
+                "core/machine/src/a.rs:3: [AAA-002] without `MCP <revision> <page>#<section>` on one line before it",
+                "core/machine/src/a.rs:5: 2025-06-19 is not a revision",
+                "core/machine/src/a.rs:7: [AAA-004] without `MCP <revision> <page>#<section>` on one line before it",
+                "core/machine/src/a.rs:10: [AAA-005] without `MCP <revision> <page>#<section>` on one line before it",
             ]
         );
     }
@@ -304,20 +304,23 @@ mod tests {
     fn tests_cite_with_the_id_alone() {
         let text = "#[cfg(test)]\nmod tests {\n    // Rule: [AAA-001], [AAA-002].\n    #[test]\n    \
                     fn f() {}\n}\n";
-        let inside = found("core/src/a.rs", text);
+        let inside = found("core/machine/src/a.rs", text);
         assert_eq!(inside.errors, [""; 0]);
         assert_eq!(ids(&inside), [("AAA-001", None, Kind::Test), ("AAA-002", None, Kind::Test)]);
-        let behind =
-            found("core/tests/a.rs", "#[tokio::test]\nasync fn f() { g() } // Rule: [AAA-001].");
+        let behind = found(
+            "core/machine/tests/a.rs",
+            "#[tokio::test]\nasync fn f() { g() } // Rule: [AAA-001].",
+        );
         assert_eq!(behind.errors.len(), 1, "behind the body");
-        let body = found("core/tests/a.rs", "#[test]\nfn f() {\n // Rule: [AAA-001].\n}\n");
+        let body = found("core/machine/tests/a.rs", "#[test]\nfn f() {\n // Rule: [AAA-001].\n}\n");
         assert_eq!(body.errors, [""; 0]);
         assert_eq!(ids(&body), [("AAA-001", None, Kind::Test)]);
     }
 
     #[test]
     fn a_test_that_only_speaks_of_a_rule_does_not_hold_it() {
-        let found = found("core/tests/a.rs", "#[test]\nfn f() {\n // As [AAA-001] says.\n}\n");
+        let found =
+            found("core/machine/tests/a.rs", "#[test]\nfn f() {\n // As [AAA-001] says.\n}\n");
         assert_eq!(ids(&found), [("AAA-001", None, Kind::Mention)]);
         assert_eq!(found.errors, [""; 0]);
     }
@@ -330,30 +333,36 @@ mod tests {
             errors => panic!("{errors:?}"),
         };
         let outside = [
-            ("core/tests/a.rs", "//! Rule: [AAA-001].\n\n#[test]\nfn f() {}\n"),
-            ("core/tests/a.rs", "fn helper() {\n // Rule: [AAA-001].\n}\n#[test]\nfn f() {}\n"),
-            ("core/tests/a.rs", "// Rule: [AAA-001].\nfn f() {}\n"),
-            ("core/tests/a.rs", "const A: u8 = 1; // Rule: [AAA-001].\n#[test]\nfn f() { B }\n"),
-            ("core/src/a.rs", "// MCP 2025-06-18 a#b Rule: [AAA-001].\nfn f() {}\n"),
+            ("core/machine/tests/a.rs", "//! Rule: [AAA-001].\n\n#[test]\nfn f() {}\n"),
+            (
+                "core/machine/tests/a.rs",
+                "fn helper() {\n // Rule: [AAA-001].\n}\n#[test]\nfn f() {}\n",
+            ),
+            ("core/machine/tests/a.rs", "// Rule: [AAA-001].\nfn f() {}\n"),
+            (
+                "core/machine/tests/a.rs",
+                "const A: u8 = 1; // Rule: [AAA-001].\n#[test]\nfn f() { B }\n",
+            ),
+            ("core/machine/src/a.rs", "// MCP 2025-06-18 a#b Rule: [AAA-001].\nfn f() {}\n"),
         ];
         for (path, text) in outside {
             assert!(error(path, text).contains("`Rule:` outside of a test"), "{text}");
         }
         let table = "// Rule: [AAA-001].\nconst A: u8 = 1;\n#[test]\nfn f() { A }\n";
-        assert_eq!(error("core/tests/a.rs", table), "");
-        assert_eq!(ids(&found("core/tests/a.rs", table)), [("AAA-001", None, Kind::Test)]);
+        assert_eq!(error("core/machine/tests/a.rs", table), "");
+        assert_eq!(ids(&found("core/machine/tests/a.rs", table)), [("AAA-001", None, Kind::Test)]);
     }
 
     #[test]
     fn a_test_holds_a_handful_of_rules() {
         let rules = |count| (1..=count).map(|it| format!("[AAA-{it:03}]")).collect::<String>();
-        let errors = |text: String| found("core/tests/a.rs", &text).errors;
+        let errors = |text: String| found("core/machine/tests/a.rs", &text).errors;
         let test = |count| format!("// Rule: {}\n#[test]\nfn f() {{}}\n", rules(count));
         assert_eq!(errors(test(RULES_MAX)), [""; 0]);
         assert_eq!(
             errors(test(RULES_MAX + 1)),
             [
-                "core/tests/a.rs:1: the test `f` cites 7 rules, at most 6: split it, or cite each rule \
+                "core/machine/tests/a.rs:1: the test `f` cites 7 rules, at most 6: split it, or cite each rule \
               at the test that fails when that rule is broken"
             ]
         );
@@ -371,10 +380,10 @@ mod tests {
 
     #[test]
     fn a_module_for_tests_may_have_its_own_file() {
-        let files = [PathBuf::from("core/src/peer/checks")];
-        assert!(is_test_file(Path::new("core/src/peer/checks.rs"), &files));
-        assert!(is_test_file(Path::new("core/src/peer/checks/a.rs"), &files));
-        assert!(!is_test_file(Path::new("core/src/peer/checks_more.rs"), &files));
+        let files = [PathBuf::from("core/machine/src/peer/checks")];
+        assert!(is_test_file(Path::new("core/machine/src/peer/checks.rs"), &files));
+        assert!(is_test_file(Path::new("core/machine/src/peer/checks/a.rs"), &files));
+        assert!(!is_test_file(Path::new("core/machine/src/peer/checks_more.rs"), &files));
         assert!(is_test_file(Path::new("adapters/std/tests/a.rs"), &[]));
     }
 

@@ -13,7 +13,7 @@ use mutation::Mutation;
 const MUTATIONS: usize = 2000;
 
 fn corpora() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
 }
 
 /// The seeds of a target with their paths, in the order of their names.
