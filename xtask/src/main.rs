@@ -9,11 +9,14 @@
 
 mod budgets;
 mod counter;
+mod crates;
 mod document;
+mod drawings;
 mod files;
 mod firmware;
 mod gate_table;
 mod growth;
+mod layers;
 mod ledger;
 mod no_std;
 mod sizes;
@@ -33,6 +36,10 @@ cargo run -p xtask -- COMMAND
       fails where one is more than its budget there: instructions and bytes by more than 5 %, which
       is left to compilers, allocations at all. Needs valgrind.
       --write    makes what was counted the budgets, there and in docs/performance.md
+  drawings [--check]
+      Draws docs/crates.svg, the crates and layers, and docs/request.svg, the way of a request in
+      and out; fails where a box names a file or function that is not there.
+      --check    draws nothing, and fails unless the files are what the code says
   firmware-size
       Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of
       it; fails beyond the budget. The path of the image is printed last.
@@ -48,6 +55,9 @@ cargo run -p xtask -- COMMAND
                  the table in docs/performance.md
       --check    goes to a size of 1,000, which takes seconds, and fails where a cost grows with a
                  size that it should not depend on
+  layers
+      Checks which module under core/ names which: none names one above it or beside it, `peer` says
+      nothing of HTTP, no crate there depends on one outside, and nothing public is hidden.
   ledger [--ledger FILE] [--area AREA] [--missing] [--check GAPS]
       Counts the rules of the protocol that code and tests cite, and reports false citations:
       CONTRIBUTING.md says what a right one is. FILE defaults to requirements.tsv in MCP_SPEC_DIR,
@@ -109,9 +119,11 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
             Ok(())
         }
         ["budgets", rest @ ..] => budgets::run(rest),
+        ["drawings", rest @ ..] => drawings::run(rest),
         ["firmware-size"] => firmware::size(),
         ["gate-table", rest @ ..] => gate_table::run(rest),
         ["growth", rest @ ..] => growth::run(rest),
+        ["layers"] => layers::run(),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),
         ["sizes"] => sizes::run(),

@@ -63,6 +63,11 @@ impl Source {
         source
     }
 
+    /// The text with the contents of comments, strings and characters replaced by blanks.
+    pub(crate) fn code(&self) -> &[char] {
+        &self.code
+    }
+
     /// Whether the character at `at` belongs to an item under `#[cfg(test)]`.
     pub(crate) fn is_test(&self, at: usize) -> bool {
         self.tests.iter().any(|range| range.contains(&at))

@@ -1,0 +1,48 @@
+//! Drawings of the architecture, made from the code.
+
+mod crates;
+mod graph;
+mod request;
+mod svg;
+
+use std::fs;
+
+use crate::crates::all;
+use crate::{Failure, files, layers};
+
+/// `docs/crates.svg` and `docs/request.svg`.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
+    let all = all()?;
+    let uses = layers::modules(layers::machine(&all)?)?;
+    let drawings = [
+        ("docs/crates.svg", crates::drawing(&all, &uses)?),
+        ("docs/request.svg", request::drawing(&all)?),
+    ];
+    for (name, drawing) in &drawings {
+        let path = files::root().join(name);
+        match arguments {
+            [] => fs::write(path, drawing)?,
+            ["--check"] => {
+                if fs::read_to_string(path)? != *drawing {
+                    let remedy = "run `cargo run -p xtask -- drawings`";
+                    let text = format!("{name} is not what the code says; {remedy}");
+                    return Err(Failure::Failed(text));
+                }
+            }
+            _ => return Err(Failure::Unable(String::from("drawings takes --check or nothing"))),
+        }
+    }
+    if arguments == ["--check"] {
+        println!("the drawings are what the code says");
+    }
+    Ok(())
+}
+
+/// The file or folder of a module right below `src`, relative to the folder of the workspace.
+fn module_file(src: &str, module: &str) -> String {
+    if files::root().join(src).join(module).is_dir() {
+        format!("{src}/{module}/")
+    } else {
+        format!("{src}/{module}.rs")
+    }
+}

@@ -1,0 +1,180 @@
+//! The crates that applications use, and the layers inside the crate of the machines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::graph::{Edge, Graph, Node, reduced};
+use super::svg::{Area, LINE, Label, PADDING, Svg};
+use crate::Failure;
+use crate::crates::{Crate, Dependency};
+use crate::layers::{self, FOUNDATION, LAYERS, MACHINE};
+
+const WIDTH: f64 = 1080.0;
+/// Around frames, and between a frame and what is inside.
+const MARGIN: f64 = 14.0;
+/// What the title of a frame takes.
+const HEAD: f64 = LINE + 2.0 * PADDING;
+const CRATE_WIDTH: f64 = 236.0;
+const MODULE_WIDTH: f64 = 330.0;
+
+const LEGEND: [&str; 2] = [
+    "An arrow leads to what is depended on; one that follows from others is left out.",
+    "Dashed: with a feature. Red: against the layers, an exception in xtask/src/layers.rs.",
+];
+
+/// Folders whose crates are drawn, from the top.
+const BANDS: [(&str, &str); 3] = [
+    ("tools", "installable programs"),
+    ("adapters", "I/O, clocks, randomness, threads and tasks; no rule of the protocol"),
+    ("core", "no_std, without I/O; time and randomness are arguments"),
+];
+
+/// Draws `crates`, and the modules of the machines' crate, of which `uses` says what names what.
+pub(super) fn drawing(
+    crates: &[Crate],
+    uses: &BTreeSet<(String, String)>,
+) -> Result<String, Failure> {
+    let inner = modules(layers::machine(crates)?, uses);
+    let room = WIDTH - 10.0 * MARGIN;
+    let inner_height = inner.place(0.0, room, HEAD, &[]).bottom + MARGIN + FOUNDATION_HEIGHT;
+    let (outer, bands) = crates_graph(crates, room, inner_height);
+    let extra: Vec<f64> = bands.iter().map(|band| band.above()).collect();
+    let placed = outer.place(2.0 * MARGIN, WIDTH - 2.0 * MARGIN, MARGIN, &extra);
+    let height = placed.bottom + 3.0 * MARGIN + 2.0 * LINE;
+    let mut svg = Svg::new(WIDTH, height, "Crates and layers, and which depends on which");
+    let mut frames = Vec::new();
+    for (first, band) in bands.iter().enumerate() {
+        let Some((title, about)) = band.title else { continue };
+        let after = bands[first + 1..].iter().position(|it| it.title.is_some());
+        let last = after.map_or(bands.len() - 1, |count| first + count);
+        let top = placed.tops[first] - HEAD;
+        let ends = outer.rows[last].iter().map(|node| placed.boxes[&node.name].bottom());
+        let bottom = ends.fold(top, f64::max) + MARGIN;
+        let area = Area { x: MARGIN, y: top, width: WIDTH - 2.0 * MARGIN, height: bottom - top };
+        svg.frame(area);
+        frames.push((area, format!("{title}/"), about));
+    }
+    placed.draw(&outer, &mut svg);
+    draw_machine(&mut svg, layers::machine(crates)?, &inner, placed.boxes[MACHINE]);
+    for (area, title, about) in frames {
+        svg.heading(area, &title, about);
+    }
+    for (number, line) in (1_u32..).zip(LEGEND) {
+        svg.line("", MARGIN, placed.bottom + 2.0 * MARGIN + f64::from(number) * LINE, line);
+    }
+    Ok(svg.finish())
+}
+
+/// What the line about the modules below all layers takes.
+const FOUNDATION_HEIGHT: f64 = LINE + PADDING;
+
+fn draw_machine(svg: &mut Svg, machine: &Crate, inner: &Graph, area: Area) {
+    svg.frame(area);
+    let placed = inner.place(area.x, area.right(), area.y + HEAD, &[]);
+    placed.draw(inner, svg);
+    let about = format!("{}: {}", folder(machine), machine.description);
+    svg.heading(area, &machine.name, &about);
+    let below = format!("Below all of them: {}.", FOUNDATION.join(", "));
+    svg.line("", area.x + PADDING, area.bottom() - PADDING, &below);
+}
+
+/// A row of crates.
+struct Band {
+    /// The title of the frame that begins with it.
+    title: Option<(&'static str, &'static str)>,
+}
+
+impl Band {
+    fn above(&self) -> f64 {
+        if self.title.is_some() { HEAD } else { 0.0 }
+    }
+}
+
+/// The crates in rows: each above those that it depends on.
+fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec<Band>) {
+    let (mut rows, mut bands) = (Vec::new(), Vec::new());
+    let mut drawn = BTreeSet::new();
+    for (band, about) in BANDS {
+        let inside: Vec<&Crate> =
+            crates.iter().filter(|it| it.published && it.folder.starts_with(band)).collect();
+        let heights = heights(&inside);
+        let first = rows.len();
+        let most = heights.values().max().map_or(0, |height| height + 1);
+        for height in (0..most).rev() {
+            let row = inside.iter().filter(|it| heights[it.name.as_str()] == height);
+            rows.push(row.map(|it| crate_node(it, room, machine_height)).collect::<Vec<_>>());
+        }
+        for row in first..rows.len() {
+            bands.push(Band { title: (row == first).then_some((band, about)) });
+        }
+    }
+    drawn.extend(rows.iter().flatten().map(|node: &Node| node.name.clone()));
+    let mut all = BTreeMap::new();
+    for one in crates.iter().filter(|it| drawn.contains(&it.name)) {
+        for Dependency { name, optional, .. } in &one.dependencies {
+            if drawn.contains(name) {
+                all.insert((one.name.clone(), name.clone()), *optional);
+            }
+        }
+    }
+    let edges = reduced(&all.keys().cloned().collect());
+    let edge = |(from, to): (String, String)| {
+        let class = if all[&(from.clone(), to.clone())] { "optional" } else { "" };
+        Edge { from, to, class }
+    };
+    (Graph { rows, edges: edges.into_iter().map(edge).collect() }, bands)
+}
+
+/// How many crates of `crates` are below each of them.
+fn heights<'a>(crates: &[&'a Crate]) -> BTreeMap<&'a str, usize> {
+    let mut heights: BTreeMap<&str, usize> =
+        crates.iter().map(|it| (it.name.as_str(), 0)).collect();
+    // Cargo has no cycles, so that each round settles one height at least.
+    for _ in crates {
+        for one in crates {
+            let below = one.dependencies.iter().filter_map(|it| heights.get(it.name.as_str()));
+            let height = below.map(|height| height + 1).max().unwrap_or(0);
+            heights.insert(&one.name, height);
+        }
+    }
+    heights
+}
+
+/// The box of a crate; that of the machines is large and empty.
+fn crate_node(one: &Crate, room: f64, machine_height: f64) -> Node {
+    let name = one.name.clone();
+    if name == MACHINE {
+        return Node { name, label: Label::default(), width: room, height: machine_height };
+    }
+    let label = Label::new(&name, &[folder(one)], &one.description, CRATE_WIDTH);
+    Node { name, width: CRATE_WIDTH, height: label.height(), label }
+}
+
+/// The modules in their layers.
+fn modules(machine: &Crate, uses: &BTreeSet<(String, String)>) -> Graph {
+    let src = format!("{}src", folder(machine));
+    let node = |module: &layers::Module| {
+        let files = [super::module_file(&src, module.name)];
+        let label = Label::new(module.name, &files, module.knows, MODULE_WIDTH);
+        let (name, width) = (module.name.to_owned(), MODULE_WIDTH);
+        Node { name, width, height: label.height(), label }
+    };
+    let rows: Vec<Vec<Node>> =
+        LAYERS.iter().map(|layer| layer.iter().map(node).collect()).collect();
+    let layered = |name: &str| LAYERS.iter().flat_map(|it| it.iter()).any(|it| it.name == name);
+    let uses = uses.iter().filter(|(from, to)| layered(from) && layered(to)).cloned();
+    let (down, up): (BTreeSet<_>, BTreeSet<_>) =
+        uses.partition(|(from, to)| layers::is_below(to, from));
+    let edge = |class| move |(from, to)| Edge { from, to, class };
+    let edges = reduced(&down).into_iter().map(edge(""));
+    // What the exceptions allow. Modules of one layer are reported elsewhere.
+    let edges = edges.chain(up.into_iter().map(edge("breach")));
+    let row = |name: &str| LAYERS.iter().position(|it| it.iter().any(|it| it.name == name));
+    let edges = edges.filter(|it| row(&it.from) != row(&it.to)).collect();
+    Graph { rows, edges }
+}
+
+/// The folder of a crate with a slash at its end.
+fn folder(one: &Crate) -> String {
+    format!("{}/", Path::new(&one.folder).display())
+}

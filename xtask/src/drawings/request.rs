@@ -1,0 +1,338 @@
+//! The way of a request from the wire to its handler, and of the result back.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::svg::{Area, Label, Svg};
+use crate::crates::Crate;
+use crate::source::Source;
+use crate::{Failure, files};
+
+const WIDTH: f64 = 1280.0;
+const MARGIN: f64 = 14.0;
+/// Between columns.
+const GAP: f64 = 20.0;
+/// Between rows, for the arrows.
+const BETWEEN: f64 = 24.0;
+/// The names of the columns, below them.
+const FOOT: f64 = 36.0;
+/// What comes in goes up in the first two columns, what goes out comes down in the others.
+const COLUMNS: [&str; 4] = ["In, byte stream", "In, HTTP", "Out, HTTP", "Out, byte stream"];
+const COLUMNS_IN: usize = 2;
+
+const MACHINE: &str = "mcp-sansio";
+const ASYNC: &str = "mcp-sansio-async";
+
+/// A box.
+struct Step {
+    title: &'static str,
+    about: &'static str,
+    /// The crate, the file in its folder `src`, and the function: `name` or `Type::name`.
+    code: (&'static str, &'static str, &'static str),
+    /// The first column and the last one.
+    columns: (usize, usize),
+}
+
+/// From the top, row by row.
+const ROWS: &[&[Step]] = &[
+    &[Step {
+        title: "The application's function runs",
+        about: "At once if it is a plain one, else where the driver polls.",
+        code: (MACHINE, "handler/server_endpoint.rs", "ServerEndpoint::call"),
+        columns: (0, 3),
+    }],
+    &[
+        Step {
+            title: "The handler is found",
+            about: "By the name of the tool, prompt or resource.",
+            code: (MACHINE, "handler/dispatch.rs", "Dispatch::find"),
+            columns: (0, 1),
+        },
+        Step {
+            title: "The outcome is an answer",
+            about: "A result, an error, or questions to the user.",
+            code: (MACHINE, "handler/server_endpoint.rs", "ServerEndpoint::finish"),
+            columns: (2, 3),
+        },
+    ],
+    &[Step {
+        title: "Arguments are validated",
+        about: "By the validator, if one is installed.",
+        code: (MACHINE, "handler/dispatch.rs", "Dispatch::check_arguments"),
+        columns: (0, 1),
+    }],
+    &[Step {
+        title: "The target is looked up",
+        about: "What is not in the catalog is refused here.",
+        code: (MACHINE, "catalog/subject/mod.rs", "Catalog::check_given"),
+        columns: (0, 1),
+    }],
+    &[
+        Step {
+            title: "The gate",
+            about: "The table of methods says who may send what, when.",
+            code: (MACHINE, "protocol/method.rs", "Row::check"),
+            columns: (0, 1),
+        },
+        Step {
+            title: "The result is completed",
+            about: "With what the revision wants in every result.",
+            code: (MACHINE, "peer/server/answers.rs", "Server::respond_with"),
+            columns: (2, 3),
+        },
+    ],
+    &[
+        Step {
+            title: "Era, id and metadata",
+            about: "The request says which era it is of.",
+            code: (MACHINE, "peer/server/receive.rs", "Server::receive_request"),
+            columns: (0, 1),
+        },
+        Step {
+            title: "It is written, once",
+            about: "Into the queue, control traffic in a lane of its own.",
+            code: (MACHINE, "peer/outbox.rs", "Outbox::try_push"),
+            columns: (2, 3),
+        },
+    ],
+    &[Step {
+        title: "Session or single request",
+        about: "Either is a machine of its own.",
+        code: (MACHINE, "http/server/posts.rs", "Server::post"),
+        columns: (1, 1),
+    }],
+    &[
+        Step {
+            title: "The envelope is scanned",
+            about: "The whole text is checked once; members stay text.",
+            code: (MACHINE, "jsonrpc/envelope.rs", "parse"),
+            columns: (0, 1),
+        },
+        Step {
+            title: "On its stream",
+            about: "As JSON, or as an event in the stream's log.",
+            code: (MACHINE, "http/server/placing.rs", "Server::place"),
+            columns: (2, 2),
+        },
+    ],
+    &[
+        Step {
+            title: "A frame is cut",
+            about: "A line is too long: reported, skipped.",
+            code: (MACHINE, "framing/line.rs", "LineDecoder::next_frame"),
+            columns: (0, 0),
+        },
+        Step {
+            title: "The head is judged",
+            about: "Path, method, origin, types, length.",
+            code: (MACHINE, "http/server/admission.rs", "Server::admit"),
+            columns: (1, 1),
+        },
+        Step {
+            title: "Pulled by its exchange",
+            about: "A slow reader slows itself.",
+            code: (MACHINE, "http/server/transmit.rs", "Server::poll_transmit"),
+            columns: (2, 2),
+        },
+        Step {
+            title: "Several frames at once",
+            about: "Whatever waits, in one write.",
+            code: (MACHINE, "peer/server/mod.rs", "Server::peek_transmit"),
+            columns: (3, 3),
+        },
+    ],
+    &[
+        Step {
+            title: "Bytes are read",
+            about: "",
+            code: (ASYNC, "driver.rs", "Driver::poll_read"),
+            columns: (0, 0),
+        },
+        Step {
+            title: "A request is read",
+            about: "",
+            code: (ASYNC, "http_server/service.rs", "HttpService::serve"),
+            columns: (1, 1),
+        },
+        Step {
+            title: "A response is written",
+            about: "",
+            code: (ASYNC, "http_server/body.rs", "ServedBody::poll_frame"),
+            columns: (2, 2),
+        },
+        Step {
+            title: "Bytes are written",
+            about: "",
+            code: (ASYNC, "driver.rs", "Driver::poll_write"),
+            columns: (3, 3),
+        },
+    ],
+];
+
+/// Draws the way of a request; fails where a box names what is not there.
+pub(super) fn drawing(crates: &[Crate]) -> Result<String, Failure> {
+    let mut boxes = Vec::new();
+    let mut missing = Vec::new();
+    let mut y = MARGIN;
+    for steps in ROWS {
+        let mut height = 0_f64;
+        for step in *steps {
+            let file = match locate(step, crates) {
+                Ok(file) => file,
+                Err(error) => {
+                    missing.push(error);
+                    continue;
+                }
+            };
+            let (left, right) = (column(step.columns.0).0, column(step.columns.1).1);
+            let named = [file, step.code.2.to_owned()];
+            let label = Label::new(step.title, &named, step.about, right - left);
+            height = height.max(label.height());
+            let area = Area { x: left, y, width: right - left, height: label.height() };
+            boxes.push((step, label, area));
+        }
+        y += height + BETWEEN;
+    }
+    if !missing.is_empty() {
+        return Err(Failure::Failed(missing.join("\n")));
+    }
+    let height = y - BETWEEN + FOOT;
+    let mut svg = Svg::new(WIDTH, height, "A request's way in, and its result's out");
+    for (number, title) in COLUMNS.iter().enumerate() {
+        svg.line("title", column(number).0, height - MARGIN, title);
+    }
+    for (points, back) in arrows(&boxes.iter().map(|it| (it.0.columns, it.2)).collect::<Vec<_>>()) {
+        svg.arrow("", &points, back);
+    }
+    for (_, label, area) in &boxes {
+        svg.labelled(*area, label);
+    }
+    Ok(svg.finish())
+}
+
+/// The left and right ends of a column.
+fn column(number: usize) -> (f64, f64) {
+    let count = COLUMNS.len() as f64;
+    let width = (WIDTH - 2.0 * MARGIN - (count - 1.0) * GAP) / count;
+    let left = MARGIN + number as f64 * (width + GAP);
+    (left, left + width)
+}
+
+/// An arrow from box to box in each column, from above; the head is above where it is for what comes
+/// in.
+fn arrows(boxes: &[((usize, usize), Area)]) -> Vec<([(f64, f64); 2], bool)> {
+    // By the boxes that they join: the columns in which these follow one another.
+    let mut joined = BTreeMap::<(usize, usize), Vec<usize>>::new();
+    for number in 0..COLUMNS.len() {
+        let inside = |at: &usize| (boxes[*at].0.0..=boxes[*at].0.1).contains(&number);
+        let all: Vec<usize> = (0..boxes.len()).filter(inside).collect();
+        for pair in all.windows(2) {
+            joined.entry((pair[0], pair[1])).or_default().push(number);
+        }
+    }
+    let arrow = |((upper, lower), columns): ((usize, usize), Vec<usize>)| {
+        let ends = columns.iter().map(|it| column(*it));
+        let (left, right) =
+            ends.fold((WIDTH, 0.0_f64), |all, it| (all.0.min(it.0), all.1.max(it.1)));
+        let x = f64::midpoint(left, right);
+        let points = [(x, boxes[upper].1.bottom()), (x, boxes[lower].1.y)];
+        (points, columns[0] < COLUMNS_IN)
+    };
+    joined.into_iter().map(arrow).collect()
+}
+
+/// The file of a step, relative to the folder of the workspace; an error unless its function is
+/// there.
+fn locate(step: &Step, crates: &[Crate]) -> Result<String, String> {
+    let (name, file, function) = step.code;
+    let owner = crates.iter().find(|it| it.name == name);
+    let folder = owner.map(|it| it.folder.join("src"));
+    let folder = folder.ok_or_else(|| format!("{}: there is no crate `{name}`", step.title))?;
+    let path = folder.join(file);
+    let shown = path.display().to_string();
+    let text = fs::read_to_string(files::root().join(path))
+        .map_err(|_| format!("{}: there is no file {shown}", step.title))?;
+    if has_function(&Source::new(&text), function) {
+        return Ok(shown);
+    }
+    Err(format!("{}: {shown} has no function `{function}`", step.title))
+}
+
+/// Whether the code has a function `name`, or `Type::name` in an `impl` of the type or its trait.
+/// Formatted code begins and ends those at the starts of lines.
+fn has_function(source: &Source, function: &str) -> bool {
+    let code: String = source.code().iter().collect();
+    let (owner, name) = match function.split_once("::") {
+        Some((owner, name)) => (Some(owner), name),
+        None => (None, function),
+    };
+    // What stands before the brace of the block that the line is in.
+    let mut head: Option<Vec<&str>> = None;
+    let mut complete = true;
+    for line in code.lines() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words: Vec<&str> =
+            line.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect();
+        if line.starts_with('}') {
+            head = None;
+        } else if line.starts_with(char::is_alphabetic)
+            && words.iter().any(|word| matches!(*word, "impl" | "trait"))
+            && !words.contains(&"fn")
+        {
+            (head, complete) = (Some(Vec::new()), false);
+        }
+        if let Some(head) = head.as_mut().filter(|_| !complete) {
+            head.extend(&words);
+            complete = line.contains('{');
+        }
+        let inside = match owner {
+            Some(owner) => head.as_ref().is_some_and(|head| head.contains(&owner)),
+            None => head.is_none() && !line.starts_with(' '),
+        };
+        if inside && words.windows(2).any(|pair| pair == ["fn", name]) {
+            return true;
+        }
+        if line.ends_with('}') && line.starts_with(char::is_alphabetic) {
+            head = None;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_found_where_it_is_said_to_be() {
+        let text = "pub fn parse() {}\nimpl<T> Server<T>\nwhere\n    T: X,\n{\n    pub fn post(&self) \
+                    {}\n}\nimpl Drop for Other {\n    fn drop(&mut self) {}\n}\n// fn absent() {}\n";
+        let source = Source::new(text);
+        for there in ["parse", "Server::post", "Other::drop", "Drop::drop"] {
+            assert!(has_function(&source, there), "{there}");
+        }
+        for absent in ["post", "Server::parse", "Other::post", "absent", "Server::drop", "pars"] {
+            assert!(!has_function(&source, absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn arrows_join_what_follows_in_a_column() {
+        let area = |number: f64| Area { x: 0.0, y: number * 50.0, width: 10.0, height: 30.0 };
+        let boxes =
+            [((0, 3), area(0.0)), ((0, 1), area(1.0)), ((2, 2), area(1.0)), ((1, 1), area(2.0))];
+        let found = arrows(&boxes);
+        let ends: Vec<_> =
+            found.iter().map(|(points, up)| (points[0].1, points[1].1, *up)).collect();
+        assert_eq!(ends, [(30.0, 50.0, true), (30.0, 50.0, false), (80.0, 100.0, true)]);
+    }
+
+    #[test]
+    fn boxes_of_a_row_do_not_share_a_column() {
+        for row in ROWS {
+            for pair in row.windows(2) {
+                assert!(pair[0].columns.1 < pair[1].columns.0, "{}", pair[1].title);
+            }
+        }
+    }
+}
