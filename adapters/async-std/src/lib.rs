@@ -33,31 +33,21 @@
 compile_error!("choose whose executor runs tasks: the feature `smol`, or `async-std`");
 
 mod child;
-mod clock;
-mod connect;
 #[cfg(unix)]
 mod descriptor;
-mod entropy;
-mod error;
 #[cfg(feature = "http-client")]
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
 #[cfg(feature = "auth")]
 mod loopback;
+mod runtime;
 mod serve;
 mod socket_stream;
 mod standard_streams;
-mod task;
-#[cfg(feature = "tasks")]
-mod task_settings;
 mod timer;
 
-pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
-pub use clock::{now, unix_time};
-pub use connect::{Connection, spawn};
-pub use entropy::seed;
-pub use error::Error;
+pub use child::{AsyncProcess, ChildInput, ChildServer, ChildStream, Command, Connection, spawn};
 #[cfg(feature = "http-client")]
 pub use http_client::{
     AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, ConnectorError,
@@ -89,7 +79,11 @@ pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Principal, Revision, Revisions, handler, peer, protocol};
-pub use mcp_sansio_async::{ByteStream, DriveError, Driver, FuturesStream, Settings, Timer};
+pub use mcp_sansio_async::child::{ExitReport, Graces, SpawnError, Stderr};
+pub use mcp_sansio_async::clock::{now, unix_time};
+pub use mcp_sansio_async::{
+    ByteStream, DriveError, Driver, Error, FuturesStream, Settings, Timer, seed,
+};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(any(feature = "sign", feature = "verify"))]
@@ -103,9 +97,10 @@ pub use mcp_sansio_auth::{
 pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
+pub use runtime::AsyncRuntime;
+#[cfg(feature = "tasks")]
+pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use socket_stream::SocketStream;
 pub use standard_streams::StandardStreams;
-#[cfg(feature = "tasks")]
-pub use task_settings::task_settings;
 pub use timer::AsyncTimer;

@@ -67,3 +67,14 @@ pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
     let endpoint = server.into_endpoint(seed())?;
     Ok(drive_with(endpoint, StandardStreams::open(), Settings::pipe()).await?)
 }
+
+/// What [`Server::tasks`](crate::Server::tasks) takes: entropy and the time of day from the
+/// operating system. A clock that is set later is not followed.
+///
+/// # Errors
+///
+/// The operating system has no entropy.
+#[cfg(feature = "tasks")]
+pub fn task_settings() -> std::io::Result<mcp_sansio::handler::TaskSettings> {
+    mcp_sansio_async::task_settings(crate::now())
+}

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use futures_lite::future;
 use mcp_sansio::Instant;
-use mcp_sansio_async::Timer;
-
-use crate::clock;
+use mcp_sansio_async::{Timer, clock};
 
 /// The clock [`now`](crate::now) and one alarm of `async-io`, which goes off wherever it is polled.
 #[derive(Default)]

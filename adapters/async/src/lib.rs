@@ -14,7 +14,10 @@
 #![forbid(unsafe_code)]
 
 pub mod child;
+pub mod clock;
 mod driver;
+mod entropy;
+mod error;
 #[cfg(feature = "futures-io")]
 mod futures_stream;
 #[cfg(feature = "http")]
@@ -24,16 +27,25 @@ pub mod http_client;
 #[cfg(feature = "http-server")]
 pub mod http_server;
 mod panics;
+mod runtime;
 mod settings;
 mod stream;
+mod task;
+#[cfg(feature = "tasks")]
+mod task_settings;
 mod timer;
 
 pub use driver::{DriveError, Driver};
+pub use entropy::seed;
+pub use error::Error;
 #[cfg(feature = "futures-io")]
 pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
 pub use http::{ConnectError, Eras, Exchange, Exchanger, HttpDriver};
 pub use panics::panic_guard;
+pub use runtime::{CatchPanic, Runtime};
 pub use settings::Settings;
 pub use stream::ByteStream;
+#[cfg(feature = "tasks")]
+pub use task_settings::task_settings;
 pub use timer::Timer;

@@ -1,6 +1,11 @@
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use mcp_sansio::Instant;
+
+use crate::Runtime;
 
 /// A monotonic clock and one alarm on it.
 pub trait Timer {
@@ -23,4 +28,20 @@ impl<T: Timer + ?Sized> Timer for &mut T {
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         (**self).poll_until(cx, deadline)
     }
+}
+
+/// The output of `future`, or `None` if it takes longer than `limit`.
+pub(crate) async fn timeout<F: Future>(
+    runtime: &impl Runtime,
+    limit: Duration,
+    future: F,
+) -> Option<F::Output> {
+    let mut timer = runtime.timer();
+    let deadline = timer.now() + limit;
+    let mut future = pin!(future);
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => timer.poll_until(cx, deadline).map(|()| None),
+    })
+    .await
 }

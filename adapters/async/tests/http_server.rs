@@ -14,8 +14,10 @@ use mcp_sansio::Instant;
 use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
-use mcp_sansio_async::Timer;
-use mcp_sansio_async::http_server::{HttpService, Runtime, Task};
+use mcp_sansio_async::http_server::HttpService;
+use mcp_sansio_async::{Runtime, Timer};
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A clock that stands still, and tasks that are polled when a test says so.
 #[derive(Clone, Default)]
@@ -59,16 +61,18 @@ impl Timer for Hands {
 }
 
 impl Runtime for Hands {
-    fn now(&self) -> Instant {
-        Timer::now(self)
+    type Timer = Self;
+
+    fn current() -> Self {
+        Self::default()
     }
 
-    fn timer(&self) -> Box<dyn Timer + Send> {
-        Box::new(self.clone())
+    fn timer(&self) -> Self {
+        self.clone()
     }
 
-    fn spawn(&self, task: Task) {
-        self.tasks.lock().unwrap().push(task);
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
+        self.tasks.lock().unwrap().push(Box::pin(task));
     }
 }
 

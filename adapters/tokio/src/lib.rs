@@ -27,29 +27,22 @@
 
 mod child;
 mod clock;
-mod connect;
 #[cfg(unix)]
 mod descriptor;
-mod entropy;
-mod error;
 #[cfg(feature = "http-client")]
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
 #[cfg(feature = "auth")]
 mod loopback;
+mod runtime;
 mod serve;
 mod standard_streams;
 mod stream;
-#[cfg(feature = "tasks")]
-mod task_settings;
 mod timer;
 
-pub use child::{ChildInput, ChildServer, ChildStream, ExitReport, Graces, SpawnError, Stderr};
-pub use clock::{now, unix_time};
-pub use connect::{Connection, spawn};
-pub use entropy::seed;
-pub use error::Error;
+pub use child::{ChildServer, ChildStream, Connection, TokioProcess, spawn};
+pub use clock::now;
 #[cfg(feature = "http-client")]
 pub use http_client::{
     ConnectError, Connector, ConnectorBuilder, ConnectorError, FetchError, HttpConnection, Proxy,
@@ -81,7 +74,9 @@ pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Principal, Revision, Revisions, handler, peer, protocol};
-pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
+pub use mcp_sansio_async::child::{ExitReport, Graces, SpawnError, Stderr};
+pub use mcp_sansio_async::clock::unix_time;
+pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Error, Settings, Timer, seed};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(any(feature = "sign", feature = "verify"))]
@@ -95,9 +90,10 @@ pub use mcp_sansio_auth::{
 pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
+pub use runtime::TokioRuntime;
+#[cfg(feature = "tasks")]
+pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use standard_streams::StandardStreams;
 pub use stream::TokioStream;
-#[cfg(feature = "tasks")]
-pub use task_settings::task_settings;
 pub use timer::TokioTimer;

@@ -7,15 +7,15 @@ use bytes::Bytes;
 use http::{Method, Request, Response, Version};
 use http_body_util::Full;
 use hyper_util::client::legacy;
-use mcp_sansio_async::Eras;
 use mcp_sansio_async::http_client::{Connect, FetchError, exchange, fetch};
+use mcp_sansio_async::{Eras, Runtime as _};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use smol_hyper::rt::SmolTimer;
 
 use super::dialer::Dialer;
 use super::tls;
-use crate::task::Tasks;
+use crate::runtime::AsyncRuntime;
 use crate::{AsyncTimer, ConnectorError, ResponseBody};
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
@@ -111,11 +111,6 @@ impl Connector {
         fetch(self.clone(), url, AsyncTimer::new())
     }
 
-    /// What connections by it and its clones have learned of servers.
-    pub(super) fn eras(&self) -> &Eras {
-        &self.eras
-    }
-
     fn prepare(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, ConnectorError> {
         let refused = |reason: &str| ConnectorError::Request { reason: reason.to_owned() };
         let uri = request.uri();
@@ -136,7 +131,23 @@ impl Connector {
     }
 }
 
+/// Spawns what hyper wants spawned.
+#[derive(Clone, Copy, Debug)]
+struct Executor;
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
+    fn execute(&self, future: F) {
+        AsyncRuntime::current().spawn(future);
+    }
+}
+
 impl Connect for Connector {
+    type Runtime = AsyncRuntime;
+
+    fn eras(&self) -> &Eras {
+        &self.eras
+    }
+
     fn send(
         &self,
         request: Request<Bytes>,
@@ -202,7 +213,7 @@ impl ConnectorBuilder {
             None => tls::system_config(roots)?,
         };
         let dialer = Dialer::new(tls, connect_timeout);
-        let client = legacy::Client::builder(Tasks)
+        let client = legacy::Client::builder(Executor)
             .timer(SmolTimer::new())
             .pool_timer(SmolTimer::new())
             .pool_idle_timeout(idle_timeout)

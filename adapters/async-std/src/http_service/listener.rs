@@ -13,12 +13,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async::Runtime as _;
 use mcp_sansio_async::http_server::{Budget, Cut, SendBody, Socket};
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
 use super::accepted::Accepted;
 use super::guests::{Guests, Stay};
-use crate::task::Executor;
+use crate::runtime::AsyncRuntime;
 use crate::timer::timeout;
 use crate::{Error, HttpService};
 
@@ -135,7 +136,7 @@ impl HttpListener {
     pub async fn serve(self, service: HttpService, shutdown: impl Future<Output = ()>) {
         let Self { listener, connections_max, times, held_bytes_max, linger } = self;
         let budget = Budget::new(held_bytes_max);
-        let (guests, executor) = (Guests::default(), Executor::current());
+        let (guests, executor) = (Guests::default(), AsyncRuntime::current());
         let receive = async {
             loop {
                 poll_fn(|cx| guests.poll_fewer(connections_max, cx)).await;
@@ -210,7 +211,7 @@ async fn accept(listener: &Async<TcpListener>) -> Option<(Async<TcpStream>, Sock
 async fn serve_connection(
     socket: Async<TcpStream>,
     service: HttpService,
-    executor: Executor,
+    executor: AsyncRuntime,
     leave: Cut,
     times: Times,
     budget: Budget,

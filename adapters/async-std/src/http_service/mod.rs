@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use http_body::Body;
 use mcp_sansio::handler::{Remote, Server};
 use mcp_sansio::http::{RemoteAddress, ServerOptions};
-use mcp_sansio_async::http_server;
+use mcp_sansio_async::{Runtime as _, http_server};
 
-use crate::task::Executor;
+use crate::runtime::AsyncRuntime;
 use crate::{Error, seed};
 
 mod accepted;
@@ -73,7 +73,7 @@ impl HttpService {
     ///
     /// The server offers something that it cannot; the operating system has no entropy.
     pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
-        let runtime = Executor::current();
+        let runtime = AsyncRuntime::current();
         Ok(Self(http_server::HttpService::new(server, options, secret()?, seed(), runtime)?))
     }
 
@@ -88,7 +88,7 @@ impl HttpService {
         options: ServerOptions,
         archive: impl EventArchive,
     ) -> Result<Self, Error> {
-        let (secret, runtime) = (secret()?, Executor::current());
+        let (secret, runtime) = (secret()?, AsyncRuntime::current());
         let service = http_server::HttpService::with_archive(
             server,
             options,

@@ -1,14 +1,23 @@
-//! What there is to say of child processes, for adapters that start some.
+//! Servers that a client starts by itself, as child processes. A runtime implements [`Process`].
 
+mod connection;
 mod opening;
+mod process;
 mod report;
+mod server;
+mod stderr;
+mod stream;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use connection::{Connection, connect};
 pub use opening::{Opening, open};
+pub use process::{Process, Started};
 pub use report::{ExitReport, SpawnError};
+pub use server::{ChildServer, Graces};
+pub use stream::ChildStream;
 
 /// What becomes of what a child process writes to its standard error. It is read in any case, so
 /// that the child never waits, and the last lines are kept for reports.

@@ -9,10 +9,16 @@ use http::{Request, Response, response};
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 
 use super::{ConnectorError, ResponseBody};
-use crate::{Exchange, Exchanger};
+use crate::{Eras, Exchange, Exchanger, Runtime};
 
 /// Sends requests: the connector of a runtime.
-pub trait Connect: Clone {
+pub trait Connect: Clone + Send + 'static {
+    /// The runtime that its connections are of.
+    type Runtime: Runtime;
+
+    /// The eras of the servers that it has connected to.
+    fn eras(&self) -> &Eras;
+
     /// One exchange: resolves when the head of the response is there, whatever its status. Dropped
     /// before, it breaks the exchange off, as [`ResponseBody`] does.
     ///

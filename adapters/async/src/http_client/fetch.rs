@@ -84,18 +84,44 @@ mod tests {
 
     use super::super::ResponseBody;
     use super::*;
+    use crate::{Eras, Runtime};
 
     /// Has no response yet.
     #[derive(Clone)]
     struct Silent;
 
     impl Connect for Silent {
+        type Runtime = NoRuntime;
+
+        fn eras(&self) -> &Eras {
+            unreachable!("nothing is learned")
+        }
+
         fn send(
             &self,
             _: Request<Bytes>,
         ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static
         {
             pending()
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    struct NoRuntime;
+
+    impl Runtime for NoRuntime {
+        type Timer = &'static mut Alarm;
+
+        fn current() -> Self {
+            Self
+        }
+
+        fn timer(&self) -> &'static mut Alarm {
+            unreachable!("nothing waits")
+        }
+
+        fn spawn<F: Future<Output = ()> + Send + 'static>(&self, _: F) {
+            unreachable!("nothing is spawned")
         }
     }
 

@@ -3,11 +3,13 @@
 //! runtime brings the connections.
 
 pub mod cause;
+mod connection;
 mod connector_error;
 mod exchanger;
 mod fetch;
 mod response_body;
 
+pub use connection::{HttpConnection, connect, connect_with};
 pub use connector_error::ConnectorError;
 pub use exchanger::{Connect, HyperExchange, HyperExchanger, Trouble};
 pub use fetch::{DOCUMENT_BYTES_MAX, FETCH_TIME_MAX, FetchError, fetch};

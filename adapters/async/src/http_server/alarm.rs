@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 
-use super::Runtime;
+use super::runtime::AnyRuntime;
 use crate::Timer;
 
 /// A timer that goes off once.
@@ -16,7 +16,7 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    pub(super) fn after(time: Duration, runtime: &dyn Runtime) -> Self {
+    pub(super) fn after(time: Duration, runtime: &dyn AnyRuntime) -> Self {
         Self { timer: runtime.timer(), deadline: runtime.now() + time }
     }
 
@@ -34,7 +34,7 @@ impl fmt::Debug for Alarm {
 /// What `future` comes to, `None` if it takes longer than `time`.
 pub(super) async fn within<F: Future>(
     time: Duration,
-    runtime: &dyn Runtime,
+    runtime: &dyn AnyRuntime,
     mut future: Pin<&mut F>,
 ) -> Option<F::Output> {
     // Most have nothing to wait for, and need no alarm.

@@ -8,8 +8,10 @@ use mcp_sansio::Instant;
 
 use super::budget::{Budget, Charge};
 use super::cut::Cut;
+use super::runtime::AnyRuntime;
 use super::sending::{Progress, Sending};
-use super::{HttpService, Runtime, SendBody};
+use super::{HttpService, SendBody};
+use crate::Runtime;
 
 /// What a stream counts for beside the fields of its request, in bytes: the library's state of it, a
 /// task, and the state of the exchange.
@@ -28,7 +30,7 @@ pub struct Http2Streams(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    runtime: Arc<dyn Runtime>,
+    runtime: Arc<dyn AnyRuntime>,
     times: Http2Times,
     budget: Budget,
     state: Mutex<State>,
@@ -85,7 +87,7 @@ impl Http2Streams {
         let state = State {
             phase: Phase::New,
             running: 0,
-            idle_since: runtime.now(),
+            idle_since: Runtime::now(&runtime),
             sending: Vec::new(),
             prune_at: 16,
         };

@@ -1,6 +1,6 @@
 //! A server on HTTP, on any runtime.
 //!
-//! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`] brings the time, and runs
+//! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time, and runs
 //! handlers that go on; an HTTP library brings the requests. For a listener there is what is the same
 //! with every runtime: a [`Socket`] for hyper that does not wait for its client for ever, [`Cut`],
 //! which ends what is stuck in sending, a [`Budget`] of what connections hold, and [`Http2Streams`].
@@ -29,7 +29,6 @@ pub use body::{ServedBody, Unread};
 pub use budget::Budget;
 pub use cut::Cut;
 pub use http2::{Due, Http2Streams, Http2Times};
-pub use runtime::{Runtime, Task};
 pub use send_body::{Chunk, SendBody};
 pub use service::HttpService;
 pub use socket::Socket;

@@ -4,20 +4,28 @@ use std::pin::Pin;
 
 use mcp_sansio::Instant;
 
-use crate::Timer;
+use crate::{Runtime, Timer};
 
-/// What a server on HTTP needs of a runtime.
-pub trait Runtime: fmt::Debug + Send + Sync + 'static {
-    /// The time it is on the clock of all its timers.
+/// A [`Runtime`] as an object: bodies of responses are public types, and would carry a parameter into
+/// every program.
+pub(super) trait AnyRuntime: fmt::Debug + Send + Sync + 'static {
     fn now(&self) -> Instant;
 
-    /// A timer that waits for nothing yet.
     fn timer(&self) -> Box<dyn Timer + Send>;
 
-    /// Runs `task` on its own. This may be asked for on a thread that the runtime does not know: a
-    /// response may be dropped anywhere. A task that panics ends nothing but itself.
-    fn spawn(&self, task: Task);
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
 }
 
-/// What a server has a [`Runtime`] run.
-pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+impl<R: Runtime> AnyRuntime for R {
+    fn now(&self) -> Instant {
+        Runtime::now(self)
+    }
+
+    fn timer(&self) -> Box<dyn Timer + Send> {
+        Box::new(Runtime::timer(self))
+    }
+
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        Runtime::spawn(self, task);
+    }
+}

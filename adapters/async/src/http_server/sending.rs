@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 
-use super::Runtime;
 use super::budget::{Budget, Charge};
 use super::cut::Cut;
+use super::runtime::AnyRuntime;
 
 /// A client takes this much in the time that it may stall, or all there is for it. With the default
 /// of 30 s these are 546 bytes a second. Otherwise a byte now and then would hold a connection.
@@ -21,7 +21,7 @@ pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
 pub(super) struct Sending {
     /// Ends the task of the stream, which resets it.
     task: Option<Cut>,
-    runtime: Arc<dyn Runtime>,
+    runtime: Arc<dyn AnyRuntime>,
     budget: Budget,
     /// What the stream counts for beside its response.
     _stream: Charge,
@@ -54,7 +54,7 @@ pub(super) enum Progress {
 impl Sending {
     pub(super) fn new(
         task: Option<Cut>,
-        runtime: Arc<dyn Runtime>,
+        runtime: Arc<dyn AnyRuntime>,
         budget: Budget,
         stream: Charge,
     ) -> Self {

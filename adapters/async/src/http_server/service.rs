@@ -13,7 +13,8 @@ use super::caller::Caller;
 use super::place::{Beginning, Place};
 use super::request::{self, HeldBody, Unusable};
 use super::site::Site;
-use super::{EventArchive, Runtime, ServedBody, archive, keeper, response, running};
+use super::{EventArchive, ServedBody, archive, keeper, response, running};
+use crate::Runtime;
 
 /// A server on HTTP, which answers one request after the other or all at once, wherever they come
 /// from. All clones are one server.

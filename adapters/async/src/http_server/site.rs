@@ -6,10 +6,10 @@ use mcp_sansio::Instant;
 use mcp_sansio::handler::{HttpServer, Work};
 use mcp_sansio::http::ExchangeId;
 
-use super::Runtime;
 use super::cut::Cut;
 use super::request::Held;
 use super::running;
+use super::runtime::AnyRuntime;
 use crate::panic_guard;
 
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own
@@ -20,7 +20,7 @@ pub(super) struct Site {
     /// The bodies of requests that are held.
     pub(super) held: Held,
     /// Where handlers run.
-    pub(super) runtime: Box<dyn Runtime>,
+    pub(super) runtime: Box<dyn AnyRuntime>,
 }
 
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Left {
 }
 
 impl Site {
-    pub(super) fn new(mut server: HttpServer, runtime: Box<dyn Runtime>) -> Self {
+    pub(super) fn new(mut server: HttpServer, runtime: Box<dyn AnyRuntime>) -> Self {
         server.catch_panics(panic_guard());
         let locked = Mutex::new(Locked {
             server,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 
-use super::Runtime;
 use super::alarm::Alarm;
 use super::sending::PROGRESS_BYTES;
+use crate::Runtime;
 
 /// A connection that does not wait for its client for ever: neither for it to take what it is sent,
 /// nor for it to see the end. A listener speaks HTTP/1 or HTTP/2 over it.

@@ -16,6 +16,7 @@ use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
 use super::tls;
+use crate::runtime::TokioRuntime;
 use crate::{ConnectorError, Proxy, ResponseBody};
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
@@ -129,11 +130,6 @@ impl Connector {
         fetch(self.clone(), url, crate::TokioTimer::new())
     }
 
-    /// What connections by it and its clones have learned of servers.
-    pub(super) fn eras(&self) -> &Eras {
-        &self.eras
-    }
-
     fn prepare(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, ConnectorError> {
         let refused = |reason: &str| ConnectorError::Request { reason: reason.to_owned() };
         let uri = request.uri();
@@ -160,6 +156,12 @@ impl Connector {
 }
 
 impl Connect for Connector {
+    type Runtime = TokioRuntime;
+
+    fn eras(&self) -> &Eras {
+        &self.eras
+    }
+
     fn send(
         &self,
         request: Request<Bytes>,

@@ -9,16 +9,17 @@ use hyper::rt::Executor;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use mcp_sansio_async::Runtime as _;
 use mcp_sansio_async::http_server::{Budget, Due, Http2Streams, Http2Times, SendBody, Socket};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 
 use super::preface::{Version, read_version};
-use super::runtime::TokioRuntime;
 use super::turn::{Answer, Turn, Watched};
 use crate::HttpService;
 use crate::clock::to_moment;
+use crate::runtime::TokioRuntime;
 
 /// How long a connection waits for its client, and what it may cost.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,6 @@ use crate::{Error, seed};
 mod connection;
 mod listener;
 mod preface;
-mod runtime;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -21,7 +20,8 @@ mod turn;
 pub use listener::{HttpListener, serve_http};
 pub use mcp_sansio_async::http_server::{EventArchive, ServedBody, Unread};
 
-use runtime::TokioRuntime;
+use crate::runtime::TokioRuntime;
+use mcp_sansio_async::Runtime as _;
 
 /// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
 /// such a service. For those who have no framework there is [`serve_http`].

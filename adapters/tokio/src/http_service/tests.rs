@@ -8,43 +8,45 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use http_body::Body;
-use mcp_sansio::Instant;
 use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::Timer;
-use mcp_sansio_async::http_server::{self, Runtime, Task};
+use mcp_sansio_async::{Runtime, http_server};
 use tokio::runtime::Handle;
 use tokio::time::Instant as Moment;
 
 use super::HttpService;
-use super::runtime::TokioRuntime;
+use crate::TokioTimer;
+use crate::runtime::TokioRuntime;
 
 /// Counts how often the task is polled that is spawned first, which keeps the time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Counting {
     runtime: TokioRuntime,
-    spawned: AtomicUsize,
+    spawned: Arc<AtomicUsize>,
     polls: Arc<AtomicUsize>,
 }
 
 impl Runtime for Counting {
-    fn now(&self) -> Instant {
-        self.runtime.now()
+    type Timer = TokioTimer;
+
+    fn current() -> Self {
+        let runtime = TokioRuntime::current();
+        Self { runtime, spawned: Arc::default(), polls: Arc::default() }
     }
 
-    fn timer(&self) -> Box<dyn Timer + Send> {
+    fn timer(&self) -> TokioTimer {
         self.runtime.timer()
     }
 
-    fn spawn(&self, mut task: Task) {
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
         if self.spawned.fetch_add(1, Ordering::Relaxed) > 0 {
             return self.runtime.spawn(task);
         }
-        let polls = Arc::clone(&self.polls);
-        self.runtime.spawn(Box::pin(poll_fn(move |cx| {
+        let (polls, mut task) = (Arc::clone(&self.polls), Box::pin(task));
+        self.runtime.spawn(poll_fn(move |cx| {
             polls.fetch_add(1, Ordering::Relaxed);
             task.as_mut().poll(cx)
-        })));
+        }));
     }
 }
 
@@ -61,10 +63,8 @@ fn server() -> Server {
 
 /// A service, and how often the keeper of its time was woken.
 fn counted() -> (HttpService, Arc<AtomicUsize>) {
-    let polls = Arc::<AtomicUsize>::default();
-    let runtime = TokioRuntime::current();
-    let spawned = AtomicUsize::new(0);
-    let runtime = Counting { runtime, spawned, polls: Arc::clone(&polls) };
+    let runtime = Counting::current();
+    let polls = Arc::clone(&runtime.polls);
     let options = ServerOptions::new();
     let service = http_server::HttpService::new(&server(), options, [0; 32], 7, runtime).unwrap();
     (HttpService(service), polls)

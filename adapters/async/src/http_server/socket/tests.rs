@@ -1,3 +1,4 @@
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
@@ -6,24 +7,6 @@ use mcp_sansio::Instant;
 
 use super::*;
 use crate::Timer;
-use crate::http_server::Task;
-
-#[derive(Debug)]
-struct Still;
-
-impl Runtime for Still {
-    fn now(&self) -> Instant {
-        Instant::ZERO
-    }
-
-    fn timer(&self) -> Box<dyn Timer + Send> {
-        unreachable!("nothing is waited for")
-    }
-
-    fn spawn(&self, _: Task) {
-        unreachable!("nothing is spawned")
-    }
-}
 
 /// What can be read at once, and then nothing more for now.
 struct Arrived(&'static [u8]);
@@ -45,7 +28,7 @@ impl Read for Arrived {
 }
 
 fn reads(stream: Arrived, begun: &[u8], space: usize) -> Vec<Vec<u8>> {
-    let mut socket = Socket::new(stream, Still, Duration::ZERO).begun(begun.to_vec());
+    let mut socket = Socket::new(stream, SetClock::default(), Duration::ZERO).begun(begun.to_vec());
     let mut cx = Context::from_waker(Waker::noop());
     let mut reads = Vec::new();
     loop {
@@ -79,22 +62,24 @@ impl SetClock {
 }
 
 impl Runtime for SetClock {
-    fn now(&self) -> Instant {
-        Instant::from_millis(self.0.load(Ordering::Relaxed))
+    type Timer = Self;
+
+    fn current() -> Self {
+        Self::default()
     }
 
-    fn timer(&self) -> Box<dyn Timer + Send> {
-        Box::new(self.clone())
+    fn timer(&self) -> Self {
+        self.clone()
     }
 
-    fn spawn(&self, _: Task) {
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, _: F) {
         unreachable!("nothing is spawned")
     }
 }
 
 impl Timer for SetClock {
     fn now(&self) -> Instant {
-        Runtime::now(self)
+        Instant::from_millis(self.0.load(Ordering::Relaxed))
     }
 
     fn poll_until(&mut self, _: &mut Context<'_>, deadline: Instant) -> Poll<()> {

@@ -1,25 +1,12 @@
-//! Servers that a client starts by itself, as child processes.
-
-mod input;
-mod stderr;
-
 use std::fmt;
 use std::io;
-#[cfg(unix)]
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use async_process::{Child, ChildStdout};
-
-use crate::FuturesStream;
+use super::stderr::StderrReader;
+use super::stream::InputCloser;
+use super::{ChildStream, ExitReport, Process, SpawnError, Started, Stderr};
 use crate::timer::timeout;
-
-pub use input::ChildInput;
-pub use mcp_sansio_async::child::{ExitReport, SpawnError, Stderr};
-
-/// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
-pub type ChildStream = FuturesStream<ChildStdout, ChildInput>;
 
 /// A server that runs as a child process and talks over its standard streams.
 ///
@@ -30,12 +17,13 @@ pub type ChildStream = FuturesStream<ChildStdout, ChildInput>;
 /// On Unix the child leads a process group of its own, and the signals go to all of the group: what
 /// a launcher such as a shell or a package runner has started ends with it. It also means that a
 /// Ctrl-C at a terminal is for this process alone; the child then reads the end of its input.
-pub struct ChildServer {
-    child: Child,
+pub struct ChildServer<P: Process> {
+    process: P,
     /// Whether it was waited for: its process id may be another's by now.
     has_exited: bool,
-    input: ChildInput,
-    stderr: stderr::Reader,
+    input: InputCloser<P::Stream>,
+    stderr: StderrReader,
+    runtime: P::Runtime,
 }
 
 /// How long [`ChildServer::shutdown`] waits before it becomes more insistent.
@@ -54,13 +42,20 @@ impl Default for Graces {
     }
 }
 
-impl ChildServer {
-    /// Starts `command` and keeps the last lines of its standard error.
+impl<P: Process> ChildServer<P> {
+    /// Starts a command, a `std::process::Command` or one of the runtime, and keeps the last lines of
+    /// its standard error.
     ///
     /// # Errors
     ///
     /// It did not start: see [`SpawnError`], whose message is for the user.
-    pub fn spawn(command: Command) -> Result<(Self, ChildStream), SpawnError> {
+    ///
+    /// # Panics
+    ///
+    /// Where [`Runtime::current`](crate::Runtime::current) does.
+    pub fn spawn(
+        command: impl Into<P::Command>,
+    ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
         Self::spawn_with(command, Stderr::Keep)
     }
 
@@ -69,44 +64,37 @@ impl ChildServer {
     /// # Errors
     ///
     /// As [`spawn`](Self::spawn).
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn`](Self::spawn).
     // MCP 2025-11-25 basic/transports#stdio [STDIO-007]: the client launches the server as a
     // subprocess and talks over its standard streams.
-    pub fn spawn_with(command: Command, stderr: Stderr) -> Result<(Self, ChildStream), SpawnError> {
-        Self::start(&mut Self::prepare(command), stderr)
-    }
-
-    /// A command to [start](Self::start): on Unix as the leader of a process group.
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no groups"))]
-    pub(crate) fn prepare(mut command: Command) -> async_process::Command {
-        #[cfg(unix)]
-        command.process_group(0);
-        command.into()
-    }
-
-    /// Starts a command that was prepared, which can be started again.
-    pub(crate) fn start(
-        command: &mut async_process::Command,
+    pub fn spawn_with(
+        command: impl Into<P::Command>,
         stderr: Stderr,
-    ) -> Result<(Self, ChildStream), SpawnError> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.kill_on_drop(true);
-        let mut child = command.spawn().map_err(|source| {
-            SpawnError::new(command.get_program(), command.get_current_dir(), source)
-        })?;
-        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdin), Some(stdout), Some(error)) = streams else {
-            unreachable!("all three are piped")
-        };
-        let input = ChildInput::new(stdin);
-        let stream = FuturesStream::new(stdout, input.clone());
-        let stderr = stderr::Reader::start(error, stderr);
-        Ok((Self { child, has_exited: false, input, stderr }, stream))
+    ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
+        Self::start(&mut command.into(), stderr)
+    }
+
+    /// Starts a command, which can be started again.
+    pub(super) fn start(
+        command: &mut P::Command,
+        sink: Stderr,
+    ) -> Result<(Self, ChildStream<P::Stream>), SpawnError> {
+        let Started { process, stream, stderr } = P::start(command)?;
+        let runtime = crate::Runtime::current();
+        let stderr = StderrReader::start::<P>(&runtime, stderr, sink);
+        let stream = ChildStream::new(stream);
+        let server =
+            Self { process, has_exited: false, input: stream.input_closer(), stderr, runtime };
+        Ok((server, stream))
     }
 
     /// The process id, `None` once the child has exited and was waited for.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
-        (!self.has_exited).then(|| self.child.id())
+        if self.has_exited { None } else { self.process.id() }
     }
 
     /// The last lines of the child's standard error so far.
@@ -139,13 +127,14 @@ impl ChildServer {
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: SIGTERM, then SIGKILL.
     pub async fn shutdown(mut self, graces: Graces) -> io::Result<ExitReport> {
         self.input.close();
-        if let Some(status) = timeout(graces.end_of_input, self.exit()).await {
+        let runtime = self.runtime.clone();
+        if let Some(status) = timeout(&runtime, graces.end_of_input, self.exit()).await {
             return Ok(self.report(status?, false).await);
         }
         #[cfg(unix)]
         {
             self.signal(rustix::process::Signal::TERM);
-            if let Some(status) = timeout(graces.terminate, self.exit()).await {
+            if let Some(status) = timeout(&runtime, graces.terminate, self.exit()).await {
                 return Ok(self.report(status?, true).await);
             }
         }
@@ -155,13 +144,13 @@ impl ChildServer {
     }
 
     async fn exit(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.status().await?;
+        let status = self.process.wait().await?;
         self.has_exited = true;
         Ok(status)
     }
 
     async fn report(&mut self, status: ExitStatus, forced: bool) -> ExitReport {
-        self.stderr.settle().await;
+        self.stderr.settle(&self.runtime).await;
         ExitReport::new(status, self.stderr.tail(), forced)
     }
 
@@ -169,8 +158,7 @@ impl ChildServer {
     fn kill(&mut self) {
         #[cfg(unix)]
         self.signal(rustix::process::Signal::KILL);
-        // It has exited if this fails.
-        let _ = self.child.kill();
+        self.process.kill();
     }
 
     #[cfg(unix)]
@@ -185,14 +173,14 @@ impl ChildServer {
     }
 }
 
-impl Drop for ChildServer {
+impl<P: Process> Drop for ChildServer<P> {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-impl fmt::Debug for ChildServer {
+impl<P: Process> fmt::Debug for ChildServer<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChildServer").field("child", &self.child).finish_non_exhaustive()
+        f.debug_struct("ChildServer").field("process", &self.process).finish_non_exhaustive()
     }
 }

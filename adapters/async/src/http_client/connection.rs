@@ -1,39 +1,14 @@
 use std::ops::Deref;
 
-use mcp_sansio::handler::{Client, Host, HttpEndpoint};
+use mcp_sansio::handler::{Client, Host};
 use mcp_sansio::http::{ClientOptions, Location};
-use mcp_sansio_async::HttpDriver;
-use mcp_sansio_async::http_client::Trouble;
-use tokio::task::JoinHandle;
 
-use crate::{
-    ConnectError, Connector, ConnectorError, Error, TokioExchanger, TokioTimer, now, seed,
-};
+use super::{Connect, ConnectorError, HyperExchanger, Trouble};
+use crate::task::{self, Task};
+use crate::{ConnectError, Error, HttpDriver, Runtime, seed};
 
-/// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
-#[must_use]
-pub fn drive_http<E: HttpEndpoint>(
-    endpoint: E,
-    connector: Connector,
-) -> HttpDriver<E, TokioExchanger, TokioTimer> {
-    HttpDriver::new(endpoint, TokioExchanger::new(connector), TokioTimer::new())
-}
-
-/// Opens a connection to the server at `url`, driven by a task of its own: with a [`Connector`] of
-/// its own as [`Connector::new`] makes it. For more than one connection have a connector for all of
-/// them, and [`connect_with`].
-///
-/// ```no_run
-/// use mcp_sansio_tokio::{self as mcp, Host};
-///
-/// # async fn run() -> Result<(), mcp::Error> {
-/// let client = mcp::connect("https://example.com/mcp", &Host::new("demo", "1.0.0")).await?;
-/// let report = client.call_tool("forecast", &[("location", "Oslo")]).await?;
-/// client.close().await;
-/// # let _ = report;
-/// # Ok(())
-/// # }
-/// ```
+/// Opens a connection to the server at `url` by the connector that `connector` returns, driven by a
+/// task of its own.
 ///
 /// # Errors
 ///
@@ -42,20 +17,22 @@ pub fn drive_http<E: HttpEndpoint>(
 ///
 /// # Panics
 ///
-/// Outside of a tokio runtime with I/O and time enabled.
-pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
+/// Where [`Runtime::current`] does.
+pub async fn connect<C: Connect>(
+    url: &str,
+    connector: impl FnOnce() -> Result<C, ConnectorError>,
+    host: &Host,
+) -> Result<HttpConnection, Error> {
     let location = Location::parse(url).map_err(|error| Box::new(error.into()))?;
-    let connector = Connector::new().map_err(|error| Box::new(ConnectError::Connector(error)))?;
+    let connector = connector().map_err(|error| Box::new(ConnectError::Connector(error)))?;
     connect_with(ClientOptions::new(location), &connector, host).await
 }
 
 /// Opens a connection by `connector`, driven by a task of its own.
 ///
-#[cfg_attr(
-    feature = "auth",
-    doc = "A host with an [`Authorization`](crate::Authorization) gets tokens where the server wants \
-           one: this waits for a user who has to sign in.\n\n"
-)]
+/// With the feature `auth`, a host with an `Authorization` gets tokens where the server wants one:
+/// this waits for a user who has to sign in.
+///
 /// The connector remembers of which era the server turned out to be, so that later connections to
 /// the same origin are open sooner.
 ///
@@ -66,10 +43,10 @@ pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
 ///
 /// # Panics
 ///
-/// Outside of a tokio runtime with I/O and time enabled.
-pub async fn connect_with(
+/// Where [`Runtime::current`] does.
+pub async fn connect_with<C: Connect>(
     options: ClientOptions,
-    connector: &Connector,
+    connector: &C,
     host: &Host,
 ) -> Result<HttpConnection, Error> {
     let url = options.url().clone();
@@ -77,11 +54,13 @@ pub async fn connect_with(
     let remembered = eras.of(url.origin()).map(|era| host.clone().known_era(era));
     let host = remembered.as_ref().unwrap_or(host);
     #[cfg(feature = "auth")]
-    let host = &crate::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
-    let (client, endpoint) = host.connect_http(options, seed(), now());
-    let exchanger = TokioExchanger::new(connector.clone());
+    let host =
+        &mcp_sansio_auth::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
+    let runtime = C::Runtime::current();
+    let (client, endpoint) = host.connect_http(options, seed(), runtime.now());
+    let exchanger = HyperExchanger::new(connector.clone());
     let trouble = exchanger.trouble();
-    let driver = tokio::spawn(HttpDriver::new(endpoint, exchanger, TokioTimer::new()));
+    let driver = task::spawn(&runtime, HttpDriver::new(endpoint, exchanger, runtime.timer()));
     match client.opened().await {
         Ok(session) => {
             eras.learn(url.origin(), session.revision.era());
@@ -102,7 +81,7 @@ pub async fn connect_with(
 #[derive(Debug)]
 pub struct HttpConnection {
     client: Client,
-    driver: JoinHandle<()>,
+    driver: Task<()>,
     trouble: Trouble,
 }
 

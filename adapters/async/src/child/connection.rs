@@ -1,13 +1,11 @@
 use std::ops::Deref;
 
 use mcp_sansio::handler::{Client, Host};
-use mcp_sansio_async::child::{Opening, open};
-use tokio::process::Command;
-use tokio::task::JoinHandle;
 
-use crate::{
-    ChildServer, DriveError, Error, ExitReport, Graces, Settings, Stderr, drive_with, now, seed,
-};
+use super::{ChildServer, ExitReport, Graces, Opening, Process, Stderr, open};
+use crate::task::{self, Task};
+use crate::timer::timeout;
+use crate::{DriveError, Driver, Error, Runtime, Settings, seed};
 
 /// Starts a server as a child process and opens a connection to it, driven by a task of its own.
 ///
@@ -22,16 +20,23 @@ use crate::{
 ///
 /// # Panics
 ///
-/// Outside of a tokio runtime with I/O and time enabled.
-pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connection, Error> {
+/// Where [`Runtime::current`] does.
+pub async fn connect<P: Process>(
+    command: impl Into<P::Command>,
+    host: &Host,
+) -> Result<Connection<P>, Error> {
     let mut command = command.into();
-    let (mut child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
-    let (client, endpoint) = host.connect(seed(), now());
-    let mut driver = drive_with(endpoint, stream, Settings::pipe()).restarting();
+    let runtime = P::Runtime::current();
+    let (mut child, stream) = ChildServer::<P>::start(&mut command, Stderr::Keep)?;
+    let (client, endpoint) = host.connect(seed(), runtime.now());
+    let drive = |endpoint, stream| {
+        Driver::with_settings(endpoint, stream, runtime.timer(), Settings::pipe()).restarting()
+    };
+    let mut driver = drive(endpoint, stream);
     loop {
         match open(&client, &mut driver).await {
             Opening::Open => {
-                return Ok(Connection { client, child, driver: tokio::spawn(driver) });
+                return Ok(Connection { client, child, driver: task::spawn(&runtime, driver) });
             }
             Opening::WantsStream => {
                 let (endpoint, stream, _) = driver.into_parts();
@@ -40,14 +45,14 @@ pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connectio
                 let _ended = child.shutdown(Graces::default()).await;
                 let stream;
                 (child, stream) = ChildServer::start(&mut command, Stderr::Keep)?;
-                driver = drive_with(endpoint, stream, Settings::pipe()).restarting();
+                driver = drive(endpoint, stream);
             }
             Opening::Closed(reason) => {
-                let _driving = tokio::spawn(driver);
+                let _driving = task::spawn(&runtime, driver);
                 // A child that died has said why; one that lives is ended.
                 let graces = Graces::default();
-                let stderr_tail = match tokio::time::timeout(graces.terminate, child.wait()).await {
-                    Ok(Ok(report)) => report.stderr_tail,
+                let stderr_tail = match timeout(&runtime, graces.terminate, child.wait()).await {
+                    Some(Ok(report)) => report.stderr_tail,
                     _ => child.stderr_tail(),
                 };
                 return Err(Error::Closed { reason: Box::new(reason), stderr_tail });
@@ -60,13 +65,13 @@ pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connectio
 ///
 /// Dropped, it kills the server; [`shutdown`](Self::shutdown) ends it in good order.
 #[derive(Debug)]
-pub struct Connection {
+pub struct Connection<P: Process> {
     client: Client,
-    child: ChildServer,
-    driver: JoinHandle<Result<(), DriveError>>,
+    child: ChildServer<P>,
+    driver: Task<Result<(), DriveError>>,
 }
 
-impl Connection {
+impl<P: Process> Connection<P> {
     /// The last lines of the server's standard error so far.
     #[must_use]
     pub fn stderr_tail(&self) -> Vec<String> {
@@ -88,7 +93,7 @@ impl Connection {
     }
 }
 
-impl Deref for Connection {
+impl<P: Process> Deref for Connection<P> {
     type Target = Client;
 
     fn deref(&self) -> &Client {

@@ -4,9 +4,9 @@ use std::io;
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::handler::ClientError;
 use mcp_sansio::peer::CloseReason;
-use mcp_sansio_async::DriveError;
 
-use crate::SpawnError;
+use crate::DriveError;
+use crate::child::SpawnError;
 
 /// Anything that can go wrong in a small program: what its `main` returns. Its `Debug`, which is
 /// what `main` prints, is its `Display`.
@@ -34,7 +34,7 @@ pub enum Error {
     /// There is no connection to the server over HTTP.
     #[cfg(feature = "http-client")]
     #[error(transparent)]
-    Connect(#[from] Box<crate::ConnectError>),
+    Connect(#[from] Box<crate::ConnectError<crate::http_client::ConnectorError>>),
     /// The stream broke.
     #[error(transparent)]
     Stream(#[from] DriveError),

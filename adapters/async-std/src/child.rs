@@ -1,0 +1,131 @@
+use std::io::{self, Write};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
+use std::pin::Pin;
+use std::process::{self, ExitStatus, Stdio};
+use std::task::{Context, Poll};
+
+use async_process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use blocking::unblock;
+use futures_lite::{AsyncRead, AsyncWrite};
+use mcp_sansio::handler::Host;
+use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+
+use crate::runtime::AsyncRuntime;
+use crate::{Error, FuturesStream};
+
+/// A server that runs as a child process. Its commands are those of the standard library.
+pub type ChildServer = child::ChildServer<AsyncProcess>;
+
+/// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
+pub type ChildStream = child::ChildStream<FuturesStream<ChildStdout, ChildInput>>;
+
+/// A client with the server that it started. It derefs to the [`Client`](crate::Client).
+pub type Connection = child::Connection<AsyncProcess>;
+
+/// Starts a server as a child process and opens a connection to it, driven by a task of its own.
+///
+/// A server whose era is not known is probed first. One that exits on that is a legacy server: it is
+/// started again, once, and opened without a probe. Remember its [`era`](crate::Client::era) and give
+/// it to [`Host::known_era`] the next time, and it is started once.
+///
+/// # Errors
+///
+/// The process could not be started, or the connection not be opened; the error has the last lines
+/// of the server's standard error.
+pub async fn spawn(command: process::Command, host: &Host) -> Result<Connection, Error> {
+    child::connect(command, host).await
+}
+
+/// A child process that `async-process` watches.
+#[derive(Debug)]
+pub struct AsyncProcess(Child);
+
+/// A command of the standard library, as `async-process` takes it.
+#[derive(Debug)]
+pub struct Command(async_process::Command);
+
+impl From<process::Command> for Command {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no groups"))]
+    fn from(mut command: process::Command) -> Self {
+        #[cfg(unix)]
+        command.process_group(0);
+        Self(command.into())
+    }
+}
+
+impl Process for AsyncProcess {
+    type Runtime = AsyncRuntime;
+    type Command = Command;
+    type Stream = FuturesStream<ChildStdout, ChildInput>;
+    type Stderr = ChildStderr;
+
+    fn start(Command(command): &mut Command) -> Result<Started<Self>, SpawnError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        let mut child = command.spawn().map_err(|source| {
+            SpawnError::new(command.get_program(), command.get_current_dir(), source)
+        })?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            unreachable!("all three are piped")
+        };
+        let stream = FuturesStream::new(stdout, ChildInput(Some(stdin)));
+        Ok(Started { process: Self(child), stream, stderr })
+    }
+
+    fn id(&self) -> Option<u32> {
+        Some(self.0.id())
+    }
+
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.0.status().await
+    }
+
+    fn kill(&mut self) {
+        // It has exited if this fails.
+        let _ = self.0.kill();
+    }
+
+    fn poll_stderr(
+        stderr: &mut ChildStderr,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(stderr).poll_read(cx, buffer)
+    }
+
+    async fn forward(text: String) {
+        // Where our own standard error is closed, there is nobody to tell.
+        let _ = unblock(move || io::stderr().write_all(text.as_bytes())).await;
+    }
+}
+
+/// The standard input of a child process. A pipe is closed by dropping it.
+#[derive(Debug)]
+pub struct ChildInput(Option<ChildStdin>);
+
+impl ChildInput {
+    fn pipe(&mut self) -> io::Result<Pin<&mut ChildStdin>> {
+        self.0.as_mut().map(Pin::new).ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl AsyncWrite for ChildInput {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.pipe()?.poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pipe()?.poll_flush(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0 = None;
+        Poll::Ready(Ok(()))
+    }
+}

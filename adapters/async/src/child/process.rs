@@ -1,0 +1,69 @@
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::process::ExitStatus;
+use std::task::{Context, Poll};
+
+use super::SpawnError;
+use crate::{ByteStream, Runtime};
+
+/// A child process of a runtime.
+pub trait Process: fmt::Debug + Send + Sized + 'static {
+    /// The runtime that watches it.
+    type Runtime: Runtime;
+
+    /// How it is to be started.
+    type Command: Send;
+
+    /// Its standard output and input. [`ByteStream::poll_close`] closes the pipe of the input.
+    type Stream: ByteStream + Send + Unpin + 'static;
+
+    /// Its standard error.
+    type Stderr: Send + 'static;
+
+    /// Starts a command with pipes for its three standard streams; on Unix in a process group of its
+    /// own. It may be called more than once. The process is killed when the value is dropped.
+    ///
+    /// # Errors
+    ///
+    /// It did not start.
+    ///
+    /// # Panics
+    ///
+    /// Where [`Runtime::current`] does.
+    fn start(command: &mut Self::Command) -> Result<Started<Self>, SpawnError>;
+
+    /// The process id, for as long as the process was not waited for.
+    fn id(&self) -> Option<u32>;
+
+    /// Waits until the process has exited. May be dropped and called again.
+    fn wait(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + Send;
+
+    /// Kills the process, unless it has exited.
+    fn kill(&mut self);
+
+    /// Reads from the standard error of the process, as [`ByteStream::poll_read`] does.
+    ///
+    /// # Errors
+    ///
+    /// The standard error is broken. It is not read from again.
+    fn poll_stderr(
+        stderr: &mut Self::Stderr,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>>;
+
+    /// Writes to the standard error of this process, without blocking the thread. Errors are ignored.
+    fn forward(text: String) -> impl Future<Output = ()> + Send;
+}
+
+/// A process that was started, and its streams.
+#[derive(Debug)]
+pub struct Started<P: Process> {
+    /// The process.
+    pub process: P,
+    /// Its standard output and input.
+    pub stream: P::Stream,
+    /// Its standard error.
+    pub stderr: P::Stderr,
+}

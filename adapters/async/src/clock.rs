@@ -1,0 +1,55 @@
+#![allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
+
+//! The clock of this process.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant as Moment, SystemTime, UNIX_EPOCH};
+
+use mcp_sansio::Instant;
+
+/// The time of day, in seconds since 1970: what servers take that judge tokens or seal
+/// states.
+#[must_use]
+pub fn unix_time() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// The current time. The origin of the clock is its first use in this process.
+#[must_use]
+pub fn now() -> Instant {
+    let origin = origin();
+    Instant::ZERO + Moment::now().saturating_duration_since(origin)
+}
+
+/// A moment of the standard library's clock on the clock of [`now`]; the origin if it is before that.
+#[must_use]
+pub fn from_moment(moment: Moment) -> Instant {
+    Instant::ZERO + moment.saturating_duration_since(origin())
+}
+
+/// `instant` on the standard library's clock; what that cannot represent is thirty years away.
+#[must_use]
+pub fn to_moment(instant: Instant) -> Moment {
+    const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+    let since = instant.saturating_since(Instant::ZERO).min(FAR);
+    origin().checked_add(since).unwrap_or_else(origin)
+}
+
+fn origin() -> Moment {
+    static ORIGIN: OnceLock<Moment> = OnceLock::new();
+    *ORIGIN.get_or_init(Moment::now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_instants_are_the_same_clock() {
+        for millis in [0, 1, 86_400_000] {
+            let instant = Instant::from_millis(millis);
+            assert_eq!(from_moment(to_moment(instant)), instant);
+        }
+        assert!(to_moment(Instant::from_nanos(u64::MAX)) > to_moment(Instant::from_millis(1)));
+    }
+}

@@ -1,0 +1,60 @@
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use mcp_sansio::Instant;
+
+use crate::Timer;
+
+/// An asynchronous runtime: a clock with timers, and tasks.
+///
+/// This is all that a server on HTTP needs from a runtime. For child processes a runtime implements
+/// [`Process`](crate::child::Process) as well.
+pub trait Runtime: Clone + fmt::Debug + Send + Sync + 'static {
+    /// A timer of this runtime. All its timers share one clock.
+    type Timer: Timer + Send + Unpin + 'static;
+
+    /// The runtime that the caller runs in.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime, where the implementation needs one.
+    fn current() -> Self;
+
+    /// A timer that waits for nothing yet.
+    fn timer(&self) -> Self::Timer;
+
+    /// The current time on the clock of the timers.
+    fn now(&self) -> Instant {
+        self.timer().now()
+    }
+
+    /// Runs a future in a task of its own, which nothing waits for. It may be called on a thread that
+    /// the runtime does not know: a response may be dropped anywhere.
+    ///
+    /// A task that panics must end nothing but itself; [`CatchPanic`] is for executors that do not
+    /// catch panics.
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F);
+}
+
+/// A future that is complete when the one inside panics. The panic hook has reported the panic.
+#[derive(Debug)]
+pub struct CatchPanic<F>(Pin<Box<F>>);
+
+impl<F: Future<Output = ()>> CatchPanic<F> {
+    /// Catches the panics of `future`.
+    pub fn new(future: F) -> Self {
+        Self(Box::pin(future))
+    }
+}
+
+impl<F: Future<Output = ()>> Future for CatchPanic<F> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let future = self.0.as_mut();
+        catch_unwind(AssertUnwindSafe(|| future.poll(cx))).unwrap_or(Poll::Ready(()))
+    }
+}

@@ -1,0 +1,94 @@
+use std::io;
+use std::pin::Pin;
+use std::process::{ExitStatus, Stdio};
+use std::task::{Context, Poll, ready};
+
+use mcp_sansio::handler::Host;
+use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::runtime::TokioRuntime;
+use crate::{Error, TokioStream};
+
+/// A server that runs as a child process. Its commands are those of tokio and of the standard library.
+pub type ChildServer = child::ChildServer<TokioProcess>;
+
+/// The standard output and input of a child process, as a [`ByteStream`](crate::ByteStream).
+pub type ChildStream = child::ChildStream<TokioStream<ChildStdout, ChildStdin>>;
+
+/// A client with the server that it started. It derefs to the [`Client`](crate::Client).
+pub type Connection = child::Connection<TokioProcess>;
+
+/// Starts a server as a child process and opens a connection to it, driven by a task of its own.
+///
+/// A server whose era is not known is probed first. One that exits on that is a legacy server: it is
+/// started again, once, and opened without a probe. Remember its [`era`](crate::Client::era) and give
+/// it to [`Host::known_era`] the next time, and it is started once.
+///
+/// # Errors
+///
+/// The process could not be started, or the connection not be opened; the error has the last lines
+/// of the server's standard error.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+pub async fn spawn(command: impl Into<Command>, host: &Host) -> Result<Connection, Error> {
+    child::connect(command, host).await
+}
+
+/// A child process that tokio watches.
+#[derive(Debug)]
+pub struct TokioProcess(Child);
+
+impl Process for TokioProcess {
+    type Runtime = TokioRuntime;
+    type Command = Command;
+    type Stream = TokioStream<ChildStdout, ChildStdin>;
+    type Stderr = ChildStderr;
+
+    fn start(command: &mut Command) -> Result<Started<Self>, SpawnError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|source| {
+            let command = command.as_std();
+            SpawnError::new(command.get_program(), command.get_current_dir(), source)
+        })?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            unreachable!("all three are piped")
+        };
+        Ok(Started { process: Self(child), stream: TokioStream::new(stdout, stdin), stderr })
+    }
+
+    fn id(&self) -> Option<u32> {
+        self.0.id()
+    }
+
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.0.wait().await
+    }
+
+    fn kill(&mut self) {
+        // It has exited if this fails.
+        let _ = self.0.start_kill();
+    }
+
+    fn poll_stderr(
+        stderr: &mut ChildStderr,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(buffer);
+        ready!(Pin::new(stderr).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    async fn forward(text: String) {
+        // Where our own standard error is closed, there is nobody to tell.
+        let _ = tokio::io::stderr().write_all(text.as_bytes()).await;
+    }
+}

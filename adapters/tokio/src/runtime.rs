@@ -1,0 +1,31 @@
+use std::future::Future;
+
+use mcp_sansio::Instant;
+use mcp_sansio_async::Runtime;
+use tokio::runtime::Handle;
+
+use crate::{TokioTimer, now};
+
+/// A tokio runtime, with I/O and time enabled.
+#[derive(Clone, Debug)]
+pub struct TokioRuntime(Handle);
+
+impl Runtime for TokioRuntime {
+    type Timer = TokioTimer;
+
+    fn current() -> Self {
+        Self(Handle::current())
+    }
+
+    fn timer(&self) -> TokioTimer {
+        TokioTimer::new()
+    }
+
+    fn now(&self) -> Instant {
+        now()
+    }
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, future: F) {
+        drop(self.0.spawn(future));
+    }
+}
