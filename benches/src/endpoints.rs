@@ -4,10 +4,10 @@ use core::task::{Context, Poll, Waker};
 use std::fmt;
 
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::{Call, Client, ClientEndpoint, Endpoint, Host, Server, ServerEndpoint};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_handlers::{Call, Client, ClientEndpoint, Endpoint, Host, Server, ServerEndpoint};
 use serde::{Deserialize, Serialize};
 
 const NOW: Instant = Instant::ZERO;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, Endpoint, Host, Server};
+use mcp_sansio_handlers::{Call, Endpoint, Host, Server};
 use mcp_sansio_std::{Wait, now, seed};
 use schemars::JsonSchema;
 use serde::Deserialize;

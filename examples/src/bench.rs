@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use mcp_sansio::handler::{Call, Error, Read, Server};
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Resource, ResourceContents, TextResourceContents};
+use mcp_sansio_handlers::{Call, Error, Read, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

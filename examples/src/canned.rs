@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mcp_sansio::handler::{Host, Question};
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ElicitSchema,
     ElicitValue, Map, Method, NumberKind, NumberSchema, PrimitiveSchema, Role, Root,
     SamplingContent, StringFormat, StringSchema,
 };
+use mcp_sansio_handlers::{Host, Question};
 use serde_json::{Value, json};
 
 /// What was asked of the host, and what it was told.

@@ -4,8 +4,8 @@ use std::future::pending;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio_handlers::Server;
 
 use crate::protected::Beside;
 use crate::runtime::{Place, Runtime};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mcp_sansio::auth::TokenCheck;
 use mcp_sansio::auth::protected_resource::{InvalidResource, Operation, ProtectedResource};
-use mcp_sansio::handler::Server;
 use mcp_sansio_auth::JwtVerifier;
+use mcp_sansio_handlers::Server;
 use mcp_sansio_tokio::{Connector, Proxy, unix_time};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcp_sansio::handler::{IntoEndpoint, Server};
 use mcp_sansio_async::Timer;
+use mcp_sansio_handlers::{IntoEndpoint, Server};
 
 use crate::arguments::{Argument, Arguments, Stop};
 use crate::{http, recording};

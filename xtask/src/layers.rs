@@ -23,7 +23,6 @@ pub(crate) const MACHINE: &str = "mcp-sansio";
 /// in its own layer.
 pub(crate) const LAYERS: &[&[Module]] = &[
     &[Module { name: "fuzzing", knows: "bodies of the fuzz targets" }],
-    &[Module { name: "handler", knows: "functions as handlers: Server, Host, Client" }],
     &[Module { name: "auth", knows: "OAuth: the client's flow, the protected resource's rules" }],
     &[Module { name: "recording", knows: "calls of a machine on a tape, and their replay" }],
     &[Module { name: "http", knows: "Streamable HTTP and HTTP+SSE, over exchanges" }],
@@ -38,7 +37,7 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 ];
 
 /// Modules below all layers, which know nothing of the protocol and may name one another.
-pub(crate) const FOUNDATION: [&str; 5] = ["index", "instant", "principal", "shared", "sync"];
+pub(crate) const FOUNDATION: [&str; 2] = ["instant", "principal"];
 
 /// What the sources may not have, and have. The list is to become shorter: an exception that is not
 /// needed any more is an error.
@@ -92,7 +91,7 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "checks of the counters, for tests and fuzz targets",
     },
     Exception {
-        files: &["handler/reply.rs"],
+        files: &["reply.rs"],
         rule: Rule::NothingHidden,
         reason: "made by handlers of this crate, not by applications",
     },
@@ -384,7 +383,7 @@ mod tests {
             text: text.to_owned(),
             source: Source::new(text),
         };
-        let all = ["jsonrpc", "protocol", "catalog", "peer", "http", "shared"];
+        let all = ["jsonrpc", "protocol", "catalog", "peer", "http", "instant"];
         let paths = all.map(|module| format!("{module}/mod.rs"));
         paths
             .iter()
@@ -408,7 +407,7 @@ mod tests {
                 "protocol/c.rs",
                 "use crate::peer::X;\n#[cfg(test)]\nmod tests { use crate::http::Y; }",
             ),
-            ("jsonrpc/d.rs", "// crate::peer\nuse crate::shared::X;\nuse super::peer::Y;"),
+            ("jsonrpc/d.rs", "// crate::peer\nuse crate::instant::X;\nuse super::peer::Y;"),
         ]));
         assert_eq!(
             errors(found),
@@ -424,7 +423,7 @@ mod tests {
     #[test]
     fn a_name_at_the_root_is_of_the_module_that_it_comes_from() {
         let found = upward(&files(&[
-            ("lib.rs", "pub use peer::Connection;\npub use shared::Text;\npub mod peer;"),
+            ("lib.rs", "pub use peer::Connection;\npub use instant::Text;\npub mod peer;"),
             ("protocol/a.rs", "use crate::{Connection, Text};"),
             ("http/b.rs", "use crate::{Connection, Text};"),
         ]));
@@ -433,8 +432,8 @@ mod tests {
 
     #[test]
     fn siblings_and_foundations_are_no_layers_below() {
-        assert!(is_below("shared", "jsonrpc") && is_below("shared", "index"));
-        assert!(!is_below("framing", "seal") && !is_below("peer", "shared"));
+        assert!(is_below("instant", "jsonrpc") && is_below("instant", "principal"));
+        assert!(!is_below("framing", "seal") && !is_below("peer", "instant"));
         assert!(is_below("peer", "http") && !is_below("http", "peer") && !is_below("peer", "peer"));
     }
 

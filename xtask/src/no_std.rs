@@ -20,12 +20,13 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         let mut command = toolchain.cargo();
         command.current_dir(&root).args(["build", "--quiet", "--package", "mcp-sansio"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
-        let features = if *target == "thumbv6m-none-eabi" {
-            "critical-section,auth,recording,seal"
+        if *target == "thumbv6m-none-eabi" {
+            // Handlers share by `alloc::sync::Arc`, which is not there.
+            command.args(["--features", "critical-section,auth,recording,seal"]);
         } else {
-            "auth,recording,seal"
-        };
-        command.args(["--features", features]);
+            command.args(["--package", "mcp-sansio-handlers"]);
+            command.args(["--features", "auth,recording,seal"]);
+        }
         if !command.status()?.success() {
             failed.push(*target);
         }

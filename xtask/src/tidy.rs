@@ -15,7 +15,14 @@ const LINES_MANY: usize = 400;
 /// A decision is read in one sitting.
 const DECISION_LINES_MAX: usize = 80;
 /// Where the length of files is watched.
-const WATCHED: [&str; 3] = ["core/machine/src", "adapters", "examples"];
+const WATCHED: [&str; 6] = [
+    "core/collections/src",
+    "core/handlers/src",
+    "core/machine/src",
+    "core/sync/src",
+    "adapters",
+    "examples",
+];
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "misc", "helper", "helpers"];
 

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use async_process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use blocking::unblock;
 use futures_lite::{AsyncRead, AsyncWrite};
-use mcp_sansio::handler::Host;
 use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+use mcp_sansio_handlers::Host;
 
 use crate::runtime::AsyncRuntime;
 use crate::{Error, FuturesStream};

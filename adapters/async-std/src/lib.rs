@@ -66,19 +66,13 @@ pub use mcp_sansio::auth::client::{
 };
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
-pub use mcp_sansio::handler::{
-    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
-    Read, Remote, Server, Structured,
-};
-#[cfg(feature = "auth")]
-pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Principal, Revision, Revisions, handler, peer, protocol};
+pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
 pub use mcp_sansio_async::child::{ExitReport, Graces, SpawnError, Stderr};
 pub use mcp_sansio_async::clock::{now, unix_time};
 pub use mcp_sansio_async::{
@@ -97,6 +91,13 @@ pub use mcp_sansio_auth::{
 pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
+pub use mcp_sansio_handlers as handler;
+pub use mcp_sansio_handlers::{
+    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
+    Read, Remote, Server, Structured,
+};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use runtime::AsyncRuntime;
 #[cfg(feature = "tasks")]
 pub use serve::task_settings;

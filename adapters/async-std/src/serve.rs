@@ -1,13 +1,13 @@
 use futures_lite::{AsyncRead, AsyncWrite};
-use mcp_sansio::handler::{Endpoint, IntoEndpoint};
 use mcp_sansio_async::{ByteStream, Driver, Settings};
+use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
 
 use crate::{AsyncTimer, Error, FuturesStream, StandardStreams, seed};
 
 /// A driver of `endpoint` over `stream`, to await or to spawn.
 ///
 /// ```no_run
-/// # use mcp_sansio::handler::{Endpoint, IntoEndpoint};
+/// # use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
 /// # #[cfg(feature = "smol")]
 /// # async fn serve<E: Endpoint + Send + 'static>(new_endpoint: impl Fn() -> E) -> std::io::Result<()> {
 /// use mcp_sansio_async_std::{SocketStream, drive};
@@ -35,7 +35,7 @@ pub fn drive_with<E: Endpoint, S: ByteStream>(
 }
 
 /// Serves on a reader and a writer until the connection is over: a
-/// [`Server`](mcp_sansio::handler::Server), or an endpoint made from one.
+/// [`Server`](mcp_sansio_handlers::Server), or an endpoint made from one.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ where
 }
 
 /// Serves on the standard streams of this process, see [`StandardStreams`], until the connection
-/// is over: a [`Server`](mcp_sansio::handler::Server), or an endpoint made from one. Exit then, to
+/// is over: a [`Server`](mcp_sansio_handlers::Server), or an endpoint made from one. Exit then, to
 /// tell the other side.
 ///
 /// Meanwhile nothing else may write to the standard output: use the standard error for words.
@@ -75,6 +75,6 @@ pub async fn serve_stdio(server: impl IntoEndpoint) -> Result<(), Error> {
 ///
 /// The operating system has no entropy.
 #[cfg(feature = "tasks")]
-pub fn task_settings() -> std::io::Result<mcp_sansio::handler::TaskSettings> {
+pub fn task_settings() -> std::io::Result<mcp_sansio_handlers::TaskSettings> {
     mcp_sansio_async::task_settings(crate::now())
 }

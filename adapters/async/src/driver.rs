@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 use crate::{ByteStream, Settings, Timer, panic_guard};
 

@@ -2,8 +2,8 @@ use std::convert::Infallible;
 use std::io;
 
 use mcp_sansio::catalog::CatalogError;
-use mcp_sansio::handler::ClientError;
 use mcp_sansio::peer::CloseReason;
+use mcp_sansio_handlers::ClientError;
 
 use crate::DriveError;
 use crate::child::SpawnError;
@@ -19,7 +19,7 @@ pub enum Error {
     /// The server offers something that it cannot over HTTP: the caller's fault.
     #[cfg(feature = "http-server")]
     #[error(transparent)]
-    Http(#[from] mcp_sansio::handler::HttpServerError),
+    Http(#[from] mcp_sansio_handlers::HttpServerError),
     /// The server's process could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

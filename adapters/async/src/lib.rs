@@ -1,4 +1,4 @@
-//! Drives an [`Endpoint`](mcp_sansio::handler::Endpoint) over a byte stream, on any runtime.
+//! Drives an [`Endpoint`](mcp_sansio_handlers::Endpoint) over a byte stream, on any runtime.
 //!
 //! A runtime brings a [`ByteStream`], a [`Timer`] and something that polls futures; the [`Driver`]
 //! is the rest. HTTP is the same:

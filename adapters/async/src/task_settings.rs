@@ -2,9 +2,9 @@ use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::TaskSettings;
+use mcp_sansio_handlers::TaskSettings;
 
-/// What [`Server::tasks`](mcp_sansio::handler::Server::tasks) takes: entropy and the time of day from
+/// What [`Server::tasks`](mcp_sansio_handlers::Server::tasks) takes: entropy and the time of day from
 /// the operating system. `now` is the current time on the clock of the runtime. If the time of day is
 /// set later, tasks do not follow.
 ///

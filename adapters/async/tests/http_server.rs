@@ -11,11 +11,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use mcp_sansio::Instant;
-use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
 use mcp_sansio_async::http_server::HttpService;
 use mcp_sansio_async::{Runtime, Timer};
+use mcp_sansio_handlers::{Call, NoArguments, Server};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 

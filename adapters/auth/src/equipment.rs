@@ -1,9 +1,9 @@
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcp_sansio::handler::{Host, Kind};
+use mcp_sansio_handlers::{Host, Kind};
 
-/// The same host with what its [`Authorization`](mcp_sansio::handler::Authorization) needs of the
+/// The same host with what its [`Authorization`](mcp_sansio_handlers::Authorization) needs of the
 /// operating system, entropy and the time of day, where the application has not brought its own.
 /// `connect` and `connect_with` of an adapter do this by themselves; it is for those who drive the
 /// endpoint.

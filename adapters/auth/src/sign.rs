@@ -24,7 +24,7 @@ pub use key_file::KeyFileError;
 ///
 /// ```
 /// use mcp_sansio::auth::client::{ClientOptions, SigningRequest};
-/// use mcp_sansio::handler::Authorization;
+/// use mcp_sansio_handlers::Authorization;
 /// use mcp_sansio_auth::Signer;
 ///
 /// let signer = Signer::generate_es256()?;

@@ -3,7 +3,7 @@ use core::task::Context;
 use embedded_io::Error;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 use crate::error::is_gone;
 use crate::{DriveError, Settings};

@@ -6,7 +6,7 @@ use core::task::Poll;
 
 use embedded_io_async::{Error, Read, Write};
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 use crate::course::Course;
 use crate::{Clock, DriveError, Settings};

@@ -1,4 +1,4 @@
-//! Drives an [`Endpoint`](mcp_sansio::handler::Endpoint) on a microcontroller, over the byte
+//! Drives an [`Endpoint`](mcp_sansio_handlers::Endpoint) on a microcontroller, over the byte
 //! streams of `embedded-io`: a UART, USB serial, a socket.
 //!
 //! * With an executor: [`Driver`], over the halves of `embedded-io-async`, with a [`Clock`].
@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use mcp_sansio::Instant;
-//! use mcp_sansio::handler::{Call, NoArguments, Server};
+//! use mcp_sansio_handlers::{Call, NoArguments, Server};
 //! use mcp_sansio::jsonrpc::RawJson;
 //! use mcp_sansio::peer::Limits;
 //! use mcp_sansio::protocol::Tool;

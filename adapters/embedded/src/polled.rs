@@ -7,7 +7,7 @@ use core::task::{Context, Waker};
 use embedded_io::{Read, ReadReady, Write};
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 use crate::course::Course;
 use crate::{DriveError, Settings};

@@ -1,8 +1,8 @@
 use std::io;
 use std::thread::{self, JoinHandle};
 
-use mcp_sansio::handler::Endpoint;
 use mcp_sansio_async::{ByteStream, Driver, Settings};
+use mcp_sansio_handlers::Endpoint;
 
 use crate::stop::Stop;
 use crate::{Clock, ServeError, block_on};

@@ -2,8 +2,8 @@ use std::ops::Deref;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_sansio::handler::{Client, Host};
 use mcp_sansio_async::Settings;
+use mcp_sansio_handlers::{Client, Host};
 
 use crate::{
     Background, ChildOptions, ChildServer, ChildStream, Error, ExitReport, SpawnError, Wait, now,

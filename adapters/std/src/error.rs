@@ -2,8 +2,8 @@ use std::fmt;
 use std::io;
 
 use mcp_sansio::catalog::CatalogError;
-use mcp_sansio::handler::ClientError;
 use mcp_sansio::peer::CloseReason;
+use mcp_sansio_handlers::ClientError;
 
 use crate::{ServeError, SpawnError};
 
@@ -29,7 +29,7 @@ pub enum Error {
     /// The server offers something that it cannot over HTTP: the caller's fault.
     #[cfg(feature = "http-server")]
     #[error(transparent)]
-    Http(#[from] mcp_sansio::handler::HttpServerError),
+    Http(#[from] mcp_sansio_handlers::HttpServerError),
     /// There is no connection to the server over HTTP.
     #[cfg(feature = "http-client")]
     #[error(transparent)]

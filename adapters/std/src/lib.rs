@@ -13,7 +13,7 @@
 //!   share.
 //!
 //! ```no_run
-//! use mcp_sansio::handler::Server;
+//! use mcp_sansio_handlers::Server;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Server::new("weather", "1.0.0");
@@ -84,24 +84,25 @@ pub use mcp_sansio::auth::{
         SigningRequest,
     },
 };
-pub use mcp_sansio::handler::{
-    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
-    Read, Remote, Server, Structured,
-};
-#[cfg(feature = "auth")]
-pub use mcp_sansio::handler::{Authorization, CredentialStore, MemoryStore};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Revision, Revisions, handler, peer, protocol};
+pub use mcp_sansio::{Revision, Revisions, peer, protocol};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(feature = "auth")]
 pub use mcp_sansio_auth::{FileStore, FileStoreError, Untrusted, equip, open_in_browser};
+pub use mcp_sansio_handlers as handler;
+pub use mcp_sansio_handlers::{
+    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
+    Read, Remote, Server, Structured,
+};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

@@ -1,7 +1,7 @@
 use std::io::{self, Read, Write};
 
-use mcp_sansio::handler::{Endpoint, IntoEndpoint};
 use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings};
+use mcp_sansio_handlers::{Endpoint, IntoEndpoint};
 
 #[cfg(unix)]
 use crate::standard_output::StandardOutput;

@@ -17,7 +17,7 @@ use serde_json::Value;
 /// under `anyOf` multiply.
 ///
 /// ```
-/// use mcp_sansio::handler::Server;
+/// use mcp_sansio_handlers::Server;
 /// use mcp_sansio_std::SchemaValidator;
 ///
 /// let server = Server::new("weather", "1.0.0").catalog(|catalog| {

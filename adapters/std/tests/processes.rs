@@ -8,7 +8,7 @@ use std::process::Command;
 use std::task::Poll;
 use std::time::Duration;
 
-use mcp_sansio::handler::{Host, Server};
+use mcp_sansio_handlers::{Host, Server};
 use mcp_sansio_std::{
     Background, ByteStream, ChildOptions, ChildServer, ChildStream, Force, Stderr, Wait as _,
     block_on, now, seed, serve_stdio,

@@ -1,9 +1,9 @@
 use std::task::Poll;
 
-use mcp_sansio::handler::{Call, Client, ClientError, Host, NoArguments, Question, Server};
 use mcp_sansio::jsonrpc::ErrorCode;
 use mcp_sansio::protocol::{ListRootsParams, Root};
 use mcp_sansio::{Revision, Revisions};
+use mcp_sansio_handlers::{Call, Client, ClientError, Host, NoArguments, Question, Server};
 
 /// Is done the second time.
 async fn pause() {

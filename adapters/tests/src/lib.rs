@@ -4,7 +4,7 @@ mod clumsy;
 mod pinger;
 mod runtime;
 
-use mcp_sansio::handler::Server;
+use mcp_sansio_handlers::Server;
 
 pub use clumsy::{clumsy_host, clumsy_server, survive};
 pub use pinger::Pinger;

@@ -2,7 +2,7 @@ use std::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 /// A client that knows nothing but lines: it sends what it is given, and closes after the frames
 /// that it expects.

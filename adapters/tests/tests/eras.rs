@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use mcp_sansio::Era;
-use mcp_sansio::handler::{Host, NoArguments};
 use mcp_sansio::peer::Timeouts;
+use mcp_sansio_handlers::{Host, NoArguments};
 use mcp_sansio_std::Wait as _;
 
 /// What a server does with a method that it does not know.

@@ -3,8 +3,8 @@ use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 
-use mcp_sansio::handler::Host;
 use mcp_sansio_async::child::{self, Process, SpawnError, Started};
+use mcp_sansio_handlers::Host;
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 

@@ -32,11 +32,8 @@ pub mod framing;
 #[cfg(feature = "_fuzz")]
 #[doc(hidden)]
 pub mod fuzzing;
-#[cfg(target_has_atomic = "ptr")]
-pub mod handler;
 #[cfg(feature = "http")]
 pub mod http;
-mod index;
 mod instant;
 pub mod jsonrpc;
 pub mod peer;
@@ -46,8 +43,6 @@ pub mod protocol;
 pub mod recording;
 #[cfg(feature = "seal")]
 pub mod seal;
-mod shared;
-mod sync;
 
 pub use instant::Instant;
 pub use principal::Principal;

@@ -1,7 +1,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use crate::shared::Shared;
+use mcp_sansio_sync::Arc;
 
 /// Who sends a request, as the adapter or a layer above it has verified: a user of this server.
 ///
@@ -10,7 +10,7 @@ use crate::shared::Shared;
 /// never sent to anybody.
 // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Principal(Shared<str>);
+pub struct Principal(Arc<str>);
 
 impl Principal {
     /// A principal by this name.

@@ -78,6 +78,16 @@ impl Seal {
         Self { mac: keyed(&key), previous: Vec::new() }
     }
 
+    /// The same with a key for one purpose, by its `label`, out of a secret that has others:
+    /// HKDF-Expand (RFC 5869, section 2.3) to the length of one hash. Who sees what else is made of
+    /// the secret learns nothing of the key.
+    #[must_use]
+    pub fn derived(secret: &[u8; 32], label: &[u8]) -> Self {
+        Self::new(
+            keyed(secret).chain_update(label).chain_update([1]).finalize().into_bytes().into(),
+        )
+    }
+
     /// The same, that also opens what was sealed with older keys. A key can be forgotten once the
     /// last state sealed with it has expired.
     #[must_use]
@@ -160,13 +170,6 @@ impl fmt::Debug for Seal {
 
 fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
-}
-
-/// A key for one purpose out of a secret that has others: HKDF-Expand (RFC 5869, section 2.3) to the
-/// length of one hash. Nobody who sees what else is made of the secret learns anything of the key.
-#[cfg(feature = "http")]
-pub(crate) fn derived_key(secret: &[u8; 32], label: &[u8]) -> [u8; 32] {
-    keyed(secret).chain_update(label).chain_update([1]).finalize().into_bytes().into()
 }
 
 /// Puts all that is bound into a code. Each part has a fixed length or says how long it is, so no

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::handler::{Client, ClientError};
 use mcp_sansio::http::{ClientOptions, Location};
 use mcp_sansio::protocol::TaskSupport;
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::arguments::{Argument, Arguments, Stop};
 use mcp_sansio_examples::canned::{self, Seen};
+use mcp_sansio_handlers::{Client, ClientError};
 use mcp_sansio_tokio::{Connector, connect_with};
 use serde_json::{Value, json};
 

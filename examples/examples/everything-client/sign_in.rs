@@ -4,10 +4,10 @@ use mcp_sansio::auth::client::{
     ActionFailure, ApplicationType, AssertionRequest, AuthorizationRequest, ClientMetadata,
     ClientOptions, ClientSecret, IdentityProvider, InvalidOption, RegisteredClient, SigningRequest,
 };
-use mcp_sansio::handler::Authorization;
 use mcp_sansio::http::Location;
 use mcp_sansio_auth::{Algorithm, Signer};
 use mcp_sansio_examples::browser::Browser;
+use mcp_sansio_handlers::Authorization;
 use mcp_sansio_tokio::Connector;
 use serde_json::Value;
 

@@ -1,12 +1,12 @@
 //! The subcommands.
 
 use mcp_sansio::Revision;
-use mcp_sansio::handler::{Client, Session};
 use mcp_sansio::protocol::{
     Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel, ResourceContents,
     SubscriptionFilter, Wire,
 };
 use mcp_sansio_examples::canned::Seen;
+use mcp_sansio_handlers::{Client, Session};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

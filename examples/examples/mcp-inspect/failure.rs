@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use mcp_sansio::handler::ClientError;
 use mcp_sansio::peer::{CloseReason, Failure as CallFailure, OpeningFailure, TransportFailure};
+use mcp_sansio_handlers::ClientError;
 
 /// What went wrong.
 #[derive(Debug)]

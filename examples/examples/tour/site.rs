@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::http::{ServerOptions, ServerTimeouts};
+use mcp_sansio_handlers::Server;
 use mcp_sansio_tokio::{HttpListener, HttpService};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;

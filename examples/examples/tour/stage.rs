@@ -4,11 +4,11 @@ use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use mcp_sansio::handler::{Client, Host, Server};
 use mcp_sansio::http::{Backoff, ClientOptions, Location};
 use mcp_sansio_async::ByteStream;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::wire::{Viewer, Wire};
+use mcp_sansio_handlers::{Client, Host, Server};
 use mcp_sansio_tokio::{
     ChildServer, Connector, Graces, HttpDriver, Proxy, TokioExchanger, TokioStream, TokioTimer,
     drive, equip, now, seed,

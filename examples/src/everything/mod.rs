@@ -11,7 +11,7 @@ mod seal;
 mod tasks;
 mod tools;
 
-use mcp_sansio::handler::Server;
+use mcp_sansio_handlers::Server;
 
 use crate::runtime::Runtime;
 

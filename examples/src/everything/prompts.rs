@@ -1,10 +1,10 @@
 //! Prompts of all kinds, and completion for one of them.
 
-use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
 use mcp_sansio::protocol::{
     CompleteParams, CompletionReference, ElicitSchema, ImageContent, Prompt, PromptArgument,
     PromptMessage, StringSchema,
 };
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use serde::Deserialize;
 
 use super::media;

@@ -1,12 +1,12 @@
 //! Tools that ask the user or the model one thing.
 
 use mcp_sansio::Era;
-use mcp_sansio::handler::{Ask, Call, Context, Elicit, Error, NoArguments, Server};
 use mcp_sansio::protocol::{
     BooleanSchema, Choices, CreateMessageParams, CreateMessageResult, ElicitSchema, EnumOption,
     InputRequest, MultiSelectSchema, NumberSchema, OneOrMany, SamplingContent, SamplingMessage,
     SingleSelectSchema, StringFormat, StringSchema,
 };
+use mcp_sansio_handlers::{Ask, Call, Context, Elicit, Error, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

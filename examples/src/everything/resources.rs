@@ -1,9 +1,9 @@
 //! Resources: a text, a picture, one to watch, and a family of them.
 
-use mcp_sansio::handler::{Call, Read, Server};
 use mcp_sansio::protocol::{
     BlobResourceContents, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
+use mcp_sansio_handlers::{Call, Read, Server};
 
 use super::media;
 use crate::protected::{SCOPED_RESOURCE, SCOPED_TEMPLATE};

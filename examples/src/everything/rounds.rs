@@ -1,7 +1,7 @@
 //! Tools that ask in several ways, in several rounds, or with a state that must come back intact.
 
-use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
 use mcp_sansio::protocol::{Capability, ElicitSchema, InputRequest, ListRootsParams, StringSchema};
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::seal::Seal;
+use mcp_sansio_handlers::Server;
 
 /// Enough for a user who looks something up before they answer.
 const LIFETIME: Duration = Duration::from_secs(600);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, Elicit, Error, NoArguments, Server};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::protocol::{CallToolResult, InputRequest, TaskSupport, Tool, ToolExecution};
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
 use mcp_sansio_tokio::task_settings;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, Error, NoArguments, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::{
     AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent, LoggingLevel,
     ResourceContents, TextResourceContents, Tool,
 };
+use mcp_sansio_handlers::{Call, Error, NoArguments, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 use super::line::{Fates, Line, Noise};
 use super::station::Station;

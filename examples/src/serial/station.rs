@@ -4,7 +4,7 @@ use std::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::Endpoint;
+use mcp_sansio_handlers::Endpoint;
 
 use super::link::{Event, Link};
 

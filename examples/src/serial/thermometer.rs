@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcp_sansio::handler::{
+use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
+use mcp_sansio_handlers::{
     Call, Client, ClientError, Elicit, Error, Host, NoArguments, Question, Server,
 };
-use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;

@@ -5,13 +5,13 @@ mod link;
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Client, ClientEndpoint, ClientError, ServerEndpoint};
 use mcp_sansio::peer::{CloseReason, Failure};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_examples::serial::circuit::Circuit;
 use mcp_sansio_examples::serial::line::{Fates, Noise};
 use mcp_sansio_examples::serial::link::{Counts, SILENCE_MAX};
 use mcp_sansio_examples::serial::thermometer::{self, Readings};
+use mcp_sansio_handlers::{Client, ClientEndpoint, ClientError, ServerEndpoint};
 
 /// How many schedules of noise each era goes through.
 const SCHEDULES: u64 = 1000;

@@ -9,7 +9,7 @@ use core::task::{Context, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::handler::{Endpoint, ServerEndpoint};
+use mcp_sansio_handlers::{Endpoint, ServerEndpoint};
 
 use crate::clock::Clock;
 use crate::service;

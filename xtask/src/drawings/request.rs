@@ -22,6 +22,7 @@ const COLUMNS_IN: usize = 2;
 
 const MACHINE: &str = "mcp-sansio";
 const ASYNC: &str = "mcp-sansio-async";
+const HANDLERS: &str = "mcp-sansio-handlers";
 
 /// A box.
 struct Step {
@@ -38,27 +39,27 @@ const ROWS: &[&[Step]] = &[
     &[Step {
         title: "The application's function runs",
         about: "At once if it is a plain one, else where the driver polls.",
-        code: (MACHINE, "handler/server_endpoint.rs", "ServerEndpoint::call"),
+        code: (HANDLERS, "server_endpoint.rs", "ServerEndpoint::call"),
         columns: (0, 3),
     }],
     &[
         Step {
             title: "The handler is found",
             about: "By the name of the tool, prompt or resource.",
-            code: (MACHINE, "handler/dispatch.rs", "Dispatch::find"),
+            code: (HANDLERS, "dispatch.rs", "Dispatch::find"),
             columns: (0, 1),
         },
         Step {
             title: "The outcome is an answer",
             about: "A result, an error, or questions to the user.",
-            code: (MACHINE, "handler/server_endpoint.rs", "ServerEndpoint::finish"),
+            code: (HANDLERS, "server_endpoint.rs", "ServerEndpoint::finish"),
             columns: (2, 3),
         },
     ],
     &[Step {
         title: "Arguments are validated",
         about: "By the validator, if one is installed.",
-        code: (MACHINE, "handler/dispatch.rs", "Dispatch::check_arguments"),
+        code: (HANDLERS, "dispatch.rs", "Dispatch::check_arguments"),
         columns: (0, 1),
     }],
     &[Step {

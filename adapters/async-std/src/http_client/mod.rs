@@ -5,8 +5,8 @@ mod dialer;
 mod tls;
 mod wire;
 
-use mcp_sansio::handler::{Host, HttpEndpoint};
 use mcp_sansio_async::{HttpDriver, http_client};
+use mcp_sansio_handlers::{Host, HttpEndpoint};
 
 use crate::{AsyncTimer, Error};
 

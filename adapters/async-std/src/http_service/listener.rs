@@ -11,10 +11,10 @@ use async_io::Async;
 use futures_lite::future;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::Runtime as _;
 use mcp_sansio_async::http_server::{Budget, Cut, SendBody, Socket};
+use mcp_sansio_handlers::Server;
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
 use super::accepted::Accepted;

@@ -1,6 +1,6 @@
 use std::ops::Deref;
 
-use mcp_sansio::handler::{Client, Host};
+use mcp_sansio_handlers::{Client, Host};
 
 use super::{ChildServer, ExitReport, Graces, Opening, Process, Stderr, open};
 use crate::task::{self, Task};

@@ -2,8 +2,8 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use mcp_sansio::handler::{Client, Endpoint};
 use mcp_sansio::peer::CloseReason;
+use mcp_sansio_handlers::{Client, Endpoint};
 
 use crate::{ByteStream, Driver, Timer};
 

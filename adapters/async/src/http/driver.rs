@@ -3,8 +3,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use mcp_sansio::handler::HttpEndpoint;
 use mcp_sansio::http::client::Transmit;
+use mcp_sansio_handlers::HttpEndpoint;
 
 use crate::{Timer, panic_guard};
 

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::HttpEndpoint;
 use mcp_sansio::http::ExchangeId;
+use mcp_sansio_handlers::HttpEndpoint;
 
 use super::exchanger::Exchange;
 use super::ready::{Ready, Signal};

@@ -1,7 +1,7 @@
 use std::ops::Deref;
 
-use mcp_sansio::handler::{Client, Host};
 use mcp_sansio::http::{ClientOptions, Location};
+use mcp_sansio_handlers::{Client, Host};
 
 use super::{Connect, ConnectorError, HyperExchanger, Trouble};
 use crate::task::{self, Task};

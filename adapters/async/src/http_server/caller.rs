@@ -2,8 +2,8 @@ use std::pin::pin;
 
 use mcp_sansio::Principal;
 use mcp_sansio::auth::Grant;
-use mcp_sansio::handler::TokenDemand;
 use mcp_sansio::http::{RequestHead, Response};
+use mcp_sansio_handlers::TokenDemand;
 
 use super::alarm::within;
 use super::site::Site;

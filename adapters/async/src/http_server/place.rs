@@ -2,9 +2,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::Work;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
+use mcp_sansio_handlers::Work;
 
 use super::caller::Caller;
 use super::cut::Cut;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::{Finished, Ran, Running, Work};
 use mcp_sansio::peer::RequestHandle;
+use mcp_sansio_handlers::{Finished, Ran, Running, Work};
 
 use super::site::{Locked, Site};
 

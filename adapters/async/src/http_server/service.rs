@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use http_body::Body;
-use mcp_sansio::handler::{HttpServerError, Remote, Server};
 use mcp_sansio::http::server::EventStore;
 use mcp_sansio::http::{RemoteAddress, RequestHead, ServerOptions};
+use mcp_sansio_handlers::{HttpServerError, Remote, Server};
 
 use super::alarm::within;
 use super::caller::Caller;

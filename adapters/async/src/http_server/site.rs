@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::handler::{HttpServer, Work};
 use mcp_sansio::http::ExchangeId;
+use mcp_sansio_handlers::{HttpServer, Work};
 
 use super::cut::Cut;
 use super::request::Held;

@@ -11,8 +11,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio::handler::Endpoint;
 use mcp_sansio_async::{DriveError, Driver, Settings};
+use mcp_sansio_handlers::Endpoint;
 
 use echo::Echo;
 use scripted::{Manual, Scripted, Wakes};

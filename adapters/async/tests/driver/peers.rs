@@ -1,6 +1,6 @@
 //! The driver around the real machine.
 
-use mcp_sansio::handler::Server;
+use mcp_sansio_handlers::Server;
 
 use crate::Bench;
 use crate::scripted::{Scripted, Step};

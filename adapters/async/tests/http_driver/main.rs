@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use mcp_sansio::handler::{Client, ClientError, Host, HttpClientEndpoint};
 use mcp_sansio::http::{ClientLimits, ClientOptions, ExchangeFailure, Location};
 use mcp_sansio::peer::{CloseReason, Failure, Limits, OpeningFailure, TransportFailure};
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_async::HttpDriver;
+use mcp_sansio_handlers::{Client, ClientError, Host, HttpClientEndpoint};
 use scripted::{Manual, Network, Piece, Wakes, answer, fail, head, id, piece};
 
 /// A driver with everything that a test wants to look at.

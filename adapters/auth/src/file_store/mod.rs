@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
-use mcp_sansio::handler::CredentialStore;
+use mcp_sansio_handlers::CredentialStore;
 
 use crate::lock::Lock;
 use crate::offload::{self, Spawner};

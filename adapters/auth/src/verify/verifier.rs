@@ -33,7 +33,7 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// the place of all old ones. If they cannot be fetched, the old ones are good for an hour.
 /// ```
 /// use mcp_sansio::auth::TokenCheck;
-/// use mcp_sansio::handler::Server;
+/// use mcp_sansio_handlers::Server;
 /// use mcp_sansio_auth::JwtVerifier;
 /// # async fn get(url: String) -> Result<Vec<u8>, std::io::Error> { Ok(Vec::new()) }
 /// # use mcp_sansio::auth::ProtectedResource;

@@ -18,8 +18,8 @@ use std::task::{Context, Poll, Wake};
 use embedded_io::ErrorKind;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::handler::Endpoint;
 use mcp_sansio_embedded::{Clock, DriveError, Driver, Next, PolledDriver, Settings};
+use mcp_sansio_handlers::Endpoint;
 
 use echo::Echo;
 use scripted::{Manual, Scripted};

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use embedded_io_async::{ErrorType, Read, ReadReady, Write};
-use mcp_sansio::handler::{Call, Host, NoArguments, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::Tool;
 use mcp_sansio::{Instant, Revision, Revisions};
 use mcp_sansio_embedded::{Driver, Next, PolledDriver};
+use mcp_sansio_handlers::{Call, Host, NoArguments, Server};
 
 use crate::scripted::Manual;
 
@@ -173,7 +173,7 @@ fn a_client_in_a_bare_loop_calls_a_server_on_an_executor() {
 }
 
 /// The revision, what the tool says, and how often there was progress.
-fn talk(client: &mcp_sansio::handler::Client, turns: &mut [Turn<'_>]) -> (Revision, String, usize) {
+fn talk(client: &mcp_sansio_handlers::Client, turns: &mut [Turn<'_>]) -> (Revision, String, usize) {
     let revision = block_on(client.opened(), turns).unwrap().revision;
     let reports = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&reports);

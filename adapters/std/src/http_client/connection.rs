@@ -3,9 +3,9 @@ use std::io;
 use std::ops::Deref;
 use std::thread::{self, JoinHandle};
 
-use mcp_sansio::handler::{Client, Host, HttpEndpoint};
 use mcp_sansio::http::{ClientOptions, Location};
 use mcp_sansio_async::HttpDriver;
+use mcp_sansio_handlers::{Client, Host, HttpEndpoint};
 
 use super::exchanger::{ThreadedExchanger, Trouble};
 use crate::stop::Stop;

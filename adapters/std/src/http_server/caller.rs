@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use mcp_sansio::auth::Grant;
-use mcp_sansio::handler::TokenDemand;
 use mcp_sansio::http::{RequestHead, Response};
 use mcp_sansio_async::Timer;
+use mcp_sansio_handlers::TokenDemand;
 
 use super::site::Site;
 use crate::{Clock, now};

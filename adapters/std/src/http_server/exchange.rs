@@ -3,9 +3,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_sansio::auth::Grant;
-use mcp_sansio::handler::Work;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
+use mcp_sansio_handlers::Work;
 
 use super::site::Site;
 use super::socket::Socket;

@@ -5,9 +5,9 @@ use std::task::{Context, Poll, ready};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::Timer;
+use mcp_sansio_handlers::Server;
 
 use super::guests::Guests;
 use super::socket::Socket;

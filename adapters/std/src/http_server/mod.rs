@@ -5,8 +5,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::handler::{Remote, Server};
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio_handlers::{Remote, Server};
 
 mod body;
 mod caller;

@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use mcp_sansio::handler::{Finished, Ran, Running, Work};
 use mcp_sansio::peer::RequestHandle;
+use mcp_sansio_handlers::{Finished, Ran, Running, Work};
 
 use super::site::{Locked, Site};
 use crate::{block_on, now};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, NoArguments};
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio_handlers::{Call, NoArguments};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
 

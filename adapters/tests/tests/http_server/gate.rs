@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::peer::Limits;
+use mcp_sansio_handlers::{Call, NoArguments, Server};
 use tokio::sync::Semaphore;
 
 use crate::wire::in_time;

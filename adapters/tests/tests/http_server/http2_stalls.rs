@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::ServerTimeouts;
+use mcp_sansio_handlers::{Call, NoArguments, Server};
 
 use crate::adapter::HttpListener;
 use crate::frames::{

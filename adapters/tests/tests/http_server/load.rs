@@ -1,6 +1,6 @@
 //! Many clients at once.
 
-use mcp_sansio::handler::{Call, NoArguments};
+use mcp_sansio_handlers::{Call, NoArguments};
 
 use crate::served::{Gate, Served, elsewhere, gated};
 use crate::wire::{Post, Wire, get, in_time, open_session, text, text_of};

@@ -1,7 +1,7 @@
 //! Handlers that panic.
 
-use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::peer::Event;
+use mcp_sansio_handlers::{Call, NoArguments, Server};
 use serde_json::{Value, json};
 
 use crate::served::{Gate, Served, gated};

@@ -6,8 +6,8 @@ mod dialer;
 mod proxy;
 mod tls;
 
-use mcp_sansio::handler::{Host, HttpEndpoint};
 use mcp_sansio_async::{HttpDriver, http_client};
+use mcp_sansio_handlers::{Host, HttpEndpoint};
 
 use crate::{Error, TokioTimer};
 

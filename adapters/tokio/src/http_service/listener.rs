@@ -4,9 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::http_server::{Budget, Cut};
+use mcp_sansio_handlers::Server;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;

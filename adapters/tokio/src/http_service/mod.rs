@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body::Body;
-use mcp_sansio::handler::{Remote, Server};
 use mcp_sansio::http::{RemoteAddress, ServerOptions};
 use mcp_sansio_async::http_server;
+use mcp_sansio_handlers::{Remote, Server};
 
 use crate::{Error, seed};
 

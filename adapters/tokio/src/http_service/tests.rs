@@ -8,9 +8,9 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use http_body::Body;
-use mcp_sansio::handler::{Call, NoArguments, Server};
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::{Runtime, http_server};
+use mcp_sansio_handlers::{Call, NoArguments, Server};
 use tokio::runtime::Handle;
 use tokio::time::Instant as Moment;
 

@@ -2,13 +2,15 @@
 
 use alloc::vec::Vec;
 
-use super::error::CatalogError;
-use super::item::Item;
+use mcp_sansio_collections::Index;
+use mcp_sansio_sync::Arc;
+
 use crate::Revision;
-use crate::index::Index;
 use crate::jsonrpc::{Typed, WriteError, WriteJson};
 use crate::protocol::Wire;
-use crate::shared::Shared;
+
+use super::error::CatalogError;
+use super::item::Item;
 
 /// Entries in the order of a number that grows with each insertion and is never used again, and the
 /// numbers by key. Adding, finding and going on take no longer in a long list; removing moves what
@@ -18,7 +20,7 @@ use crate::shared::Shared;
 #[derive(Clone, Debug)]
 pub(super) struct List<T> {
     // MCP 2026-07-28 server/tools#capabilities [TOOL-029]: a deterministic order.
-    entries: Vec<(u64, Shared<T>)>,
+    entries: Vec<(u64, Arc<T>)>,
     numbers: Index,
     next: u64,
     /// Known since the first insertion: a program that inserts nothing does not have it in it.
@@ -130,7 +132,7 @@ impl<T: Item> List<T> {
         match self.find(item.key()) {
             Some(place) => {
                 let known = &mut self.entries[place].1;
-                Some(Shared::unwrap_or_clone(core::mem::replace(known, Shared::new(item))))
+                Some(Arc::unwrap_or_clone(core::mem::replace(known, Arc::new(item))))
             }
             None => {
                 self.append(item);
@@ -143,13 +145,13 @@ impl<T: Item> List<T> {
         let place = self.find(key)?;
         let number = self.entries[place].0;
         self.numbers.remove(key, &|known| known == number);
-        Some(Shared::unwrap_or_clone(self.entries.remove(place).1))
+        Some(Arc::unwrap_or_clone(self.entries.remove(place).1))
     }
 
     fn append(&mut self, item: T) {
         self.write = Some(write_item);
         self.numbers.insert(item.key(), self.next);
-        self.entries.push((self.next, Shared::new(item)));
+        self.entries.push((self.next, Arc::new(item)));
         self.next += 1;
     }
 
@@ -158,7 +160,7 @@ impl<T: Item> List<T> {
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.iter_mut().map(|(_, item)| Shared::make_mut(item))
+        self.entries.iter_mut().map(|(_, item)| Arc::make_mut(item))
     }
 
     /// The entries with their numbers, and the number that comes next.
@@ -176,13 +178,13 @@ impl<T: Item> List<T> {
             list.next = list.next.max(number.saturating_add(1));
             match list.entries.binary_search_by_key(&number, |(number, _)| *number) {
                 Ok(place) => {
-                    let known = core::mem::replace(&mut list.entries[place].1, Shared::new(item));
+                    let known = core::mem::replace(&mut list.entries[place].1, Arc::new(item));
                     list.numbers.remove(known.key(), &|known| known == number);
                     list.numbers.insert(list.entries[place].1.key(), number);
                 }
                 Err(place) => {
                     list.numbers.insert(item.key(), number);
-                    list.entries.insert(place, (number, Shared::new(item)));
+                    list.entries.insert(place, (number, Arc::new(item)));
                 }
             }
         }

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use crate::peer::slab::Key;
+use mcp_sansio_collections::Key;
 
 /// Names one HTTP request and its response.
 ///

@@ -39,6 +39,20 @@ impl ErrorCode {
     /// The user declined: an application code that the specification's sampling examples use.
     pub const USER_REJECTED: Self = Self(-1);
 
+    /// The code that says the same at `revision`.
+    // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027],
+    // MCP 2026-07-28 server/resources#error-handling [RSRC-010]
+    #[must_use]
+    pub fn at_revision(self, revision: Revision) -> Self {
+        if self == Self::RESOURCE_NOT_FOUND && revision.era() == Era::Modern {
+            Self::INVALID_PARAMS
+        } else if self.is_emittable_at(revision) {
+            self
+        } else {
+            Self::INTERNAL_ERROR
+        }
+    }
+
     /// Whether a message at `revision` may carry this code when this side is its author.
     #[must_use]
     pub const fn is_emittable_at(self, revision: Revision) -> bool {

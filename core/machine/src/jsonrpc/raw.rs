@@ -74,12 +74,20 @@ impl<'a> RawJson<'a> {
         Ok(RawJson(Text::Shared(text.into())))
     }
 
-    /// Text that is known to be one JSON value.
-    pub(crate) const fn trusted(text: &'a str) -> Self {
+    /// Text that the caller knows to be one JSON value. It is not checked: with any other text what is
+    /// written of it cannot be read by the other side.
+    #[must_use]
+    pub const fn trusted(text: &'a str) -> Self {
         Self(Text::Borrowed(text))
     }
 
-    /// Shared text that is known to be one JSON value.
+    /// The same, of text that is handed over.
+    #[must_use]
+    pub fn trusted_string(text: String) -> RawJson<'static> {
+        RawJson(Text::Shared(text.into()))
+    }
+
+    /// The same, of shared text.
     pub(crate) const fn trusted_shared(text: ByteString) -> RawJson<'static> {
         RawJson(Text::Shared(text))
     }

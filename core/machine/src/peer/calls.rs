@@ -5,25 +5,24 @@ use core::time::Duration;
 
 use bytestring::ByteString;
 use foldhash::fast::FixedState;
+use mcp_sansio_collections::{Deadlines, Index};
+use mcp_sansio_collections::{Key, Slab};
 
 use crate::Instant;
-use crate::index::Index;
 use crate::jsonrpc::{RawJson, WriteError, WriteJson};
 use crate::protocol::{LoggingLevel, Method};
 
 use super::augmentation::Lasts;
-use super::deadlines::Deadlines;
 use super::limits::Limits;
 use super::outbox::Channel;
 use super::outgoing::ReadNumber;
-use super::slab::{Key, Slab};
 
 /// The requests that this side sent and that are not ended.
 #[derive(Debug)]
 pub(super) struct Calls {
     entries: Slab<Call>,
     ids: Index,
-    deadlines: Deadlines,
+    deadlines: Deadlines<Instant>,
     next_id: i64,
     /// Calls given up: their late answers are expected.
     tombstones: VecDeque<Tombstone>,
@@ -204,8 +203,9 @@ impl Calls {
 
     /// The call that has `id` on the wire.
     pub(super) fn by_id(&self, id: i64) -> Option<Key> {
-        let has_id = |key| self.entries.get(Key::of_number(key)).is_some_and(|call| call.id == id);
-        self.ids.find_hashed(hash(id), &has_id).map(Key::of_number)
+        let has_id =
+            |key| self.entries.get(Key::from_number(key)).is_some_and(|call| call.id == id);
+        self.ids.find_hashed(hash(id), &has_id).map(Key::from_number)
     }
 
     /// What a response with `id` answers.

@@ -6,29 +6,30 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use mcp_sansio_collections::Key;
+use mcp_sansio_sync::Arc;
+
 use crate::framing::FrameError;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, Shape, WriteError,
     WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
 };
 use crate::protocol::{Kind, Method, Phase, Side};
-use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
 use super::binding::Binding;
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CallError, ConnectionClosed};
-use super::event::{
-    CallHandle, CloseReason, Ended, Event, Failure, MethodName, Progress, Violation,
-};
+use super::event::{CloseReason, Ended, Event, Failure, Progress, Violation};
+use super::handle::CallHandle;
 use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
+use super::method_name::MethodName;
 use super::outbox::{Channel, Lane, Outbox, Part, SentNotification, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::Reaction;
 use super::queue::Tag;
 use super::requests::Requests;
-use super::slab::Key;
 use super::terms::Terms;
 
 /// What a message comes to: an event at most, or the end of the connection.
@@ -37,7 +38,7 @@ pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) role: Side,
-    pub(super) terms: Shared<Terms>,
+    pub(super) terms: Arc<Terms>,
     pub(super) outbox: Outbox,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) calls: Calls,
@@ -52,13 +53,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(role: Side, terms: &Shared<Terms>, binding: Binding, seed: u64) -> Self {
+    pub(super) fn new(role: Side, terms: &Arc<Terms>, binding: Binding, seed: u64) -> Self {
         let mut outbox = binding.outbox();
         outbox.hold_to(terms.limits.transmit_bytes_max);
         outbox.key_with(seed);
         Self {
             role,
-            terms: Shared::clone(terms),
+            terms: Arc::clone(terms),
             outbox,
             events: VecDeque::new(),
             calls: Calls::new(),
@@ -529,16 +530,4 @@ fn write_error_object(out: &mut Vec<u8>, error: &ErrorObject<'_>) {
     out.extend_from_slice(br#","message":"#);
     write_string(out, &error.message);
     out.push(b'}');
-}
-
-/// The error as it may be said at `revision`.
-// MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027],
-// MCP 2026-07-28 server/resources#error-handling [RSRC-010]
-pub(crate) fn error_at(mut error: ErrorObject<'_>, revision: Revision) -> ErrorObject<'_> {
-    if error.code == ErrorCode::RESOURCE_NOT_FOUND && revision.era() == Era::Modern {
-        error.code = ErrorCode::INVALID_PARAMS;
-    } else if !error.code.is_emittable_at(revision) {
-        error.code = ErrorCode::INTERNAL_ERROR;
-    }
-    error
 }

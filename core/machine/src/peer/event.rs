@@ -2,58 +2,16 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
 use crate::{Era, Revision};
 
 use super::attachment::Attachment;
+use super::handle::{CallHandle, InputHandle, RequestHandle};
 use super::metadata::Places;
-use super::slab::Key;
+use super::method_name::MethodName;
 use super::transport::TransportFailure;
-
-macro_rules! handles {
-    ($($(#[doc = $doc:literal])* $name:ident;)*) => {
-        $(
-            $(#[doc = $doc])*
-            ///
-            /// Never used again for another one, so an old handle is recognised as such.
-            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub struct $name {
-                pub(crate) key: Key,
-                /// Whose it is, where one machine serves many connections.
-                pub(crate) connection: Key,
-            }
-
-            impl $name {
-                pub(crate) const fn of(key: Key) -> Self {
-                    Self { key, connection: Key::NONE }
-                }
-            }
-        )*
-    };
-}
-
-handles! {
-    /// Names a call that this side made.
-    CallHandle;
-    /// Names a request of the other side that waits for its answer.
-    RequestHandle;
-}
-
-/// Names a question to the host that waits for its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InputHandle(pub(crate) InputSource);
-
-/// Where a question to the host came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum InputSource {
-    /// A request of a legacy server.
-    Request(Key),
-    /// An entry of the input requests of a call's round.
-    Round { call: Key, round: u32, index: u32 },
-}
 
 /// What happened, in the words of the application.
 ///
@@ -122,50 +80,6 @@ impl Opened {
     }
 }
 
-/// A method as it came: one that the protocol knows, or another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MethodName<'a> {
-    /// A method of the table.
-    Known(Method),
-    /// A method that the table lacks; delivered only if the policy says so.
-    Other(Cow<'a, str>),
-}
-
-impl MethodName<'_> {
-    /// The method, if it is one of the table.
-    pub(crate) const fn known(&self) -> Option<Method> {
-        if let Self::Known(method) = self { Some(*method) } else { None }
-    }
-
-    /// The spelling on the wire.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Known(method) => method.as_str(),
-            Self::Other(name) => name,
-        }
-    }
-
-    pub(crate) fn into_owned(self) -> MethodName<'static> {
-        match self {
-            Self::Known(method) => MethodName::Known(method),
-            Self::Other(name) => MethodName::Other(Cow::Owned(name.into_owned())),
-        }
-    }
-}
-
-impl fmt::Display for MethodName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl PartialEq<Method> for MethodName<'_> {
-    fn eq(&self, method: &Method) -> bool {
-        matches!(self, Self::Known(known) if known == method)
-    }
-}
-
 /// A request of the other side.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -185,11 +99,53 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// Answers of the user or the host from an earlier round.
     pub inputs: Inputs<'a>,
+    /// What a layer above keeps with the request. Empty as the machine makes it, unless an earlier
+    /// round had something.
+    pub attachment: Attachment,
     pub(crate) places: Places,
-    pub(crate) attachment: Attachment,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// A request that no peer has sent, of a client without capabilities: for a layer above that
+    /// handles something else as it handles requests, and for tests of handlers.
+    #[must_use]
+    pub fn new(
+        handle: RequestHandle,
+        method: MethodName<'a>,
+        params: RawJson<'a>,
+        revision: Revision,
+    ) -> Self {
+        Self {
+            handle,
+            method,
+            params,
+            revision,
+            capabilities: Capabilities::NONE,
+            wants_progress: false,
+            inputs: Inputs::default(),
+            attachment: Attachment::default(),
+            places: Places::default(),
+        }
+    }
+
+    /// What it is about: the value of `name`, `uri` or `taskId`, by its method, as every check before
+    /// has read it.
+    #[must_use]
+    pub fn subject(&self) -> Option<RawJson<'_>> {
+        self.places.subject(&self.params)
+    }
+
+    /// The value of `arguments`, an object where the method is one that has some.
+    #[must_use]
+    pub fn arguments(&self) -> Option<RawJson<'_>> {
+        self.places.arguments(&self.params)
+    }
+
+    /// Lets go of the parameters, and of the subject and the arguments with them.
+    pub fn forget_params(&mut self) {
+        (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
+    }
+
     /// The same request, free of the frame's lifetime.
     #[must_use]
     pub fn into_owned(self) -> Request<'static> {
@@ -216,11 +172,24 @@ pub struct Inputs<'a> {
     pub(crate) refused: Option<Box<[(String, ErrorObject<'static>)]>>,
 }
 
-impl Inputs<'_> {
+impl<'a> Inputs<'a> {
+    /// What a layer above got itself: the `responses`, an object with the keys of the questions, and
+    /// the `state` of the round.
+    #[must_use]
+    pub fn new(responses: Option<RawJson<'a>>, state: Option<String>) -> Self {
+        Self { responses, state: state.map(Cow::Owned), refused: None }
+    }
+
     /// The result that answers the question `key`.
     #[must_use]
     pub fn response(&self, key: &str) -> Option<RawJson<'_>> {
         self.responses.as_ref()?.get(key)
+    }
+
+    /// All results, an object with the keys of the questions; `None` in the first round.
+    #[must_use]
+    pub const fn responses(&self) -> Option<&RawJson<'_>> {
+        self.responses.as_ref()
     }
 
     /// The error that a legacy client answered the question `key` with. A modern client that
@@ -238,6 +207,11 @@ impl Inputs<'_> {
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
+    }
+
+    /// Replaces the state: for a layer above that seals it or keeps it on this side.
+    pub fn set_state(&mut self, state: Option<String>) {
+        self.state = state.map(Cow::Owned);
     }
 
     /// Whether this is the first round.

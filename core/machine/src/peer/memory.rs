@@ -2,8 +2,9 @@
 
 use alloc::string::String;
 
+use mcp_sansio_collections::{Index, Slab};
+
 use crate::Instant;
-use crate::index::Known;
 use crate::jsonrpc::{ErrorObject, INLINE_LENGTH_MAX};
 
 use super::calls::{self, Call, Tombstone};
@@ -12,7 +13,6 @@ use super::limits::Limits;
 use super::outbox::Outbox;
 use super::queue::{PIECE, Tag};
 use super::requests::InFlight;
-use super::slab::Slab;
 use super::{client, server};
 
 /// How long messages are, for [`Limits::server_memory_max`] and [`Limits::client_memory_max`].
@@ -71,7 +71,7 @@ impl Limits {
         );
         // A round hands all its answers back in one text, which is written while they are there.
         let rounds = sum(&[
-            Slab::<server::Round>::memory_max(requests),
+            slab::<server::Round>(requests),
             mul(requests, vector::<server::Question>(self.inputs_per_round_max)),
             mul(mul(requests, add(2, self.inputs_per_round_max)), mul(2, ALLOCATION)),
             mul(2, self.input_bytes_max),
@@ -79,14 +79,14 @@ impl Limits {
         let batched = add(self.batch_bytes_max, sent_max) / LEAST_ANSWER;
         let batches = sum(&[
             size_of::<server::Batches>(),
-            Slab::<server::Batch>::memory_max(add(requests, 1)),
+            slab::<server::Batch>(add(requests, 1)),
             mul(3, add(self.batch_bytes_max, mul(2, sent_max))),
             mul(add(requests, 1), mul(2, ALLOCATION)),
             // What is noted of each answer: of every batch of a few, and of all together, the last
             // time while they leave.
             mul(add(requests, 1), mul(LEAST, size_of::<server::Answered>())),
             mul(batched, 3 * size_of::<server::Answered>() + size_of::<(Tag, &[u8])>()),
-            table::<Known>(batched),
+            index(batched),
         ]);
         // Resources of a session, and those that a client is still to be told of.
         let session = sum(&[
@@ -136,7 +136,7 @@ impl Limits {
             self.input_bytes_max / client::QUESTION_LENGTH_MIN,
         );
         let rounds = sum(&[
-            Slab::<client::Round>::memory_max(calls),
+            slab::<client::Round>(calls),
             mul(calls, mul(2, ALLOCATION)),
             mul(2, mul(questions, size_of::<client::Question>())),
             mul(calls, mul(LEAST, size_of::<client::Question>())),
@@ -167,8 +167,8 @@ impl Limits {
 
     const fn requests_max(&self, count: usize) -> usize {
         sum(&[
-            Slab::<InFlight>::memory_max(count),
-            table::<Known>(count),
+            slab::<InFlight>(count),
+            index(count),
             // An id and a progress token each, and those that are on their way.
             mul(mul(2, add(count, 1)), self.id_max()),
         ])
@@ -187,8 +187,8 @@ impl Limits {
     const fn calls_max(&self) -> usize {
         let count = self.calls_in_flight_max;
         sum(&[
-            Slab::<Call>::memory_max(count),
-            table::<Known>(count),
+            slab::<Call>(count),
+            index(count),
             vector::<(Instant, u32)>(count),
             vector::<u32>(count),
             vector::<Tombstone>(at_least(self.tombstones_max, 1)),
@@ -253,16 +253,26 @@ const fn boxed<T>() -> usize {
 
 /// The heap of a vector or queue of so many entries that came one by one, while it grows.
 pub(crate) const fn vector<T>(count: usize) -> usize {
+    vector_of(count, size_of::<T>())
+}
+
+/// The same, of entries that take `size` bytes each.
+const fn vector_of(count: usize, size: usize) -> usize {
     if count == 0 {
         return 0;
     }
     let capacity = at_least(count, LEAST).next_power_of_two();
     // The last place that it grew out of is half as large.
-    add(mul(capacity + capacity / 2, size_of::<T>()), 2 * ALLOCATION)
+    add(mul(capacity + capacity / 2, size), 2 * ALLOCATION)
 }
 
-/// The heap of a hash table of so many entries, while it grows.
-pub(crate) const fn table<T>(count: usize) -> usize {
+/// The heap of a slab of so many entries, while it grows.
+const fn slab<T>(count: usize) -> usize {
+    vector_of(count, Slab::<T>::ENTRY_SIZE)
+}
+
+/// The heap of an index of so many entries, while it grows.
+const fn index(count: usize) -> usize {
     if count == 0 {
         return 0;
     }
@@ -273,7 +283,7 @@ pub(crate) const fn table<T>(count: usize) -> usize {
     while (if buckets < 8 { buckets - 1 } else { buckets / 8 * 7 }) < mul(2, count) {
         buckets *= 2;
     }
-    let bytes = add(mul(buckets, size_of::<T>() + 1), 2 * GROUP);
+    let bytes = add(mul(buckets, Index::ENTRY_SIZE + 1), 2 * GROUP);
     add(bytes + bytes / 2, 2 * ALLOCATION)
 }
 

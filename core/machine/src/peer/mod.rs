@@ -8,19 +8,20 @@
 // MCP 2026-07-28 basic/index#message-patterns [RPC-032]
 // MCP 2025-11-25 basic/index#messages [RPC-033]
 
-pub(crate) mod attachment;
+mod attachment;
 mod augmentation;
 mod binding;
 mod calls;
 pub mod client;
 pub(crate) mod connection;
-pub(crate) mod deadlines;
 mod error;
 mod event;
+mod handle;
 mod limits;
 pub(crate) mod members;
 mod memory;
 pub(crate) mod metadata;
+mod method_name;
 pub(crate) mod outbox;
 mod outgoing;
 mod pieces;
@@ -29,22 +30,24 @@ mod questions;
 pub(crate) mod queue;
 pub(crate) mod requests;
 pub mod server;
-pub(crate) mod slab;
 pub(crate) mod terms;
 mod transport;
 
+pub use attachment::Attachment;
 pub use client::{Client, ClientOptions};
 pub use error::{AnswerError, CallError, ConnectionClosed};
-#[cfg(feature = "recording")]
-pub(crate) use event::InputSource;
 pub use event::{
-    CallHandle, Cancelled, CloseReason, Ended, Event, Failure, Input, InputHandle, Inputs,
-    MethodName, Notification, Opened, OpeningFailure, Progress, Request, RequestHandle, Subject,
-    Subscribed, Violation,
+    Cancelled, CloseReason, Ended, Event, Failure, Input, Inputs, Notification, Opened,
+    OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
 };
+#[cfg(feature = "recording")]
+pub(crate) use handle::InputSource;
+pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle};
 pub use limits::{Limits, Timeouts};
 pub use memory::MessageLengths;
+pub use method_name::MethodName;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
+pub use requests::ProgressOut;
 pub use server::{Server, ServerOptions};
 pub use transport::TransportFailure;

@@ -13,8 +13,8 @@ use crate::protocol::LoggingLevel;
 
 use super::augmentation::Augmentation;
 use super::calls::Purpose;
-use super::event::MethodName;
 use super::metadata;
+use super::method_name::MethodName;
 use super::outbox::{Channel, Lane, Outbox, Part, SentRequest};
 use super::queue::Tag;
 

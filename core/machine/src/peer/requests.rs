@@ -3,15 +3,14 @@ use alloc::vec::Vec;
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
+use mcp_sansio_collections::{Index, Key, Slab};
 
-use crate::index::Index;
 use crate::jsonrpc::RequestId;
 use crate::protocol::{Capabilities, LoggingLevel, Method, SubscriptionFilter};
 use crate::{Instant, Revision};
 
 use super::outbox::Channel;
 use super::queue::Tag;
-use super::slab::{Key, Slab};
 
 /// The requests of the other side that are not answered yet.
 #[derive(Debug)]
@@ -86,24 +85,28 @@ pub(super) enum Work {
     Listening(SubscriptionFilter),
 }
 
-/// The progress that a request asked for.
+/// The progress that a request asked for: says which of its reports may be sent.
 #[derive(Debug)]
-pub(crate) struct ProgressOut {
-    pub(crate) token: RequestId,
+pub struct ProgressOut {
+    /// What the notifications are named by.
+    pub token: RequestId,
     last: Option<f64>,
     window: Instant,
     sent: u32,
 }
 
 impl ProgressOut {
-    pub(crate) const fn new(token: RequestId) -> Self {
+    /// Of a request with this progress token. Nothing is sent yet.
+    #[must_use]
+    pub const fn new(token: RequestId) -> Self {
         Self { token, last: None, window: Instant::ZERO, sent: 0 }
     }
 
-    /// Whether `progress` may be sent now; if so it counts as sent.
+    /// Whether `progress` may be sent now, with at most `per_second` notifications in a second; if so
+    /// it counts as sent.
     // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-003] [PROG-008]: strictly
     // increasing, and rate limited.
-    pub(crate) fn admit(&mut self, progress: f64, per_second: u32, now: Instant) -> bool {
+    pub fn admit(&mut self, progress: f64, per_second: u32, now: Instant) -> bool {
         if !progress.is_finite() || self.last.is_some_and(|last| progress <= last) {
             return false;
         }
@@ -160,8 +163,8 @@ impl Requests {
 
     pub(super) fn by_id(&self, id: &RequestId) -> Option<Key> {
         let hash = self.hasher.hash_one(id);
-        let has_id = |key| self.entries.get(Key::of_number(key)).is_some_and(|it| it.id == *id);
-        self.ids.find_hashed(hash, &has_id).map(Key::of_number)
+        let has_id = |key| self.entries.get(Key::from_number(key)).is_some_and(|it| it.id == *id);
+        self.ids.find_hashed(hash, &has_id).map(Key::from_number)
     }
 
     pub(super) fn insert(&mut self, request: InFlight) -> Key {

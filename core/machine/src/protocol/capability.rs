@@ -1,6 +1,9 @@
 //! Capabilities as a set of flags: what a side declared, in the form that the gate asks for.
 
+use alloc::format;
 use core::fmt;
+
+use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 
 use super::TASKS_EXTENSION;
 use super::declared::Declared;
@@ -153,6 +156,15 @@ impl Capability {
             Self::TasksElicitation => "tasks.requests.elicitation.create",
             Self::TasksExtension => "extensions.io.modelcontextprotocol/tasks",
         }
+    }
+
+    /// The error that answers a request whose client lacks the capability.
+    #[must_use]
+    pub fn missing(self) -> ErrorObject<'static> {
+        let data = format!(r#"{{"requiredCapabilities":{}}}"#, self.as_required());
+        let message = format!("the request needs the client capability `{self}`");
+        ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)
+            .with_data(RawJson::trusted_string(data))
     }
 
     /// The capability as the smallest object that declares it: what `data.requiredCapabilities`

@@ -68,7 +68,7 @@ impl<V> Map<V> {
     }
 
     /// The entries in order, their values to be changed.
-    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut V)> {
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&str, &mut V)> {
         self.0.iter_mut().map(|(key, value)| (key.as_str(), value))
     }
 

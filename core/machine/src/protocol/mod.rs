@@ -92,7 +92,7 @@ pub use subscription::*;
 pub use task::*;
 pub use tool::{
     CallToolParams, CallToolResult, InvalidToolName, ListToolsResult, TOOL_NAME_LENGTH_MAX,
-    TaskSupport, Tool, ToolAnnotations, ToolExecution, check_tool_name,
+    TaskSupport, TextResult, Tool, ToolAnnotations, ToolExecution, check_tool_name,
 };
 pub use tool_results::ToolResultsError;
 pub use wire::{At, NotExpressible, OneOrMany, Wire};

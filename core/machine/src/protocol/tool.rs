@@ -217,7 +217,7 @@ impl CallToolResult {
 
 /// What [`CallToolResult::text`] makes of a text, without the list that it takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TextResult<'a>(pub(crate) &'a str);
+pub struct TextResult<'a>(pub &'a str);
 
 impl Wire for TextResult<'_> {
     fn serialize_at<S: Serializer>(

@@ -3,9 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
+use mcp_sansio_collections::Key;
 use serde::{Deserialize, Serialize};
 
-use crate::peer::slab::Key;
 use crate::peer::{CallHandle, InputHandle, InputSource, RequestHandle};
 
 /// A handle: slot and generation, and those of its connection where a machine has many.

@@ -6,7 +6,7 @@
 //!
 //! A [`Tape`] is given to a machine when it is made, such as to
 //! [`peer::Server::recorded`](crate::peer::Server::recorded); servers and hosts of
-//! [`handler`](crate::handler) have a builder for that, so that each adapter can record. The format
+//! `mcp-sansio-handlers` have a builder for that, so that each adapter can record. The format
 //! of the file is described in `docs/recording.md`.
 //!
 //! A recording holds the contents of all messages. What names a session of HTTP, who a user is and

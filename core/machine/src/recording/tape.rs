@@ -2,9 +2,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::jsonrpc::{Typed, WriteJson};
-use crate::sync::Mutex;
+use mcp_sansio_sync::Mutex;
 use serde::Serialize;
+
+use crate::jsonrpc::{Typed, WriteJson};
 
 use super::call::Call;
 
@@ -95,12 +96,12 @@ impl fmt::Debug for Tape {
 /// A tape that is noted on while the machine is lent out.
 #[cfg(feature = "http")]
 #[derive(Clone, Debug)]
-pub(crate) struct SharedTape(crate::shared::Shared<Mutex<Tape>>);
+pub(crate) struct SharedTape(mcp_sansio_sync::Arc<Mutex<Tape>>);
 
 #[cfg(feature = "http")]
 impl SharedTape {
     pub(crate) fn new(tape: Tape) -> Self {
-        Self(crate::shared::Shared::new(Mutex::new(tape)))
+        Self(mcp_sansio_sync::Arc::new(Mutex::new(tape)))
     }
 
     pub(crate) fn note<'a>(&self, call: impl Into<Option<Call<'a>>>) {

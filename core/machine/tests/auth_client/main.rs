@@ -7,7 +7,6 @@ mod sent;
 mod world;
 
 mod code;
-mod debug_output;
 mod discovery;
 mod dpop;
 mod grants;

@@ -512,7 +512,6 @@ impl World {
                     self.auth.handle_assertion(request.id, assertion, self.now);
                 }
             }
-            other => self.line(format_args!("{other:?}")),
         }
     }
 

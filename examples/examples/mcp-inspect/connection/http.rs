@@ -5,7 +5,6 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_sansio::handler::Host;
 use mcp_sansio::http::{ClientLimits, ClientOptions, Location};
 use mcp_sansio::peer::CloseReason;
 use mcp_sansio_async::{ConnectError, Exchanger, HttpDriver, Timer};
@@ -14,6 +13,7 @@ use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_examples::exchanges::{ExchangeViewer, Watched, in_words};
 use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_examples::together::before;
+use mcp_sansio_handlers::Host;
 
 use super::{converse, host, misdeed, remark, sign_in, silence};
 use crate::failure::Failure;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::Revisions;
-use mcp_sansio::handler::{Client, Host};
 use mcp_sansio::peer::{Event, Timeouts};
 use mcp_sansio::protocol::Method;
 use mcp_sansio_examples::canned::{self, Seen};
 use mcp_sansio_examples::recording;
 use mcp_sansio_examples::together::{before, together};
+use mcp_sansio_handlers::{Client, Host};
 
 use crate::failure::Failure;
 use crate::options::{Command, Options, Place};

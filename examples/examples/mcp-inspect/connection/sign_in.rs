@@ -6,9 +6,9 @@ use mcp_sansio::auth::client::{
     ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, ClientSecret,
     RegisteredClient,
 };
-use mcp_sansio::handler::Authorization;
 use mcp_sansio_auth::{FileStore, open_in_browser};
 use mcp_sansio_examples::runtime::Runtime;
+use mcp_sansio_handlers::Authorization;
 
 use super::loopback::Loopback;
 use crate::options::SignIn;

@@ -1,8 +1,8 @@
 //! Over HTTP: one server, at one address, for clients of every age.
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::http::ClientOptions;
 use mcp_sansio::{Revision, Revisions};
+use mcp_sansio_handlers::Server;
 use serde_json::json;
 
 use super::{host, text};

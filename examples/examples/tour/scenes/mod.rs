@@ -6,9 +6,9 @@ mod streams;
 
 use std::time::Duration;
 
-use mcp_sansio::handler::{Call, Elicit, Error, Host, NoArguments, Question, Server};
 use mcp_sansio::protocol::{CallToolResult, ElicitParams, ElicitResult, Map};
 use mcp_sansio_examples::runtime::Runtime;
+use mcp_sansio_handlers::{Call, Elicit, Error, Host, NoArguments, Question, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_sansio::handler::Server;
 use mcp_sansio::peer::Event;
 use mcp_sansio::{Revision, Revisions};
 use mcp_sansio_examples::runtime::Runtime;
+use mcp_sansio_handlers::Server;
 use mcp_sansio_tokio::TokioStream;
 use serde_json::json;
 use tokio::io::{AsyncWriteExt, duplex, split};

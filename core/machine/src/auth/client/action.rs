@@ -8,7 +8,6 @@ pub struct ActionId(pub(super) u64);
 /// Something that only the application can do. Every one that has an [`ActionId`] is answered once,
 /// with the verb that it names, unless it is withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Action {
     /// Send the user to an address and wait for where they come back:
     /// [`Client::handle_redirect`](super::Client::handle_redirect).

@@ -1,7 +1,8 @@
 use alloc::string::String;
 
+use mcp_sansio_sync::Arc;
+
 use crate::http::ExchangeId;
-use crate::shared::Shared;
 
 use super::AuthorizationFailure;
 
@@ -16,7 +17,7 @@ pub enum Event {
     /// A request that waited, or was refused before it could, gets no token. It is over: tell the HTTP
     /// client so by [`http::Client::refuse`](crate::http::Client::refuse). Nothing of it comes any
     /// more.
-    Refused(ExchangeId, Shared<AuthorizationFailure>),
+    Refused(ExchangeId, Arc<AuthorizationFailure>),
     /// There is a token, as was asked for.
     Authorized {
         /// Whose.
@@ -25,5 +26,5 @@ pub enum Event {
         scope: Option<String>,
     },
     /// There is none, although one was asked for. Nothing is tried again by itself.
-    Failed(Shared<AuthorizationFailure>),
+    Failed(Arc<AuthorizationFailure>),
 }

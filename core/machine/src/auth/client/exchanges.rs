@@ -1,8 +1,9 @@
 use alloc::boxed::Box;
 
+use mcp_sansio_collections::{Key, Slab};
+
 use crate::Instant;
 use crate::http::ExchangeId;
-use crate::peer::slab::{Key, Slab};
 
 use super::waiting::Held;
 

@@ -6,11 +6,11 @@ use core::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 use crate::http::client::{Field, OutgoingRequest, Transmit};
 use crate::http::{ExchangeFailure, ExchangeId, IncomingResponse, LOCATION_LENGTH_MAX, Location};
-use crate::shared::Shared;
 
 use super::exchanges::Exchange;
 use super::{AuthorizationFailure, Client};
@@ -18,7 +18,7 @@ use super::{AuthorizationFailure, Client};
 /// The exchange that is under way.
 pub(super) struct Fetch {
     exchange: ExchangeId,
-    url: Shared<Location>,
+    url: Arc<Location>,
     method: &'static str,
     redirects: u32,
     /// The status, once the head is there.
@@ -42,7 +42,7 @@ impl fmt::Debug for Fetch {
 
 /// A response, whole.
 pub(super) struct Fetched {
-    pub(super) url: Shared<Location>,
+    pub(super) url: Arc<Location>,
     pub(super) status: u16,
     /// What came of the body. That of a document that is refused is not read.
     pub(super) body: Vec<u8>,
@@ -82,7 +82,7 @@ impl Client {
         besides: impl IntoIterator<Item = Field>,
     ) -> Result<(), AuthorizationFailure> {
         self.check_place(&url)?;
-        self.fetch(Shared::new(url), "GET", besides, Bytes::new(), 0);
+        self.fetch(Arc::new(url), "GET", besides, Bytes::new(), 0);
         Ok(())
     }
 
@@ -107,12 +107,12 @@ impl Client {
         besides: impl IntoIterator<Item = Field>,
         body: String,
     ) {
-        self.fetch(Shared::new(url), "POST", besides, body.into(), 0);
+        self.fetch(Arc::new(url), "POST", besides, body.into(), 0);
     }
 
     fn fetch(
         &mut self,
-        url: Shared<Location>,
+        url: Arc<Location>,
         method: &'static str,
         besides: impl IntoIterator<Item = Field>,
         body: Bytes,
@@ -121,7 +121,7 @@ impl Client {
         let accept = ("accept".into(), ByteString::from_static("application/json"));
         let fields = [accept].into_iter().chain(besides).collect();
         let exchange = self.exchanges.insert(Exchange::Fetch);
-        let to = Shared::clone(&url);
+        let to = Arc::clone(&url);
         let request = OutgoingRequest::new(exchange, method, to, fields, body);
         self.transmits.push_back(Transmit::Send(request));
         let body = Vec::new();
@@ -154,7 +154,7 @@ impl Client {
             self.spend(exchange, now);
             return match self.redirect_target(&fetch, head) {
                 Some(url) => {
-                    self.fetch(Shared::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
+                    self.fetch(Arc::new(url), "GET", [], Bytes::new(), fetch.redirects + 1);
                     self.fetch_moved(now);
                 }
                 None => self.fetch_failed(of_status(&fetch.url, status), now),

@@ -21,21 +21,22 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use asked::Asked;
+use clock::Clock;
+use exchanges::{Exchange, Exchanges};
+use fetch::Fetch;
+use flow::{Flow, Goal};
+use mcp_sansio_sync::Arc;
+use operations::Operations;
+use tokens::Tokens;
+use waiting::{Held, Waiting};
+
 use crate::Instant;
 use crate::auth::credential::KeptClient;
 use crate::auth::dpop::Nonces;
 use crate::auth::entropy::Entropy;
 use crate::http::client::Transmit;
 use crate::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
-use crate::shared::Shared;
-use asked::Asked;
-use clock::Clock;
-use exchanges::{Exchange, Exchanges};
-use fetch::Fetch;
-use flow::{Flow, Goal};
-use operations::Operations;
-use tokens::Tokens;
-use waiting::{Held, Waiting};
 
 pub use action::{
     Action, ActionFailure, ActionId, AssertionRequest, AuthorizationRequest, Credential,
@@ -312,9 +313,9 @@ impl Client {
     pub fn close(&mut self) {
         self.closed = true;
         self.stop();
-        let failure = Shared::new(AuthorizationFailure::Closed);
+        let failure = Arc::new(AuthorizationFailure::Closed);
         while let Some(held) = self.take_unproven() {
-            self.refuse(held.inner(), Shared::clone(&failure));
+            self.refuse(held.inner(), Arc::clone(&failure));
         }
     }
 

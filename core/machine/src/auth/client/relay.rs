@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 use crate::auth::dpop::asks_for_nonce;
@@ -11,7 +12,6 @@ use crate::auth::token::TokenType;
 use crate::auth::{BearerChallenge, Challenge};
 use crate::http::client::{Field, Transmit};
 use crate::http::{ExchangeId, IncomingResponse};
-use crate::shared::Shared;
 
 use super::exchanges::Exchange;
 use super::flow::Goal;
@@ -66,7 +66,7 @@ impl Client {
     /// Asks for the proof that a request needs. Each has its own.
     fn prove(&mut self, mut held: Box<Held>, now: Instant) {
         if self.waiting.len() >= self.options.limits.waiting_max {
-            return self.refuse(held.inner(), Shared::new(AuthorizationFailure::TooManyWaiting));
+            return self.refuse(held.inner(), Arc::new(AuthorizationFailure::TooManyWaiting));
         }
         held.nonce = self.nonces.get(held.url()).map(String::from);
         let token = self.tokens.as_ref().map(|tokens| tokens.kept.access_token.clone());
@@ -88,7 +88,7 @@ impl Client {
         let Some((held, input)) = self.waiting.take_for_proof(action) else { return };
         let signature = match signature {
             Ok(signature) => signature,
-            Err(failure) => return self.refuse(held.inner(), Shared::new(failure.into())),
+            Err(failure) => return self.refuse(held.inner(), Arc::new(failure.into())),
         };
         match &self.tokens {
             Some(tokens) if tokens.number == held.token => {
@@ -106,7 +106,7 @@ impl Client {
         if let Some((held, _)) = self.waiting.take_for_proof(action) {
             self.asked.withdraw(action);
             let failure = AuthorizationFailure::TimedOut(Awaited::Application);
-            self.refuse(held.inner(), Shared::new(failure));
+            self.refuse(held.inner(), Arc::new(failure));
         }
     }
 
@@ -121,13 +121,13 @@ impl Client {
     pub(super) fn wait(&mut self, held: Box<Held>, refused: bool) {
         let inner = held.inner();
         if self.waiting.len() >= self.options.limits.waiting_max {
-            return self.refuse(inner, Shared::new(AuthorizationFailure::TooManyWaiting));
+            return self.refuse(inner, Arc::new(AuthorizationFailure::TooManyWaiting));
         }
         self.waiting.push(held, Until::Flow { refused });
         self.events.push_back(Event::Waiting(inner));
     }
 
-    pub(super) fn refuse(&mut self, inner: ExchangeId, failure: Shared<AuthorizationFailure>) {
+    pub(super) fn refuse(&mut self, inner: ExchangeId, failure: Arc<AuthorizationFailure>) {
         self.events.push_back(Event::Refused(inner, failure));
     }
 
@@ -200,7 +200,7 @@ impl Client {
     fn nonce_wanted(&mut self, mut held: Box<Held>, now: Instant) {
         let known = self.nonces.get(held.url());
         if known == held.nonce.as_deref() || held.nonces >= self.options.limits.nonces_max {
-            return self.refuse(held.inner(), Shared::new(AuthorizationFailure::NotAccepted));
+            return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
         }
         held.nonces += 1;
         self.leave(held, now);
@@ -218,7 +218,7 @@ impl Client {
             return self.leave(held, now);
         }
         if held.authorized {
-            return self.refuse(held.inner(), Shared::new(AuthorizationFailure::NotAccepted));
+            return self.refuse(held.inner(), Arc::new(AuthorizationFailure::NotAccepted));
         }
         let goal = Goal::Authorize { may_renew: !held.renewed };
         self.wait(held, true);
@@ -240,7 +240,7 @@ impl Client {
         let often = self.operations.count(operation).max(held.step_ups) >= limits.step_ups_max;
         if often || self.has_scopes(&challenge) {
             let failure = AuthorizationFailure::InsufficientScope { scope: challenge.scope };
-            return self.refuse(held.inner(), Shared::new(failure));
+            return self.refuse(held.inner(), Arc::new(failure));
         }
         self.operations.add(operation, limits.operations_max);
         held.step_ups += 1;

@@ -10,8 +10,9 @@ use crate::jsonrpc::ErrorObject;
 
 impl ProtectedResource {
     /// The response to a request without a token.
+    #[must_use]
     // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-001]
-    pub(crate) fn no_token(&self) -> Refusal {
+    pub fn no_token(&self) -> Refusal {
         // RFC 6750, section 3.1: no error to whom did not know that there is something to bring.
         let challenge = self.challenge(None, &self.base_scopes, None);
         refused(Status::UNAUTHORIZED, challenge, "this server needs an access token")

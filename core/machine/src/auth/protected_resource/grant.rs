@@ -2,21 +2,23 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::operation::TemplateOf;
-use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
+use mcp_sansio_sync::Arc;
+
 use crate::Principal;
 use crate::http::{ParsedBody, Refusal, Status};
 use crate::jsonrpc::ErrorObject;
-use crate::shared::Shared;
+
+use super::operation::TemplateOf;
+use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
 
 /// What the token of a request is good for here. Cheap to clone.
 ///
 /// It stands for a token that was checked: there is no other way to one.
 #[derive(Clone)]
-pub struct Grant(Shared<Granted>);
+pub struct Grant(Arc<Granted>);
 
 struct Granted {
-    resource: Shared<ProtectedResource>,
+    resource: Arc<ProtectedResource>,
     principal: Principal,
     scopes: Vec<String>,
     expires_at: Option<u64>,
@@ -31,7 +33,7 @@ impl Grant {
     // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
     // MCP 2026-07-28 security-best-practices#token-passthrough [SEC-008]
     pub fn of(
-        resource: &Shared<ProtectedResource>,
+        resource: &Arc<ProtectedResource>,
         checked: Result<VerifiedToken, TokenRefusal>,
         unix_time: u64,
     ) -> Result<Self, Refusal> {
@@ -43,8 +45,8 @@ impl Grant {
         if token.expires_at.is_some_and(|end| end <= unix_time) {
             return Err(resource.refused_token(TokenRefusal::Expired));
         }
-        Ok(Self(Shared::new(Granted {
-            resource: Shared::clone(resource),
+        Ok(Self(Arc::new(Granted {
+            resource: Arc::clone(resource),
             principal: token.principal,
             scopes: token.scopes,
             expires_at: token.expires_at,
@@ -71,8 +73,8 @@ impl Grant {
 
     /// Whether it was given for this very resource.
     #[must_use]
-    pub fn is_for(&self, resource: &Shared<ProtectedResource>) -> bool {
-        Shared::ptr_eq(&self.0.resource, resource)
+    pub fn is_for(&self, resource: &Arc<ProtectedResource>) -> bool {
+        Arc::ptr_eq(&self.0.resource, resource)
     }
 
     /// Whether the token has a scope, or one that implies it.
@@ -96,7 +98,11 @@ impl Grant {
     }
 
     /// The same, with what knows which template a URI is of.
-    pub(crate) fn check_with(
+    ///
+    /// # Errors
+    ///
+    /// As those of [`check`](Self::check).
+    pub fn check_with(
         &self,
         body: Option<&ParsedBody<'_>>,
         template_of: Option<TemplateOf<'_>>,

@@ -2,12 +2,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::*;
+use mcp_sansio_sync::Arc;
+
 use crate::Principal;
 use crate::auth::{BearerChallenge, Challenge};
 use crate::http::{ParsedBody, Refusal, Status};
 use crate::jsonrpc::ParseLimits;
-use crate::shared::Shared;
+
+use super::*;
 
 const URI: &str = "https://mcp.example.com/mcp";
 const ISSUERS: [&str; 1] = ["https://auth.example.com"];
@@ -26,7 +28,7 @@ fn token(scope: &str) -> VerifiedToken {
 }
 
 fn grant(scope: &str) -> Grant {
-    Grant::of(&Shared::new(resource()), Ok(token(scope)), 0).expect(scope)
+    Grant::of(&Arc::new(resource()), Ok(token(scope)), 0).expect(scope)
 }
 
 /// What a client of this project reads in the challenge of a refusal.
@@ -101,7 +103,7 @@ fn what_cannot_be_a_scope_is_refused() {
 #[test]
 fn a_token_of_another_audience_is_refused() {
     // Rule: [AUTHS-013] [SEC-008] [AUTHS-012].
-    let resource = Shared::new(resource().audience("api://files"));
+    let resource = Arc::new(resource().audience("api://files"));
     let judge = |audiences: &[&str]| {
         let token = VerifiedToken::new(Principal::new("ann")).scope("use files");
         Grant::of(&resource, Ok(token.audiences(audiences.iter().copied())), 0)
@@ -135,7 +137,7 @@ fn a_token_of_another_audience_is_refused() {
 #[test]
 fn an_expired_token_is_refused_from_that_second_on() {
     // Rule: [AUTHS-001].
-    let resource = Shared::new(resource());
+    let resource = Arc::new(resource());
     let at = |now| Grant::of(&resource, Ok(token("use").expires_at(100)), now);
     assert!(at(99).is_ok());
     for now in [100, u64::MAX] {
@@ -148,7 +150,7 @@ fn an_expired_token_is_refused_from_that_second_on() {
 #[test]
 fn the_word_of_the_check_stands() {
     // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-012].
-    let resource = Shared::new(resource());
+    let resource = Arc::new(resource());
     for refused in [TokenRefusal::Invalid, TokenRefusal::Expired] {
         let refusal = Grant::of(&resource, Err(refused), 0).expect_err("refused");
         assert_eq!(refusal.status, Status::UNAUTHORIZED);
@@ -181,7 +183,7 @@ fn a_challenge_names_all_that_the_request_needs_and_what_the_token_has() {
 fn a_broad_scope_is_enough_for_a_narrow_one() {
     // Rule: [AUTHS-019].
     let resource = resource().implies("admin", ["files", "audit", "use"]).expect("scopes");
-    let resource = Shared::new(resource.implies("files", ["admin"]).expect("a circle"));
+    let resource = Arc::new(resource.implies("files", ["admin"]).expect("a circle"));
     let has = |scopes: &str, scope: &str| {
         Grant::of(&resource, Ok(token(scopes)), 0).expect(scopes).has_scope(scope)
     };
@@ -221,7 +223,7 @@ fn what_is_said_of_methods_and_of_names_adds_up() {
     let resource = resource.and_then(|it| it.scopes_for(Operation::resource("a:b"), ["secret"]));
     let resource = resource.and_then(|it| it.scopes_for(Operation::prompt("p"), ["prompts"]));
     let resource = resource.and_then(|it| it.scopes_for(Operation::method("x/y"), ["x"]));
-    let grant = Grant::of(&Shared::new(resource.expect("scopes")), Ok(token("")), 0);
+    let grant = Grant::of(&Arc::new(resource.expect("scopes")), Ok(token("")), 0);
     let grant = grant.expect("a grant");
     let needs = |method: &str, params: &str| {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
@@ -253,7 +255,7 @@ fn a_handler_asks_for_scopes_that_are_scopes() {
 
 #[test]
 fn a_grant_is_for_the_very_resource_that_gave_it() {
-    let (ours, theirs) = (Shared::new(resource()), Shared::new(resource()));
+    let (ours, theirs) = (Arc::new(resource()), Arc::new(resource()));
     let granted = Grant::of(&ours, Ok(token("use")), 0).expect("a grant");
     assert!(granted.is_for(&ours) && !granted.is_for(&theirs));
 }

@@ -1,5 +1,6 @@
+use mcp_sansio_sync::Arc;
+
 use crate::Instant;
-use crate::shared::Shared;
 
 use super::exchanges::{Exchange, Purpose};
 use super::{Client, Way};
@@ -45,7 +46,7 @@ impl Client {
         self.ending = Ending::Done;
         // MCP 2025-11-25 basic/transports#session-management [SESS-010]
         if self.legacy.key.is_some() && matches!(self.way, Way::Streamable) {
-            let exchange = Exchange::new(Purpose::End, Shared::clone(&self.url));
+            let exchange = Exchange::new(Purpose::End, Arc::clone(&self.url));
             self.send(exchange, now);
             self.legacy.key = None;
             self.ending = Ending::Telling(now + self.options.limits.closing_wait);

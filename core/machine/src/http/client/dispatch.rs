@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::http::ExchangeId;
 use crate::http::mirrors::UnmirrorableArgument;
 use crate::peer::outbox::Part;
 use crate::peer::{Event, Failure, TransportFailure, Violation};
-use crate::shared::Shared;
 use crate::{Era, Instant};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
@@ -178,9 +178,9 @@ impl Client {
             self.peer.release(id, now);
         }
         let url = match &self.way {
-            Way::Streamable | Way::Seeking(_) => Shared::clone(&self.url),
+            Way::Streamable | Way::Seeking(_) => Arc::clone(&self.url),
             // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]
-            Way::Old(endpoint) => Shared::clone(endpoint),
+            Way::Old(endpoint) => Arc::clone(endpoint),
         };
         let exchange = Exchange { message: Some(message), ..Exchange::new(Purpose::Post, url) };
         self.send(exchange, now);
@@ -210,7 +210,7 @@ impl Client {
             Purpose::Resume | Purpose::Listen | Purpose::Old => ("GET", Bytes::new()),
             Purpose::End => ("DELETE", Bytes::new()),
         };
-        let url = Shared::clone(&exchange.url);
+        let url = Arc::clone(&exchange.url);
         let exchange = self.exchanges.insert(exchange);
         let request = OutgoingRequest { exchange, method, body, url, fields };
         self.transmits.push_back(Transmit::Send(request));

@@ -3,12 +3,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_sync::Arc;
+
 use crate::Instant;
 use crate::framing::SseDecoder;
 use crate::http::backoff::Attempts;
 use crate::http::{ExchangeId, Location};
-use crate::peer::slab::{Key, Slab};
-use crate::shared::Shared;
 
 use super::message::Message;
 
@@ -21,7 +22,7 @@ pub(super) struct Exchange {
     pub(super) receiving: Receiving,
     /// What is known of the stream that it opens or resumes.
     pub(super) stream: Option<Box<Stream>>,
-    pub(super) url: Shared<Location>,
+    pub(super) url: Arc<Location>,
     pub(super) redirects: u32,
     /// The session that it names, by its number.
     pub(super) session: Option<u32>,
@@ -156,7 +157,7 @@ impl Exchanges {
             receiving: Receiving::Nothing,
             cut_off_at: Some(entry.cut_off_at.unwrap_or(cut_off_at)),
             over: entry.over,
-            ..Exchange::new(entry.purpose, Shared::clone(&entry.url))
+            ..Exchange::new(entry.purpose, Arc::clone(&entry.url))
         };
         let exchange = core::mem::replace(entry, bare);
         self.still -= usize::from(exchange.stands_still);
@@ -234,7 +235,7 @@ impl Exchanges {
 }
 
 impl Exchange {
-    pub(super) const fn new(purpose: Purpose, url: Shared<Location>) -> Self {
+    pub(super) const fn new(purpose: Purpose, url: Arc<Location>) -> Self {
         Self {
             purpose,
             message: None,
@@ -263,7 +264,7 @@ mod tests {
     use crate::protocol::Method;
 
     fn exchange(message: Option<Message>) -> Exchange {
-        let url = Shared::new(Location::parse("http://localhost/").unwrap());
+        let url = Arc::new(Location::parse("http://localhost/").unwrap());
         Exchange { message, ..Exchange::new(Purpose::Post, url) }
     }
 

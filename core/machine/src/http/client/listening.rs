@@ -3,11 +3,12 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use mcp_sansio_sync::Arc;
+
 use crate::Instant;
 use crate::http::ExchangeId;
 use crate::http::media::Media;
 use crate::peer::{Event, TransportFailure, Violation};
-use crate::shared::Shared;
 
 use super::exchanges::{Exchange, Pause, Purpose, Stream};
 use super::responses::{is_passing, seconds};
@@ -41,7 +42,7 @@ impl Client {
 
     pub(super) fn listen_with(&mut self, stream: Box<Stream>, now: Instant) {
         let stood = self.listening == Listening::Waiting;
-        let exchange = Exchange::new(Purpose::Listen, Shared::clone(&self.url));
+        let exchange = Exchange::new(Purpose::Listen, Arc::clone(&self.url));
         let exchange = Exchange { stream: Some(stream), ..exchange };
         if let Some(exchange) = self.send(exchange, now) {
             self.listening = Listening::On { exchange, stood };

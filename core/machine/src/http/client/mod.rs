@@ -24,19 +24,20 @@ mod verbs;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use crate::peer::{self, Event};
-use crate::shared::Shared;
-use crate::{Era, Instant};
-
-use super::backoff::Attempts;
-use super::{ExchangeId, Location};
 use closing::Ending;
 use exchanges::Exchanges;
 use listening::Listening;
+use mcp_sansio_sync::Arc;
 use opening::Seeking;
 use queue::Queue;
 use session::LegacySession;
 use tools::Tools;
+
+use crate::peer::{self, Event};
+use crate::{Era, Instant};
+
+use super::backoff::Attempts;
+use super::{ExchangeId, Location};
 
 pub use head::IncomingResponse;
 pub use limits::ClientLimits;
@@ -80,7 +81,7 @@ pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
 #[derive(Debug)]
 pub struct Client {
     peer: peer::Client,
-    url: Shared<Location>,
+    url: Arc<Location>,
     options: ClientOptions,
     /// Where the seeds for the attempts come from.
     seed: u64,
@@ -106,7 +107,7 @@ enum Way {
     /// The handshake was refused; the server may be of the old transport.
     Seeking(Box<Seeking>),
     /// HTTP+SSE, with the URL that messages are sent to.
-    Old(Shared<Location>),
+    Old(Arc<Location>),
 }
 
 /// Which messages may leave.
@@ -131,7 +132,7 @@ impl Client {
     pub fn new(peer: peer::ClientOptions, http: ClientOptions, seed: u64, now: Instant) -> Self {
         let mut client = Self {
             peer: peer::Client::of_posts(peer, seed, now),
-            url: Shared::new(http.url.clone()),
+            url: Arc::new(http.url.clone()),
             options: http,
             seed,
             exchanges: Exchanges::new(),

@@ -1,11 +1,12 @@
 //! What the responses to the opening requests say of the server.
 
+use mcp_sansio_sync::Arc;
+
 use crate::Instant;
 use crate::http::ExchangeId;
 use crate::http::media::Media;
 use crate::jsonrpc::{ErrorCode, ErrorObject};
 use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
-use crate::shared::Shared;
 
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::Message;
@@ -83,7 +84,7 @@ impl Client {
             return self.peer.handshake_refused(request, error, opening, now);
         }
         // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-010]
-        let exchange = Exchange::new(Purpose::Old, Shared::clone(&self.url));
+        let exchange = Exchange::new(Purpose::Old, Arc::clone(&self.url));
         if let Some(stream) = self.send(exchange, now) {
             self.way = Way::Seeking(Seeking { message, error, failure, stream }.into());
         }
@@ -127,7 +128,7 @@ impl Client {
             let failure = TransportFailure::Redirected { target: endpoint.as_str().into() };
             return self.old_transport_refused(id, failure, now);
         }
-        let old = Way::Old(Shared::new(endpoint));
+        let old = Way::Old(Arc::new(endpoint));
         if let Way::Seeking(seeking) = core::mem::replace(&mut self.way, old) {
             self.queue.push_first(seeking.message);
         }

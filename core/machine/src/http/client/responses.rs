@@ -4,11 +4,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use mcp_sansio_sync::Arc;
+
 use crate::Instant;
 use crate::http::media::Media;
 use crate::http::{ExchangeId, LOCATION_LENGTH_MAX};
 use crate::peer::{Failure, TransportFailure};
-use crate::shared::Shared;
 
 use super::exchanges::{Exchange, Purpose, Receiving, Refusal, Stream};
 use super::message::{Asks, Message, What};
@@ -197,7 +198,7 @@ impl Client {
             let Some(exchange) = self.detach(id, now) else { return };
             let redirects = exchange.redirects + 1;
             let exchange = Exchange {
-                url: Shared::new(url),
+                url: Arc::new(url),
                 redirects,
                 message: exchange.message,
                 stream: exchange.stream,

@@ -4,11 +4,12 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
+use mcp_sansio_sync::Arc;
+
 use crate::framing::{FrameError, SseDecoder, SseError, SseEvent};
 use crate::http::ExchangeId;
 use crate::http::media::Media;
 use crate::peer::{Failure, TransportFailure};
-use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
 use super::exchanges::{Exchange, Pause, Purpose, Receiving, Stream};
@@ -221,7 +222,7 @@ impl Client {
                 }
                 continue;
             }
-            let url = Shared::clone(&self.url);
+            let url = Arc::clone(&self.url);
             let new = Exchange::new(Purpose::Resume, url);
             self.send(Exchange { message: Some(message), stream: Some(stream), ..new }, now);
         }
@@ -292,7 +293,7 @@ impl Client {
             return self.peer.fail_call(request, Failure::Transport(failure), now);
         }
         let stream = Box::new(Stream::new(attempts, now));
-        let exchange = Exchange::new(Purpose::Post, Shared::clone(&self.url));
+        let exchange = Exchange::new(Purpose::Post, Arc::clone(&self.url));
         let exchange = Exchange { message: Some(message), stream: Some(stream), ..exchange };
         self.resume_later(exchange, None, now);
     }

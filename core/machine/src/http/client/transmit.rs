@@ -4,10 +4,10 @@ use core::fmt;
 
 use bytes::Bytes;
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::http::{ExchangeId, Location};
 use crate::peer::TransportFailure;
-use crate::shared::Shared;
 
 /// What the driver is to do.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct OutgoingRequest {
     pub method: &'static str,
     /// The body; empty where there is none. Cheap to clone.
     pub body: Bytes,
-    pub(super) url: Shared<Location>,
+    pub(super) url: Arc<Location>,
     pub(super) fields: Vec<Field>,
 }
 
@@ -49,7 +49,7 @@ impl OutgoingRequest {
     pub(crate) const fn new(
         exchange: ExchangeId,
         method: &'static str,
-        url: Shared<Location>,
+        url: Arc<Location>,
         fields: Vec<Field>,
         body: Bytes,
     ) -> Self {
@@ -64,7 +64,7 @@ impl OutgoingRequest {
         besides: impl IntoIterator<Item = Field>,
     ) -> Self {
         let fields = self.fields.iter().cloned().chain(besides).collect();
-        let (url, body) = (Shared::clone(&self.url), self.body.clone());
+        let (url, body) = (Arc::clone(&self.url), self.body.clone());
         Self { exchange, method: self.method, body, url, fields }
     }
 

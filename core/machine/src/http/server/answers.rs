@@ -271,15 +271,15 @@ impl Server {
     }
 
     /// What the server offers now, to look at while it changes.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn shared_catalog(&self) -> crate::shared::Shared<Catalog> {
-        crate::shared::Shared::clone(&self.blueprint.catalog)
+    #[must_use]
+    pub fn shared_catalog(&self) -> mcp_sansio_sync::Arc<Catalog> {
+        mcp_sansio_sync::Arc::clone(&self.blueprint.catalog)
     }
 
     /// Whether an exchange carries what is said on the way of a request, which its client may have
     /// closed.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn is_heard(&self, request: RequestHandle) -> bool {
+    #[must_use]
+    pub fn is_heard(&self, request: RequestHandle) -> bool {
         let Some(connection) = self.connections.get(request.connection) else { return false };
         let channel = connection.machine.channel_of(request);
         let number = channel.map(|channel| connection.number_of(channel));
@@ -288,8 +288,8 @@ impl Server {
     }
 
     /// The legacy session that a request came in.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn session_of_request(
+    #[must_use]
+    pub fn session_of_request(
         &self,
         request: RequestHandle,
     ) -> Option<&crate::peer::server::Session> {

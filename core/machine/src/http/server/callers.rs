@@ -6,10 +6,13 @@ use core::cmp::Reverse;
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
+use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::http::{Principal, RemoteAddress};
-use crate::index::Index;
-use crate::peer::slab::{Key, Slab};
+
+/// Whom a handler at work counts against: see [`begin_handler`](super::Server::begin_handler).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallerHandle(pub(super) Key);
 
 /// Who sends a request: as whom it acts, and whose share it takes from.
 #[derive(Clone, Copy, Debug)]
@@ -95,14 +98,14 @@ impl Callers {
         };
         let table = self.table.get_or_insert_default();
         let is_it = |number| {
-            let entry = table.entries.get(Key::of_number(number));
+            let entry = table.entries.get(Key::from_number(number));
             entry.is_some_and(|it| match &it.identity {
                 Identity::Principal(known) => principal == Some(known),
                 Identity::Address(known) => principal.is_none() && address == Some(*known),
             })
         };
         let key = match table.index.find_hashed(hash, &is_it) {
-            Some(number) => Key::of_number(number),
+            Some(number) => Key::from_number(number),
             None => {
                 let identity = match (principal, address) {
                     (Some(principal), _) => Identity::Principal(principal.clone()),
@@ -141,13 +144,11 @@ impl Callers {
     }
 
     /// A handler goes on. Its caller is known until it ends.
-    #[cfg(target_has_atomic = "ptr")]
     pub(super) fn begin_handler(&mut self, caller: Key) -> bool {
         let entry = self.get_mut(Some(caller));
         entry.map(|caller| caller.handlers += 1).is_some()
     }
 
-    #[cfg(target_has_atomic = "ptr")]
     pub(super) fn end_handler(&mut self, caller: Key) {
         if let Some(entry) = self.get_mut(Some(caller)) {
             entry.handlers -= 1;
@@ -198,7 +199,6 @@ impl Callers {
         self.get(caller).map_or(0, |caller| caller.exchanges as usize)
     }
 
-    #[cfg(target_has_atomic = "ptr")]
     pub(super) fn handlers(&self, caller: Key) -> usize {
         self.get(caller).map_or(0, |caller| caller.handlers as usize)
     }

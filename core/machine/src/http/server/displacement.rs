@@ -3,8 +3,9 @@
 //! The sessions of a caller are a list in the order of their last use: each knows its neighbours by
 //! their slots, so that a session moves in constant time.
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
-use crate::peer::slab::Key;
 
 use super::callers::NO_SLOT;
 use super::session::Session;

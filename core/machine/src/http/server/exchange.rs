@@ -1,8 +1,9 @@
 use alloc::boxed::Box;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::{Response, ResponseHead};
-use crate::peer::slab::Key;
 
 /// One request and how far its response is.
 #[derive(Debug)]

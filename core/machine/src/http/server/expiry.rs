@@ -1,8 +1,9 @@
 //! What becomes of a stream when the token expires that it was opened with.
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::ExchangeId;
-use crate::peer::slab::Key;
 
 use super::{Connection, Server};
 

@@ -35,14 +35,12 @@ use alloc::vec::Vec;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 
 use crate::catalog::Catalog;
 use crate::http::mirrors::Mirrors;
-use crate::index::Index;
-use crate::peer::deadlines::Deadlines;
 use crate::peer::queue::Tag;
 use crate::peer::server::Blueprint;
-use crate::peer::slab::{Key, Slab};
 use crate::peer::{self, CloseReason, Event, Subject};
 use crate::{Instant, Revisions};
 
@@ -50,6 +48,7 @@ use super::{ExchangeId, Principal};
 
 pub use admission::Admission;
 pub use body::ParsedBody;
+pub use callers::CallerHandle;
 pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
 pub use store::{EventPlace, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
@@ -106,8 +105,8 @@ pub struct Server {
     spare: Vec<Box<peer::Server>>,
     ready: VecDeque<ExchangeId>,
     events: VecDeque<Event<'static>>,
-    connection_deadlines: Deadlines,
-    exchange_deadlines: Deadlines,
+    connection_deadlines: Deadlines<Instant>,
+    exchange_deadlines: Deadlines<Instant>,
     /// Finished streams that are kept, in the order in which they are given up.
     finished: VecDeque<Finished>,
     /// How many of them still are.
@@ -261,7 +260,7 @@ impl Server {
     /// Whether the server is closing and no response is under way.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.closing && self.exchanges.len() == 0
+        self.closing && self.exchanges.is_empty()
     }
 
     /// The next event that the machine made by itself.
@@ -272,9 +271,9 @@ impl Server {
         Some(event)
     }
 
-    /// The events that wait, the oldest first.
-    #[cfg(all(feature = "auth", target_has_atomic = "ptr"))]
-    pub(crate) fn waiting_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
+    /// The events that wait for [`poll_event`](Self::poll_event), the oldest first: for a layer above
+    /// that [attaches](crate::peer::Attachment) something to the requests among them.
+    pub fn waiting_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
         self.events.iter_mut()
     }
 

@@ -102,6 +102,12 @@ impl ServerOptions {
 
     /// The bounds on what clients can cost.
     #[must_use]
+    pub const fn limits_ref(&self) -> &ServerLimits {
+        &self.limits
+    }
+
+    /// The bounds on what clients can cost.
+    #[must_use]
     pub const fn limits(mut self, limits: ServerLimits) -> Self {
         self.limits = limits;
         self
@@ -143,7 +149,8 @@ pub struct ServerLimits {
     pub exchanges_per_caller_max: usize,
     /// Handlers at once that go on and whose requests are of one caller. 512: half of the threads
     /// that `mcp-sansio-std` has for them, and far more than a user waits for. For
-    /// [`HttpServer`](crate::handler::HttpServer), which runs them.
+    /// a layer above that runs them, such as `mcp-sansio-handlers`: it asks
+    /// [`has_room_for_handler`](super::Server::has_room_for_handler).
     pub handlers_per_caller_max: usize,
     /// Bytes of one stream that its reader has not taken when one more message comes. 16 MiB: a
     /// reader further behind loses its connection, and may come back where the revision lets it.

@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::{Content, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::RawJson;
 use crate::peer::outbox::{Channel, Part, SentNotification, Verdict};
 use crate::peer::queue::Tag;
-use crate::peer::slab::Key;
 use crate::protocol::{Era, Revision};
 
 use super::answers::status_of;

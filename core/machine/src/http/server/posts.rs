@@ -4,6 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::Key;
+
 use crate::http::{Content, ExchangeId, RequestHead, Response, ResponseHead, Status};
 use crate::jsonrpc::{
     ErrorObject, Frame, Malformed, Message, RawJson, RequestId, RequestMessage, write_error,
@@ -12,7 +14,6 @@ use crate::peer::members::check_repeats;
 use crate::peer::metadata::Metadata;
 use crate::peer::outbox::{Channel, Verdict};
 use crate::peer::server::Read;
-use crate::peer::slab::Key;
 use crate::peer::{Event, Violation};
 use crate::protocol::{Era, Method};
 use crate::{Instant, Revisions};

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::{Response, Status};
-use crate::peer::slab::Key;
 
 use super::admission::refusal;
 use super::exchange::State;

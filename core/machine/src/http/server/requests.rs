@@ -1,16 +1,18 @@
 //! Requests as they come in.
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, Refusal, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
 #[cfg(target_has_atomic = "ptr")]
 use crate::peer::RequestHandle;
-use crate::peer::slab::Key;
 
 use super::Server;
 use super::admission::{Route, too_many};
 use super::body::{Body, ParsedBody};
+use super::callers::CallerHandle;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
 use super::posts::{Handled, ONLY, named_request};
@@ -125,28 +127,25 @@ impl Server {
         Some(exchange)
     }
 
-    /// Whether one more handler may go on for the caller of a request.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn has_room_for_handler(&self, request: RequestHandle) -> bool {
+    /// Whether one more handler may go on for the caller of a request, by
+    /// [`handlers_per_caller_max`](super::ServerLimits::handlers_per_caller_max).
+    #[must_use]
+    pub fn has_room_for_handler(&self, request: RequestHandle) -> bool {
         let caller = self.connections.get(request.connection).and_then(|it| it.caller);
         let most = self.options.limits.handlers_per_caller_max;
         caller.is_none_or(|caller| self.callers.handlers(caller) < most)
     }
 
     /// The handler of a request goes on: it counts against the share of its caller, which is
-    /// returned, until [`end_handler`](Self::end_handler).
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn begin_handler(&mut self, request: RequestHandle) -> Option<Key> {
+    /// returned, until [`end_handler`](Self::end_handler). `None` if nothing is counted.
+    pub fn begin_handler(&mut self, request: RequestHandle) -> Option<CallerHandle> {
         let caller = self.connections.get(request.connection)?.caller?;
-        self.callers.begin_handler(caller).then_some(caller)
+        self.callers.begin_handler(caller).then_some(CallerHandle(caller))
     }
 
     /// A handler that went on has ended, or nobody waits for it any more.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn end_handler(&mut self, caller: Option<Key>) {
-        if let Some(caller) = caller {
-            self.callers.end_handler(caller);
-        }
+    pub fn end_handler(&mut self, caller: CallerHandle) {
+        self.callers.end_handler(caller.0);
     }
 
     /// An exchange whose response is there already. It leaves at once, and counts against nobody's

@@ -1,8 +1,9 @@
 //! What is kept for readers that lost their connection, and for how long.
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::peer::queue::Tag;
-use crate::peer::slab::Key;
 
 use super::timing::LEAST;
 use super::{Connection, Server};

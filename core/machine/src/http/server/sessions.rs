@@ -5,12 +5,13 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::RequestId;
 use crate::peer;
 use crate::peer::queue::Tag;
-use crate::peer::slab::Key;
 
 use super::admission::{busy, refusal, too_many};
 use super::body::Body;
@@ -131,11 +132,11 @@ impl Server {
     /// The connection that is the session with this name, whoever it belongs to.
     pub(super) fn key_of_session(&self, id: &SessionId) -> Option<Key> {
         let is_named = |number| {
-            let connection = self.connections.get(Key::of_number(number));
+            let connection = self.connections.get(Key::from_number(number));
             let session = connection.and_then(|connection| connection.session.as_ref());
             session.is_some_and(|session| session.id == *id)
         };
-        self.sessions.find_hashed(self.hasher.hash_one(id), &is_named).map(Key::of_number)
+        self.sessions.find_hashed(self.hasher.hash_one(id), &is_named).map(Key::from_number)
     }
 
     /// Opens or takes up again a stream of a session.

@@ -4,8 +4,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::fmt;
 
+use mcp_sansio_collections::Key;
+
 use crate::http::{Principal, SessionId};
-use crate::peer::slab::Key;
 
 use super::ServerLimits;
 use super::session::Session;

@@ -2,9 +2,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::peer::queue::Tag;
-use crate::peer::slab::Key;
 
 use super::log::{Log, Resume};
 use super::replay::Replay;

@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
-use crate::peer::slab::Key;
 
 use super::exchange::State;
 use super::{Server, ServerTimeouts};

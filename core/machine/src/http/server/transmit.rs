@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
+use mcp_sansio_collections::Key;
+
 use crate::Instant;
 use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
-use crate::peer::slab::Key;
 
 use super::exchange::{State, Transmit};
 use super::session::STANDALONE;

@@ -3,20 +3,20 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::Key;
+
 use crate::jsonrpc::{
     ErrorObject, RawJson, Typed, WriteError, WriteJson, write_result, write_string,
 };
 use crate::peer::calls::Call;
-use crate::peer::connection::{Flow, error_at};
+use crate::peer::connection::Flow;
 use crate::peer::error::AnswerError;
-use crate::peer::event::{
-    CallHandle, Ended, Event, Failure, Input, InputHandle, InputSource, RequestHandle,
-};
+use crate::peer::event::{Ended, Event, Failure, Input};
+use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
 use crate::peer::questions::not_offered;
-use crate::peer::slab::Key;
 use crate::protocol::{At, Capabilities, Method, Side, Wire};
 use crate::{Instant, Revision};
 
@@ -249,11 +249,12 @@ impl Client {
     pub fn reject(
         &mut self,
         request: RequestHandle,
-        error: ErrorObject<'_>,
+        mut error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
         note!(self, reject(request, &error, None));
         let entry = self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)?;
-        self.refuse_request(&entry.id, &error_at(error, entry.revision));
+        error.code = error.code.at_revision(entry.revision);
+        self.refuse_request(&entry.id, &error);
         Ok(())
     }
 

@@ -14,24 +14,24 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_sync::Arc;
+
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
 use crate::protocol::{At, Capabilities, Kind, LoggingLevel, Method, Side, Wire};
-use crate::shared::Shared;
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::binding::Binding;
 use super::calls::Purpose;
 use super::connection::Connection;
 use super::error::{CallError, ConnectionClosed};
-use super::event::{
-    CallHandle, Cancelled, CloseReason, Event, Failure, InputHandle, InputSource, MethodName,
-    OpeningFailure, Subject,
-};
+use super::event::{Cancelled, CloseReason, Event, Failure, OpeningFailure, Subject};
+use super::handle::{CallHandle, InputHandle, InputSource};
+use super::method_name::MethodName;
 use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use super::queue::Tag;
-use super::slab::{Key, Slab};
 
 pub(super) use inputs::{QUESTION_LENGTH_MIN, Question, Round};
 pub use options::ClientOptions;
@@ -60,7 +60,7 @@ use subscriptions::{Legacy, Standing};
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
-    profile: Shared<options::Profile>,
+    profile: Arc<options::Profile>,
     revisions: Revisions,
     state: opening::State,
     /// What the server said to a handshake that was tried on a guess.

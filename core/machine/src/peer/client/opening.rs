@@ -9,10 +9,11 @@ use crate::jsonrpc::{
 };
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
-use crate::peer::event::{CloseReason, Event, MethodName, Opened, OpeningFailure};
+use crate::peer::event::{CloseReason, Event, Opened, OpeningFailure};
 use crate::peer::metadata::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, text,
 };
+use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use crate::peer::queue::Tag;

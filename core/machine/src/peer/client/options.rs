@@ -1,7 +1,8 @@
+use mcp_sansio_sync::Arc;
+
 use crate::peer::terms::Terms;
 use crate::peer::{Limits, Policy, Timeouts};
 use crate::protocol::{ClientCapabilities, Implementation};
-use crate::shared::Shared;
 use crate::{Era, Revisions};
 
 /// What a client is, can do for a server, and puts up with.
@@ -10,8 +11,8 @@ use crate::{Era, Revisions};
 /// once and each connection from a clone, and a connection costs what is its own.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(super) profile: Shared<Profile>,
-    pub(super) terms: Shared<Terms>,
+    pub(super) profile: Arc<Profile>,
+    pub(super) terms: Arc<Terms>,
     pub(super) revisions: Revisions,
     pub(super) known_era: Option<Era>,
 }
@@ -26,7 +27,8 @@ pub(super) struct Profile {
 
 impl ClientOptions {
     /// The bounds on what a server can cost.
-    pub(crate) fn limits_set(&self) -> &Limits {
+    #[must_use]
+    pub fn limits_ref(&self) -> &Limits {
         &self.terms.limits
     }
 
@@ -35,8 +37,8 @@ impl ClientOptions {
     pub fn new(identity: Implementation) -> Self {
         let capabilities = ClientCapabilities::default();
         Self {
-            profile: Shared::new(Profile { identity, capabilities, anonymous: false }),
-            terms: Shared::default(),
+            profile: Arc::new(Profile { identity, capabilities, anonymous: false }),
+            terms: Arc::default(),
             revisions: Revisions::ALL,
             known_era: None,
         }
@@ -96,16 +98,17 @@ impl ClientOptions {
         self
     }
 
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
+    /// What the client declares, to be changed.
+    #[must_use]
+    pub fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
         &mut self.profile_mut().capabilities
     }
 
     fn profile_mut(&mut self) -> &mut Profile {
-        Shared::make_mut(&mut self.profile)
+        Arc::make_mut(&mut self.profile)
     }
 
     fn terms_mut(&mut self) -> &mut Terms {
-        Shared::make_mut(&mut self.terms)
+        Arc::make_mut(&mut self.terms)
     }
 }

@@ -1,21 +1,23 @@
+use mcp_sansio_collections::Key;
+
 use crate::jsonrpc::{
     Batch, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
     RequestMessage, ResponseMessage, write_error,
 };
-use crate::peer::attachment::Attachment;
+use crate::peer::Attachment;
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::event::{
-    CallHandle, Cancelled, Ended, Event, Failure, Input, InputHandle, InputSource, Inputs,
-    MethodName, Notification, Request, RequestHandle, Subject, Violation,
+    Cancelled, Ended, Event, Failure, Input, Inputs, Notification, Request, Subject, Violation,
 };
+use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, text};
+use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::questions::not_offered;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
-use crate::peer::slab::Key;
 use crate::protocol::{Capability, Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 

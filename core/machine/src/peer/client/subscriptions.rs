@@ -1,14 +1,17 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::Key;
+
 use crate::jsonrpc::{RawJson, RequestId, Typed, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose, Timing};
 use crate::peer::error::CallError;
-use crate::peer::event::{CallHandle, Event, MethodName, Subscribed, Violation};
+use crate::peer::event::{Event, Subscribed, Violation};
+use crate::peer::handle::CallHandle;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
+use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::CallOptions;
-use crate::peer::slab::Key;
 use crate::protocol::{At, Capability, Method, SubscriptionFilter};
 use crate::{Era, Instant};
 

@@ -1,19 +1,18 @@
 use alloc::vec::Vec;
 
+use mcp_sansio_sync::Arc;
 use serde::Serialize;
 
 use crate::jsonrpc::{
     ErrorObject, RawJson, RequestId, Typed, WriteError, WriteJson, write_empty_result, write_id,
     write_result, write_string,
 };
-use crate::peer::connection::error_at;
 use crate::peer::error::AnswerError;
-use crate::peer::event::RequestHandle;
+use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, Work};
 use crate::protocol::{At, CacheHints, Capability, LoggingLevel, Method, Wire};
-use crate::shared::Shared;
 use crate::{Era, Instant, Revision};
 
 use super::Server;
@@ -73,11 +72,11 @@ impl Server {
     pub fn reject(
         &mut self,
         request: RequestHandle,
-        error: ErrorObject<'_>,
+        mut error: ErrorObject<'_>,
     ) -> Result<(), AnswerError> {
         note!(self, reject(request, &error, None));
         let entry = self.take_request(request)?;
-        let error = error_at(error, entry.revision);
+        error.code = error.code.at_revision(entry.revision);
         self.answer_error(&entry.id, &error, entry.reply);
         Ok(())
     }
@@ -197,8 +196,8 @@ impl Server {
     }
 
     /// Whether a request waits for an answer of the application.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn is_due(&self, request: RequestHandle) -> bool {
+    #[must_use]
+    pub fn is_due(&self, request: RequestHandle) -> bool {
         self.revision_of(request).is_ok()
     }
 
@@ -313,7 +312,7 @@ impl Server {
 
     pub(super) fn answer_list(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         // Held for the time, so that a page is written straight from its entries.
-        let catalog = Shared::clone(&self.catalog);
+        let catalog = Arc::clone(&self.catalog);
         let tasks = match (incoming.revision.era(), &self.session) {
             (Era::Modern, _) => incoming.client.contains(Capability::TasksExtension),
             (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),

@@ -1,14 +1,15 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use crate::index::Index;
+use mcp_sansio_collections::{Index, Key, Slab};
+
 use crate::jsonrpc::{self, ErrorObject};
 use crate::peer::connection::{Flow, write_error_unread};
-use crate::peer::event::{Cancelled, Event, RequestHandle, Subject};
+use crate::peer::event::{Cancelled, Event, Subject};
+use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{ReplyTo, Work};
-use crate::peer::slab::{Key, Slab};
 use crate::{Instant, Revision};
 
 use super::{Server, Session};

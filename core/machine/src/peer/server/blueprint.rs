@@ -1,10 +1,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_sync::Arc;
+
 use crate::catalog::Catalog;
 use crate::peer::terms::Terms;
 use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities, Wire};
-use crate::shared::Shared;
 use crate::{Revision, Revisions};
 
 use super::{ServerOptions, lifecycle};
@@ -13,11 +14,11 @@ use super::{ServerOptions, lifecycle};
 /// its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Blueprint {
-    pub(super) profile: Shared<Profile>,
-    pub(crate) catalog: Shared<Catalog>,
+    pub(super) profile: Arc<Profile>,
+    pub(crate) catalog: Arc<Catalog>,
     /// What the server declares to modern clients.
     pub(super) modern: Capabilities,
-    pub(super) terms: Shared<Terms>,
+    pub(super) terms: Arc<Terms>,
     pub(super) revisions: Revisions,
 }
 
@@ -62,7 +63,7 @@ impl Blueprint {
         &mut self,
         edit: impl FnOnce(&mut Catalog) -> T,
     ) -> (T, crate::catalog::Changes) {
-        let catalog = Shared::make_mut(&mut self.catalog);
+        let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
         let changes = catalog.take_changes();
         self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);

@@ -21,6 +21,8 @@ use alloc::string::String;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use mcp_sansio_collections::Slab;
+use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
@@ -28,20 +30,20 @@ use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after};
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
-use crate::shared::Shared;
 use crate::{Instant, Revision, Revisions};
 
 use super::binding::Binding;
 use super::calls::Purpose;
 use super::connection::{Connection, Flow};
 use super::error::{CallError, ConnectionClosed};
-use super::event::{CallHandle, CloseReason, Event, Failure, MethodName, Violation};
+use super::event::{CloseReason, Event, Failure, Violation};
+use super::handle::CallHandle;
+use super::method_name::MethodName;
 use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, Outgoing};
 use super::questions::{NotOffered, not_offered};
 use super::queue::Tag;
 use super::requests::ReplyTo;
-use super::slab::Slab;
 
 pub(super) use batches::{Answered, Batch, Batches};
 pub(crate) use blueprint::Blueprint;
@@ -50,8 +52,6 @@ pub(super) use declared::DECLARED_LENGTH_MAX;
 pub use options::ServerOptions;
 #[cfg(feature = "http")]
 pub(crate) use receive::Read;
-#[cfg(target_has_atomic = "ptr")]
-pub(crate) use receive::missing_capability;
 pub(super) use rounds::{Question, Round};
 
 /// The server's side of one connection over a byte stream, as a state machine.
@@ -77,8 +77,8 @@ pub(super) use rounds::{Question, Round};
 #[derive(Debug)]
 pub struct Server {
     connection: Connection,
-    profile: Shared<Profile>,
-    catalog: Shared<Catalog>,
+    profile: Arc<Profile>,
+    catalog: Arc<Catalog>,
     /// What the server declares to modern clients.
     modern: Capabilities,
     revisions: Revisions,
@@ -154,8 +154,8 @@ impl Server {
         let Blueprint { profile, catalog, modern, terms, revisions } = blueprint;
         Self {
             connection: Connection::new(Side::Server, terms, binding, seed),
-            profile: Shared::clone(profile),
-            catalog: Shared::clone(catalog),
+            profile: Arc::clone(profile),
+            catalog: Arc::clone(catalog),
             modern: *modern,
             revisions: *revisions,
             last_declared: None,
@@ -359,7 +359,7 @@ impl Server {
 
     /// Changes what the server offers. Clients that asked for it are told which lists changed.
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
-        let catalog = Shared::make_mut(&mut self.catalog);
+        let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
         let changes = catalog.take_changes();
         note!(self, catalog(&self.catalog, None, None));

@@ -1,12 +1,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_sync::Arc;
+
 use crate::Revisions;
 use crate::catalog::Catalog;
 use crate::peer::terms::Terms;
 use crate::peer::{Limits, Policy, Timeouts};
 use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
-use crate::shared::Shared;
 
 use super::blueprint::Profile;
 
@@ -16,9 +17,9 @@ use super::blueprint::Profile;
 /// once and each connection from a clone, and a connection costs what is its own.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    pub(super) profile: Shared<Profile>,
-    pub(super) catalog: Shared<Catalog>,
-    pub(crate) terms: Shared<Terms>,
+    pub(super) profile: Arc<Profile>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(crate) terms: Arc<Terms>,
     pub(super) revisions: Revisions,
 }
 
@@ -27,9 +28,9 @@ impl ServerOptions {
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         Self {
-            profile: Shared::new(Profile::new(identity)),
-            catalog: Shared::default(),
-            terms: Shared::default(),
+            profile: Arc::new(Profile::new(identity)),
+            catalog: Arc::default(),
+            terms: Arc::default(),
             revisions: Revisions::ALL,
         }
     }
@@ -64,7 +65,7 @@ impl ServerOptions {
     pub fn catalog(mut self, mut catalog: Catalog) -> Self {
         // What it was made with is no news.
         let _initial = catalog.take_changes();
-        self.catalog = Shared::new(catalog);
+        self.catalog = Arc::new(catalog);
         self
     }
 
@@ -117,16 +118,20 @@ impl ServerOptions {
         self
     }
 
-    /// The same, handing methods that the protocol does not know to the application.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn with_unknown_methods(mut self) -> Self {
-        self.terms_mut().policy.unknown_methods = crate::peer::UnknownMethods::Deliver;
-        self
+    /// What to do when the client breaks a rule, to be changed.
+    #[must_use]
+    pub fn policy_mut(&mut self) -> &mut Policy {
+        &mut self.terms_mut().policy
     }
 
-    /// Changes what is offered, before there is anybody to be told of it.
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
+    /// The bounds on what a client can cost.
+    #[must_use]
+    pub fn limits_ref(&self) -> &Limits {
+        &self.terms.limits
+    }
+
+    /// Changes what is offered to connections that are opened from now on. Nobody is told.
+    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
         let catalog = self.catalog_mut();
         let edited = edit(catalog);
         let _initial = catalog.take_changes();
@@ -134,22 +139,22 @@ impl ServerOptions {
     }
 
     // Out of line: it has the code that copies a catalog.
-    #[cfg(target_has_atomic = "ptr")]
     #[inline(never)]
     fn catalog_mut(&mut self) -> &mut Catalog {
-        Shared::make_mut(&mut self.catalog)
+        Arc::make_mut(&mut self.catalog)
     }
 
-    #[cfg(target_has_atomic = "ptr")]
-    pub(crate) fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
+    /// What the server declares beyond its catalog, to be changed.
+    #[must_use]
+    pub fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
         &mut self.profile_mut().capabilities
     }
 
     fn profile_mut(&mut self) -> &mut Profile {
-        Shared::make_mut(&mut self.profile)
+        Arc::make_mut(&mut self.profile)
     }
 
     fn terms_mut(&mut self) -> &mut Terms {
-        Shared::make_mut(&mut self.terms)
+        Arc::make_mut(&mut self.terms)
     }
 }

@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
+use mcp_sansio_sync::Arc;
+
 use crate::jsonrpc::{Frame, Malformed};
 use crate::peer::connection::Flow;
-use crate::peer::event::RequestHandle;
+use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Post};
 use crate::peer::requests::ReplyTo;
-use crate::shared::Shared;
 use crate::{Instant, Revision};
 
 use super::{Blueprint, Read, Server};
@@ -48,7 +49,7 @@ impl Server {
 
     /// Takes over what the server offers from now on. Nobody is told.
     pub(crate) fn adopt(&mut self, blueprint: &Blueprint) {
-        self.catalog = Shared::clone(&blueprint.catalog);
+        self.catalog = Arc::clone(&blueprint.catalog);
         self.modern = blueprint.modern;
     }
 

@@ -1,17 +1,16 @@
 use crate::catalog::subject::Given;
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
-    RequestMessage, ResponseMessage,
+    ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId, RequestMessage,
+    ResponseMessage,
 };
-use crate::peer::attachment::Attachment;
+use crate::peer::Attachment;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
-use crate::peer::event::{
-    CallHandle, Ended, Event, Failure, Inputs, MethodName, Notification, Opened, Request,
-    RequestHandle, Violation,
-};
+use crate::peer::event::{Ended, Event, Failure, Inputs, Notification, Opened, Request, Violation};
+use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, text};
+use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
@@ -255,7 +254,7 @@ impl Server {
             Refusal::NotDeclared { declared_by: Side::Client, capability, .. }
                 if incoming.revision.era() == Era::Modern =>
             {
-                missing_capability(capability)
+                capability.missing()
             }
             _ => ErrorObject::method_not_found(incoming.method.as_str()),
         };
@@ -549,12 +548,4 @@ impl Server {
             }))),
         }
     }
-}
-
-/// The error that says which capability a request would have needed.
-pub(crate) fn missing_capability(capability: Capability) -> ErrorObject<'static> {
-    let data = alloc::format!(r#"{{"requiredCapabilities":{}}}"#, capability.as_required());
-    let message = alloc::format!("the request needs the client capability `{capability}`");
-    ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, message)
-        .with_data(RawJson::trusted_shared(data.into()))
 }

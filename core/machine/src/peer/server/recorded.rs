@@ -4,20 +4,21 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use mcp_sansio_sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::recorded::State;
 use crate::jsonrpc::RawJson;
-use crate::peer::attachment::Attachment;
-use crate::peer::event::{Inputs, MethodName, Request};
+use crate::peer::Attachment;
+use crate::peer::event::{Inputs, Request};
 use crate::peer::metadata::Places;
+use crate::peer::method_name::MethodName;
 use crate::peer::{Limits, Policy, RequestHandle, Timeouts};
 use crate::protocol::{CacheHints, Capabilities, InputRequiredResult, Method, Ttl};
 use crate::recording::{
     Call, Handle, MISPLACED, Machine, Revisioned, Start, Tape, Unperformable, decoded, level,
     method, number, whole,
 };
-use crate::shared::Shared;
 use crate::{Instant, Revision};
 
 use super::{Server, ServerOptions};
@@ -144,7 +145,7 @@ impl Server {
             Call::TaskChanged { status, .. } => self.task_changed(&decoded(status)?),
             Call::Announce { changed, .. } => self.announce(changed.to_changes()),
             Call::Catalog { catalog, changed: None, .. } => {
-                self.catalog = Shared::new(catalog.to_catalog()?);
+                self.catalog = Arc::new(catalog.to_catalog()?);
                 note!(self, catalog(&self.catalog, None, None));
             }
             Call::Close { .. } => self.close(),

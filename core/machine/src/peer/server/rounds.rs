@@ -4,21 +4,23 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use mcp_sansio_collections::{Key, Slab};
+
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::error::AnswerError;
-use crate::peer::event::{Event, Inputs, Keyed, MethodName, Request, RequestHandle};
+use crate::peer::event::{Event, Inputs, Keyed, Request};
+use crate::peer::handle::RequestHandle;
+use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, Outgoing};
 use crate::peer::requests::Work;
-use crate::peer::slab::{Key, Slab};
 use crate::protocol::{
     At, CallToolResult, Capabilities, Capability, InputRequest, InputRequiredResult, Map, Method,
 };
 use crate::{Era, Instant, Revision};
 
 use super::Server;
-use super::receive::missing_capability;
 
 /// The questions of one round in a legacy session.
 #[derive(Debug)]
@@ -114,7 +116,7 @@ impl Server {
         if let Some(capability) = missing {
             let message = alloc::format!("this needs the client capability `{capability}`");
             match (revision.era(), entry.method) {
-                (Era::Modern, _) => self.reject(handle, missing_capability(capability))?,
+                (Era::Modern, _) => self.reject(handle, capability.missing())?,
                 // A result that the model sees: it may do without.
                 // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 (Era::Legacy, Some(Method::ToolsCall)) => {

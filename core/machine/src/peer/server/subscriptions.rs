@@ -12,7 +12,7 @@ use crate::protocol::{At, Capability, Method, SubscriptionFilter, TaskStatusPara
 use crate::{Era, Revision};
 
 use super::Server;
-use super::receive::{Incoming, missing_capability};
+use super::receive::Incoming;
 
 impl Server {
     /// Tells whoever subscribed to `uri` that the resource changed.
@@ -142,7 +142,7 @@ impl Server {
             && self.modern.contains(tasks)
             && !incoming.client.contains(tasks)
         {
-            self.answer_refusal(&incoming.id, &missing_capability(tasks), incoming.reply);
+            self.answer_refusal(&incoming.id, &tasks.missing(), incoming.reply);
             return self.bad_parameters(Method::SubscriptionsListen, "tasks without the extension");
         }
         let length_max = self.connection.terms.limits.uri_length_max;

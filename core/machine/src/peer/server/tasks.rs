@@ -2,7 +2,7 @@
 //! has left, and what belongs to them goes on.
 
 use crate::jsonrpc::WriteJson;
-use crate::peer::event::RequestHandle;
+use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::Channel;
 use crate::peer::requests::Work;
 use crate::protocol::Method;

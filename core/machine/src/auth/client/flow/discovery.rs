@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::auth::discovery::base_issuer;
 use crate::auth::{
@@ -12,7 +13,6 @@ use crate::auth::{
     ResourceUri,
 };
 use crate::http::Location;
-use crate::shared::Shared;
 use crate::{Instant, Revision};
 
 use super::super::fetch::Fetched;
@@ -182,7 +182,7 @@ impl Client {
         metadata: AuthorizationServerMetadata,
         now: Instant,
     ) -> Stepped {
-        flow.found.metadata = Some(Shared::new(metadata));
+        flow.found.metadata = Some(Arc::new(metadata));
         self.find_identity(flow, now)
     }
 

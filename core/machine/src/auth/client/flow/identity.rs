@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 use crate::auth::client_authentication::AuthenticationMethod;
@@ -16,7 +17,6 @@ use crate::auth::{
     AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, RegistrationFault,
 };
 use crate::http::Location;
-use crate::shared::Shared;
 
 use super::super::fetch::Fetched;
 use super::super::{
@@ -176,7 +176,7 @@ impl Client {
         }
         self.check_place(&token_endpoint)?;
         let identity = Identity { issuer, token_endpoint, client_id, secret, method, reused };
-        flow.found.identity = Some(Shared::new(identity));
+        flow.found.identity = Some(Arc::new(identity));
         self.ask_for_token(flow, now)
     }
 

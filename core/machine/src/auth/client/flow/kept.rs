@@ -2,12 +2,13 @@
 
 use alloc::string::{String, ToString};
 
+use mcp_sansio_sync::Arc;
+
 use crate::Instant;
 use crate::auth::ResourceUri;
 use crate::auth::client_authentication::AuthenticationMethod;
 use crate::auth::credential::KeptTokens;
 use crate::auth::metadata::endpoint;
-use crate::shared::Shared;
 
 use super::super::tokens::Tokens;
 use super::super::{
@@ -189,7 +190,7 @@ impl Client {
             method: kept.method,
             reused: true,
         };
-        flow.found.identity = Some(Shared::new(identity));
+        flow.found.identity = Some(Arc::new(identity));
         flow.found.resource = Some(resource);
         self.request_token(flow, Asking::Renewal, now)
     }

@@ -10,17 +10,18 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::{self, Vec};
 
+use authorization::SignIn;
+use identity::{Identity, Registering};
+use mcp_sansio_sync::Arc;
+use token::TokenStep;
+
 use crate::Instant;
 use crate::auth::metadata::is_secure;
 use crate::auth::scopes::Scopes;
 use crate::auth::{AuthorizationServerMetadata, BearerChallenge, MetadataUrls, ResourceUri};
-use crate::shared::Shared;
 
 use super::fetch::Fetched;
 use super::{ActionFailure, ActionId, AuthorizationFailure, Awaited, Client, Event};
-use authorization::SignIn;
-use identity::{Identity, Registering};
-use token::TokenStep;
 
 /// An attempt to come by a token.
 #[derive(Debug)]
@@ -68,8 +69,8 @@ struct Found {
     issuers: vec::IntoIter<String>,
     /// Why the last one was of no use.
     unfit: Option<AuthorizationFailure>,
-    metadata: Option<Shared<AuthorizationServerMetadata>>,
-    identity: Option<Shared<Identity>>,
+    metadata: Option<Arc<AuthorizationServerMetadata>>,
+    identity: Option<Arc<Identity>>,
     /// What is asked for.
     scopes: Scopes,
 }
@@ -285,10 +286,10 @@ impl Client {
     pub(super) fn stop(&mut self) {
         let Some(flow) = self.flow.take() else { return };
         self.stop_waiting(&flow);
-        let failure = Shared::new(AuthorizationFailure::Closed);
-        self.events.push_back(Event::Failed(Shared::clone(&failure)));
+        let failure = Arc::new(AuthorizationFailure::Closed);
+        self.events.push_back(Event::Failed(Arc::clone(&failure)));
         for (held, _) in self.waiting.take_for_flow() {
-            self.refuse(held.inner(), Shared::clone(&failure));
+            self.refuse(held.inner(), Arc::clone(&failure));
         }
     }
 
@@ -327,8 +328,8 @@ impl Client {
     }
 
     fn failed(&mut self, flow: &Flow, failure: AuthorizationFailure, now: Instant) {
-        let failure = Shared::new(failure);
-        self.events.push_back(Event::Failed(Shared::clone(&failure)));
+        let failure = Arc::new(failure);
+        self.events.push_back(Event::Failed(Arc::clone(&failure)));
         // The token may still be good.
         let ahead = matches!(flow.goal, Goal::Renew { .. } | Goal::Replace);
         if ahead {
@@ -339,7 +340,7 @@ impl Client {
                 self.events.push_back(Event::GoesOn(held.inner()));
                 self.leave(held, now);
             } else {
-                self.refuse(held.inner(), Shared::clone(&failure));
+                self.refuse(held.inner(), Arc::clone(&failure));
             }
         }
     }

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bytestring::ByteString;
+use mcp_sansio_sync::Arc;
 
 use crate::Instant;
 use crate::auth::client_authentication::{AuthenticationMethod, ClientProof, assertion};
@@ -18,7 +19,6 @@ use crate::auth::{
     AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault,
 };
 use crate::http::client::Field;
-use crate::shared::Shared;
 
 use super::super::fetch::Fetched;
 use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, Grant, SigningKey};
@@ -29,7 +29,7 @@ use super::{Flow, Goal, Next, Outcome, Step, Stepped};
 pub(super) struct TokenStep {
     asking: Asking,
     /// Whom it goes to, and as whom.
-    identity: Shared<Identity>,
+    identity: Arc<Identity>,
     stage: Stage,
     /// What the client authenticates with, where that is signed.
     assertion: Option<String>,
@@ -79,7 +79,7 @@ impl Client {
             Grant::Enterprise(provider) if matches!(asking, Asking::Exchange { .. }) => {
                 let method = AuthenticationMethod::choose(None, None, &provider.secret)
                     .map_err(|reason| no_authentication(&provider.issuer, reason))?;
-                Shared::new(Identity {
+                Arc::new(Identity {
                     issuer: provider.issuer.clone(),
                     token_endpoint: provider.token_endpoint.clone(),
                     client_id: provider.client_id.clone(),
@@ -88,7 +88,7 @@ impl Client {
                     reused: false,
                 })
             }
-            _ => Shared::clone(flow.found.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
+            _ => Arc::clone(flow.found.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
         };
         let step = TokenStep {
             asking,
@@ -103,7 +103,7 @@ impl Client {
 
     /// Asks for what is to be signed first, if anything.
     fn sign_or_send(&mut self, flow: &Flow, mut step: Box<TokenStep>, now: Instant) -> Stepped {
-        let identity = Shared::clone(&step.identity);
+        let identity = Arc::clone(&step.identity);
         if identity.method == AuthenticationMethod::PrivateKeyJwt
             && step.assertion.is_none()
             && let ClientSecret::PrivateKey { algorithm, key_id } = &identity.secret

@@ -1,0 +1,173 @@
+//! Deadlines in their order, found by slot.
+
+use alloc::vec::Vec;
+
+/// The deadlines of a table's entries, earliest first: a binary heap that knows where each entry
+/// is, so that a deadline can be moved or taken out in logarithmic time and nothing is left behind.
+#[derive(Debug)]
+pub struct Deadlines<T> {
+    heap: Vec<(T, u32)>,
+    /// Where in `heap` the deadline of a slot is; [`ABSENT`] where it has none.
+    positions: Vec<u32>,
+}
+
+const ABSENT: u32 = u32::MAX;
+
+impl<T> Default for Deadlines<T> {
+    fn default() -> Self {
+        Self { heap: Vec::new(), positions: Vec::new() }
+    }
+}
+
+impl<T: Copy + Ord> Deadlines<T> {
+    /// The earliest deadline and the slot that it belongs to.
+    #[must_use]
+    pub fn first(&self) -> Option<(T, u32)> {
+        self.heap.first().copied()
+    }
+
+    /// The deadline of `slot`, if it has one.
+    #[must_use]
+    pub fn get(&self, slot: u32) -> Option<T> {
+        let at = *self.positions.get(slot as usize)?;
+        self.heap.get(at as usize).map(|(deadline, _)| *deadline)
+    }
+
+    /// Sets or moves the deadline of `slot`.
+    ///
+    /// It takes memory for all slots up to this one.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2^32 deadlines.
+    pub fn set(&mut self, slot: u32, deadline: T) {
+        if self.positions.len() <= slot as usize {
+            self.positions.resize(slot as usize + 1, ABSENT);
+        }
+        let mut at = self.positions[slot as usize] as usize;
+        if at == ABSENT as usize {
+            at = self.heap.len();
+            if at == 0 {
+                // Most have one at a time: a vector begins with room for four.
+                self.heap.reserve_exact(1);
+            }
+            self.heap.push((deadline, slot));
+        } else {
+            self.heap[at].0 = deadline;
+        }
+        self.settle(at);
+    }
+
+    /// Takes out the deadline of `slot`, if it has one.
+    pub fn clear(&mut self, slot: u32) {
+        let Some(at) = self.positions.get_mut(slot as usize) else { return };
+        let at = core::mem::replace(at, ABSENT) as usize;
+        if at == ABSENT as usize {
+            return;
+        }
+        self.heap.swap_remove(at);
+        if at < self.heap.len() {
+            self.settle(at);
+        }
+    }
+
+    /// Moves the entry at `at` up or down to where it belongs.
+    fn settle(&mut self, mut at: usize) {
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if self.heap[parent] <= self.heap[at] {
+                break;
+            }
+            self.swap(parent, at);
+            at = parent;
+        }
+        loop {
+            let left = 2 * at + 1;
+            if left >= self.heap.len() {
+                break;
+            }
+            let right = left + 1;
+            let least = if right < self.heap.len() && self.heap[right] < self.heap[left] {
+                right
+            } else {
+                left
+            };
+            if self.heap[at] <= self.heap[least] {
+                break;
+            }
+            self.swap(at, least);
+            at = least;
+        }
+        self.note(at);
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        self.note(a);
+        self.note(b);
+    }
+
+    fn note(&mut self, at: usize) {
+        let slot = self.heap[at].1 as usize;
+        self.positions[slot] = u32::try_from(at).expect("fewer than 2^32 deadlines");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(deadlines: &mut Deadlines<u64>) -> Vec<u32> {
+        let mut slots = Vec::new();
+        while let Some((_, slot)) = deadlines.first() {
+            slots.push(slot);
+            deadlines.clear(slot);
+        }
+        slots
+    }
+
+    #[test]
+    fn the_earliest_comes_first_whatever_the_order_of_insertion() {
+        let mut deadlines = Deadlines::default();
+        for slot in [5_u32, 1, 4, 0, 3, 2] {
+            deadlines.set(slot, u64::from(slot));
+        }
+        assert_eq!(drain(&mut deadlines), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_moved_or_cleared_deadline_leaves_nothing_behind() {
+        let mut deadlines = Deadlines::default();
+        for slot in 0..6_u32 {
+            deadlines.set(slot, u64::from(slot));
+        }
+        deadlines.set(0, 100);
+        deadlines.set(5, 0);
+        deadlines.clear(2);
+        deadlines.clear(2);
+        assert_eq!((deadlines.get(2), deadlines.get(9)), (None, None));
+        assert_eq!(deadlines.get(0), Some(100));
+        assert_eq!(drain(&mut deadlines), [5, 1, 3, 4, 0]);
+    }
+
+    #[test]
+    fn it_agrees_with_a_sorted_list_over_many_operations() {
+        let mut deadlines = Deadlines::default();
+        let mut model = alloc::collections::BTreeMap::new();
+        let mut state = 1_u64;
+        for _ in 0..5_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let slot = (state >> 33) as u32 % 64;
+            if state >> 63 == 0 {
+                let deadline = state >> 40;
+                deadlines.set(slot, deadline);
+                model.insert(slot, deadline);
+            } else {
+                deadlines.clear(slot);
+                model.remove(&slot);
+            }
+            let least = model.iter().map(|(slot, at)| (*at, *slot)).min();
+            assert_eq!(deadlines.first(), least);
+        }
+    }
+}

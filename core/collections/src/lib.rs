@@ -1,0 +1,18 @@
+//! The tables that the crates of `mcp-sansio` keep their entries in.
+//!
+//! All are bounded by their caller, and none has an order that depends on a hash: the same
+//! operations give the same results.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
+
+extern crate alloc;
+
+mod deadlines;
+mod index;
+mod slab;
+
+pub use deadlines::Deadlines;
+pub use index::Index;
+pub use slab::{Key, Slab};

@@ -1,0 +1,63 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::auth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, SigningRequest,
+};
+
+/// What the application, or its store, came to.
+#[allow(unnameable_types, reason = "passed on inside of this crate only")]
+pub enum Answered {
+    /// Where the user came back to.
+    Redirect(Result<String, ActionFailure>),
+    /// A signature.
+    Signature(Result<Vec<u8>, ActionFailure>),
+    /// An assertion.
+    Assertion(Result<String, ActionFailure>),
+    /// What was kept.
+    Loaded(Result<Option<Credential>, ActionFailure>),
+    /// Something is kept, or dropped.
+    Stored,
+}
+
+impl fmt::Debug for Answered {
+    /// Leaves everything out that is secret, which is everything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answered(..)")
+    }
+}
+
+/// What an authorization asks of the application, and what it wants in return.
+#[allow(unnameable_types, reason = "so that nobody else implements it")]
+pub trait Asks: 'static {
+    /// What a function returns that does it.
+    type Answer;
+
+    /// The answer in the form that is passed on.
+    fn answered(answer: Result<Self::Answer, ActionFailure>) -> Answered;
+}
+
+impl Asks for AuthorizationRequest {
+    type Answer = String;
+
+    fn answered(answer: Result<String, ActionFailure>) -> Answered {
+        Answered::Redirect(answer)
+    }
+}
+
+impl Asks for SigningRequest {
+    type Answer = Vec<u8>;
+
+    fn answered(answer: Result<Vec<u8>, ActionFailure>) -> Answered {
+        Answered::Signature(answer)
+    }
+}
+
+impl Asks for AssertionRequest {
+    type Answer = String;
+
+    fn answered(answer: Result<String, ActionFailure>) -> Answered {
+        Answered::Assertion(answer)
+    }
+}

@@ -1,0 +1,77 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use core::future::{Future, ready};
+
+use mcp_sansio::auth::client::ActionFailure;
+
+use crate::function::{Async, Plain};
+use crate::kind::{Kind, Local, Shared};
+
+use super::answer::Asks;
+
+/// A function that does what an [`Authorization`](super::Authorization) asks: a closure or a
+/// function, plain or `async`, that takes `In` and returns what belongs to it, or why it cannot, as
+/// a `Result` with [`ActionFailure`].
+///
+/// `M` tells a plain function from an `async` one, and is found by the compiler.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot answer `{In}`",
+    note = "it takes `{In}` and returns a `Result` with `ActionFailure`: of a `String` for a redirect or an assertion, of a `Vec<u8>` for a signature"
+)]
+pub trait AuthorizationFunction<K: Kind, In: 'static, M> {
+    /// The function in the form that is stored.
+    fn into_answerer(self) -> K::Answerer<In>;
+}
+
+impl<F, In> AuthorizationFunction<Shared, In, Plain<In>> for F
+where
+    F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
+    In: Asks,
+{
+    fn into_answerer(self) -> <Shared as Kind>::Answerer<In> {
+        Arc::new(move |asked| -> <Shared as Kind>::Answering {
+            Box::pin(ready(In::answered(self(asked))))
+        })
+    }
+}
+
+impl<F, In, R> AuthorizationFunction<Shared, In, Async<In>> for F
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: Asks,
+    R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
+{
+    fn into_answerer(self) -> <Shared as Kind>::Answerer<In> {
+        Arc::new(move |asked| -> <Shared as Kind>::Answering {
+            let answer = self(asked);
+            Box::pin(async move { In::answered(answer.await) })
+        })
+    }
+}
+
+impl<F, In> AuthorizationFunction<Local, In, Plain<In>> for F
+where
+    F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
+    In: Asks,
+{
+    fn into_answerer(self) -> <Local as Kind>::Answerer<In> {
+        Rc::new(move |asked| -> <Local as Kind>::Answering {
+            Box::pin(ready(In::answered(self(asked))))
+        })
+    }
+}
+
+impl<F, In> AuthorizationFunction<Local, In, Async<In>> for F
+where
+    F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
+    In: Asks,
+{
+    fn into_answerer(self) -> <Local as Kind>::Answerer<In> {
+        let function = Rc::new(self);
+        Rc::new(move |asked| -> <Local as Kind>::Answering {
+            let function = Rc::clone(&function);
+            Box::pin(async move { In::answered(function(asked).await) })
+        })
+    }
+}

@@ -1,0 +1,271 @@
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::task::Context;
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::auth::client::{Client, Event, Passage};
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location};
+use mcp_sansio::peer::TransportFailure;
+
+use crate::kind::Kind;
+use crate::panics::PanicGuard;
+
+use super::tasks::Tasks;
+use super::{Authorization, Observer};
+
+/// How long the store may take at the end of a connection for what is still to be kept: a refresh
+/// token that was renewed and is lost costs the user a sign-in. As long as the server has.
+const KEEPING_WAIT: Duration = Duration::from_secs(5);
+
+/// What stands between the machine of a connection and the network: nothing, or an authorization.
+pub(crate) enum Stage<K: Kind> {
+    /// No authorization.
+    Off,
+    /// It lacks something that the adapter or the application should have brought.
+    Unequipped,
+    /// It works.
+    On(Box<Authorizing<K>>),
+}
+
+pub(crate) struct Authorizing<K: Kind> {
+    client: Client,
+    tasks: Tasks<K>,
+    observers: Vec<Observer>,
+    unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// The connection is closed, and what is to be kept has until then.
+    closing: Option<Instant>,
+}
+
+impl<K: Kind> Stage<K> {
+    pub(crate) const OFF: Self = Self::Off;
+
+    pub(crate) fn new(
+        authorization: Option<Authorization<K>>,
+        server: &Location,
+        now: Instant,
+    ) -> Self {
+        let Some(authorization) = authorization else { return Self::Off };
+        let Authorization { options, functions, store, observers, unix_time, entropy } =
+            authorization;
+        let (Some(unix_time), Some(entropy)) = (unix_time, entropy) else {
+            return Self::Unequipped;
+        };
+        let client = Client::new(options, server.clone(), entropy(), unix_time(), now);
+        let tasks = Tasks::new(functions, store);
+        Self::On(Box::new(Authorizing { client, tasks, observers, unix_time, closing: None }))
+    }
+
+    /// Whether requests have tokens, which expire.
+    pub(crate) const fn is_on(&self) -> bool {
+        matches!(self, Self::On(_))
+    }
+
+    // ------------------------------------------------------------------ from the network
+
+    /// Takes the head of a response: the machine's name of the exchange, if it is the machine's.
+    pub(crate) fn handle_response(
+        &mut self,
+        exchange: ExchangeId,
+        head: &IncomingResponse<'_>,
+        now: Instant,
+    ) -> Option<ExchangeId> {
+        let Self::On(it) = self else { return Some(exchange) };
+        through(it.client.handle_response(exchange, head, now))
+    }
+
+    pub(crate) fn handle_body(
+        &mut self,
+        exchange: ExchangeId,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Option<ExchangeId> {
+        let Self::On(it) = self else { return Some(exchange) };
+        through(it.client.handle_body(exchange, bytes, now))
+    }
+
+    pub(crate) fn handle_body_end(
+        &mut self,
+        exchange: ExchangeId,
+        now: Instant,
+    ) -> Option<ExchangeId> {
+        let Self::On(it) = self else { return Some(exchange) };
+        through(it.client.handle_body_end(exchange, now))
+    }
+
+    pub(crate) fn handle_exchange_failed(
+        &mut self,
+        exchange: ExchangeId,
+        failure: ExchangeFailure,
+        now: Instant,
+    ) -> Option<ExchangeId> {
+        let Self::On(it) = self else { return Some(exchange) };
+        through(it.client.handle_exchange_failed(exchange, failure, now))
+    }
+
+    // ------------------------------------------------------------------ from the application
+
+    pub(crate) fn authorize(&mut self, now: Instant) {
+        if let Self::On(it) = self {
+            it.client.handle_unix_time((it.unix_time)(), now);
+            it.client.authorize(now);
+        }
+    }
+
+    pub(crate) fn forget(&mut self, now: Instant) {
+        if let Self::On(it) = self {
+            it.client.forget(now);
+        }
+    }
+
+    // ------------------------------------------------------------------ between the two
+
+    /// Hands on what the machine and the authorization have for each other; whether there was
+    /// anything.
+    pub(crate) fn settle(&mut self, machine: &mut http::Client, now: Instant) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Unequipped => refuse_all(machine, now),
+            Self::On(it) => it.settle(machine, now),
+        }
+    }
+
+    /// Runs the application's functions in `guard` from here on.
+    pub(crate) fn set_guard(&mut self, guard: PanicGuard) {
+        if let Self::On(it) = self {
+            it.tasks.set_guard(guard);
+        }
+    }
+
+    /// Lets the application's functions go on.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, now: Instant) {
+        if let Self::On(it) = self {
+            it.tasks.poll(cx, &mut it.client, now);
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if let Self::On(it) = self {
+            it.client.handle_timeout(now);
+            if it.closing.is_some_and(|until| until <= now) {
+                it.tasks.cancel_all();
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ to the network
+
+    pub(crate) fn poll_transmit(&mut self, machine: &mut http::Client) -> Option<Transmit> {
+        match self {
+            Self::Off => machine.poll_transmit(),
+            // Whatever the machine has was refused, but for aborts of what never was.
+            Self::Unequipped => None,
+            Self::On(it) => it.client.poll_transmit(),
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let Self::On(it) = self else { return None };
+        let closing = it.closing.filter(|_| it.tasks.is_keeping());
+        [it.client.poll_timeout(), closing].into_iter().flatten().min()
+    }
+
+    /// Whether nothing is left to be kept.
+    pub(crate) fn is_drained(&self) -> bool {
+        match self {
+            Self::Off | Self::Unequipped => true,
+            Self::On(it) => !it.tasks.is_keeping(),
+        }
+    }
+}
+
+impl<K: Kind> Authorizing<K> {
+    fn settle(&mut self, machine: &mut http::Client, now: Instant) -> bool {
+        let mut moved = self.exchange(machine, now);
+        if machine.is_closed() && self.closing.is_none() {
+            self.closing = Some(now + KEEPING_WAIT);
+            self.client.close();
+            moved |= self.exchange(machine, now);
+        }
+        moved
+    }
+
+    fn exchange(&mut self, machine: &mut http::Client, now: Instant) -> bool {
+        let mut moved = false;
+        loop {
+            let mut more = false;
+            while let Some(transmit) = machine.poll_transmit() {
+                if !more {
+                    // A computer that slept has another time than it believes.
+                    self.client.handle_unix_time((self.unix_time)(), now);
+                }
+                self.client.handle_transmit(transmit, now);
+                more = true;
+            }
+            // A token is kept before it is used.
+            while let Some(action) = self.client.poll_action() {
+                self.tasks.act(action, &mut self.client, now);
+                more = true;
+            }
+            while let Some(event) = self.client.poll_event() {
+                self.tell(&event, machine, now);
+                more = true;
+            }
+            if !more {
+                return moved;
+            }
+            moved = true;
+        }
+    }
+
+    fn tell(&self, event: &Event, machine: &mut http::Client, now: Instant) {
+        for observer in &self.observers {
+            // What the client does is not for observers to decide, not even by a panic.
+            let _shown = self.tasks.guard().run(|| observer(event));
+        }
+        match event {
+            Event::Waiting(exchange) => machine.pause(*exchange, now),
+            Event::GoesOn(exchange) => machine.resume(*exchange, now),
+            Event::Refused(exchange, failure) => {
+                let reason = failure.to_string();
+                machine.refuse(*exchange, TransportFailure::AuthorizationFailed { reason }, now);
+            }
+            _ => {}
+        }
+    }
+}
+
+const fn through(passage: Passage) -> Option<ExchangeId> {
+    match passage {
+        Passage::Through(exchange) => Some(exchange),
+        Passage::Kept => None,
+    }
+}
+
+/// Says of everything why it does not leave.
+fn refuse_all(machine: &mut http::Client, now: Instant) -> bool {
+    let mut refused = false;
+    while let Some(transmit) = machine.poll_transmit() {
+        if let Transmit::Send(request) = transmit {
+            let reason = "`Authorization::entropy` or `Authorization::unix_time` is missing";
+            let failure = TransportFailure::AuthorizationFailed { reason: reason.to_string() };
+            machine.refuse(request.exchange, failure, now);
+        }
+        refused = true;
+    }
+    refused
+}
+
+impl<K: Kind> fmt::Debug for Stage<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("Off"),
+            Self::Unequipped => f.write_str("Unequipped"),
+            Self::On(it) => f.debug_tuple("On").field(&it.client).finish(),
+        }
+    }
+}

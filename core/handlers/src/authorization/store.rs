@@ -1,0 +1,194 @@
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+
+use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
+use mcp_sansio_sync::Mutex;
+
+use super::answer::Answered;
+
+/// Where credentials are kept: a key ring of the operating system, a file that only the user can
+/// read, a table. Whoever reads a credential can act for the user.
+// MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+// MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
+pub trait CredentialStore: Send + Sync + 'static {
+    /// What is kept under `key`, if there is anything.
+    ///
+    /// # Errors
+    ///
+    /// The store does not work at the moment. It is then as if nothing were kept, but for
+    /// [`CredentialKey::Issuer`]: without it the authorization fails.
+    fn load(
+        &self,
+        key: &CredentialKey,
+    ) -> impl Future<Output = Result<Option<Credential>, ActionFailure>> + Send;
+
+    /// Keeps `credential` in place of what there was. Where that does not succeed, the connection
+    /// goes on with what it has; whom to tell is for the store to know.
+    fn save(&self, key: &CredentialKey, credential: Credential) -> impl Future<Output = ()> + Send;
+
+    /// Drops what is kept under `key`: it is of no use any more.
+    fn remove(&self, key: &CredentialKey) -> impl Future<Output = ()> + Send;
+}
+
+/// The most that a [`MemoryStore`] keeps: far more than the servers that one user has. Servers name
+/// authorization servers, and so could fill a memory.
+const KEPT_MAX: usize = 256;
+
+/// A [`CredentialStore`] that keeps 256 credentials in memory, and drops those that were kept
+/// longest ago for others. Clones share them.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    kept: Arc<Mutex<VecDeque<(CredentialKey, Credential)>>>,
+}
+
+impl MemoryStore {
+    /// One that is empty.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl CredentialStore for MemoryStore {
+    async fn load(&self, key: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
+        Ok(self.kept.lock(|kept| {
+            let found = kept.iter().find(|(known, _)| known == key);
+            found.map(|(_, credential)| credential.clone())
+        }))
+    }
+
+    async fn save(&self, key: &CredentialKey, credential: Credential) {
+        self.kept.lock(|kept| {
+            kept.retain(|(known, _)| known != key);
+            while kept.len() >= KEPT_MAX {
+                // Issuers of registered clients are as many as the application has of these.
+                let issuer =
+                    |(key, _): &(CredentialKey, _)| matches!(key, CredentialKey::Issuer(_));
+                let oldest = kept.iter().position(|it| !issuer(it)).unwrap_or(0);
+                kept.remove(oldest);
+            }
+            kept.push_back((key.clone(), credential));
+        });
+    }
+
+    async fn remove(&self, key: &CredentialKey) {
+        self.kept.lock(|kept| kept.retain(|(known, _)| known != key));
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("length", &self.kept.lock(|kept| kept.len())).finish()
+    }
+}
+
+/// An answer of a store.
+type Answer = Pin<Box<dyn Future<Output = Answered> + Send>>;
+
+/// A store of any type.
+pub(super) trait Keeps: Send + Sync {
+    fn load(&self, key: CredentialKey) -> Answer;
+    fn save(&self, key: CredentialKey, credential: Credential) -> Answer;
+    fn remove(&self, key: CredentialKey) -> Answer;
+}
+
+/// A store, shared with its answers.
+pub(super) struct Kept<S>(Arc<S>);
+
+impl<S> Kept<S> {
+    pub(super) fn new(store: S) -> Self {
+        Self(Arc::new(store))
+    }
+}
+
+impl<S: CredentialStore> Keeps for Kept<S> {
+    fn load(&self, key: CredentialKey) -> Answer {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move { Answered::Loaded(store.load(&key).await) })
+    }
+
+    fn save(&self, key: CredentialKey, credential: Credential) -> Answer {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move {
+            store.save(&key, credential).await;
+            Answered::Stored
+        })
+    }
+
+    fn remove(&self, key: CredentialKey) -> Answer {
+        let store = Arc::clone(&self.0);
+        Box::pin(async move {
+            store.remove(&key).await;
+            Answered::Stored
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use core::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    /// What a store in memory answers, which it does at once.
+    fn now<T>(answer: impl Future<Output = T>) -> T {
+        let mut answer = Box::pin(answer);
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => panic!("it waits for nothing"),
+        }
+    }
+
+    fn key(number: usize) -> CredentialKey {
+        CredentialKey::Tokens(format!("https://{number}.example/"))
+    }
+
+    #[test]
+    fn the_last_that_is_saved_is_kept_until_it_is_removed() {
+        let (store, loaded) = (MemoryStore::new(), Credential::new("two"));
+        for text in ["one", "two"] {
+            now(store.save(&key(1), Credential::new(text)));
+        }
+        assert_eq!(now(store.clone().load(&key(1))), Ok(Some(loaded)));
+        assert_eq!(now(store.load(&key(2))), Ok(None));
+        now(store.clone().remove(&key(1)));
+        assert_eq!(now(store.load(&key(1))), Ok(None));
+    }
+
+    #[test]
+    fn a_memory_that_is_full_forgets_what_was_kept_longest_ago() {
+        let store = MemoryStore::new();
+        for number in 0..=KEPT_MAX {
+            now(store.save(&key(number), Credential::new("secret")));
+        }
+        assert_eq!(now(store.load(&key(0))), Ok(None));
+        assert!(now(store.load(&key(1))).is_ok_and(|it| it.is_some()));
+    }
+
+    #[test]
+    fn issuers_of_registered_clients_stay_when_there_is_no_room() {
+        // Rule: [AUTHC-036].
+        let (store, issuer) = (MemoryStore::new(), CredentialKey::Issuer("app".into()));
+        now(store.save(&issuer, Credential::new("https://as.example")));
+        for number in 0..=KEPT_MAX {
+            now(store.save(&key(number), Credential::new("secret")));
+        }
+        assert!(now(store.load(&issuer)).is_ok_and(|it| it.is_some()));
+        assert_eq!(store.kept.lock(|kept| kept.len()), KEPT_MAX);
+    }
+
+    #[test]
+    fn what_is_kept_is_not_shown() {
+        // Rule: [AUTHC-046] [AUTHC-062].
+        let store = MemoryStore::new();
+        now(store.save(&key(1), Credential::new("secret")));
+        assert_eq!(format!("{store:?}"), "MemoryStore { length: 1 }");
+        let loaded = Answered::Loaded(now(store.load(&key(1))));
+        assert_eq!(format!("{loaded:?}"), "Answered(..)");
+    }
+}

@@ -1,0 +1,325 @@
+//! What the application and its store work on.
+
+use alloc::collections::VecDeque;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use core::task::Context;
+
+use mcp_sansio::Instant;
+use mcp_sansio::auth::client::{
+    Action, ActionFailure, ActionId, AuthorizationRequest, Client, Credential, CredentialKey,
+};
+use mcp_sansio_collections::{Key, Slab};
+
+use crate::executor::Executor;
+use crate::kind::Kind;
+use crate::mailbox::Mailbox;
+use crate::panics::{PanicGuard, Panicked};
+use crate::shares::{Charge, Post, Room};
+
+use super::answer::Answered;
+use super::{Functions, store};
+
+/// How often a function is called for one action, as long as what it returns answers another one. A
+/// page that forges answers gains nothing by it, and a function that returns the same forever comes
+/// to an end.
+const CALLS_MAX: u32 = 8;
+
+/// The answers that are on their way.
+pub(super) struct Tasks<K: Kind> {
+    functions: Functions<K>,
+    store: Arc<dyn store::Keeps>,
+    running: Executor<K::Answering, NoCommand, Key>,
+    mailbox: Arc<Mailbox<NoCommand>>,
+    asked: Slab<Asked>,
+    /// What the store is to do next. It does one after the other: a removal that overtakes the
+    /// saving before it would leave something behind.
+    store_queue: VecDeque<ForStore>,
+    /// The store is at work.
+    storing: bool,
+}
+
+/// Nothing is left for the driver but that functions go on.
+#[derive(Debug)]
+enum NoCommand {}
+
+impl Post for NoCommand {
+    fn charge(&self) -> Charge {
+        match *self {}
+    }
+}
+
+/// What an answer is to.
+enum Asked {
+    Redirect {
+        request: AuthorizationRequest,
+        calls: u32,
+    },
+    Signature(ActionId),
+    Assertion(ActionId),
+    Credential(ActionId),
+    /// Something to keep or to drop, which nobody waits for.
+    Keeping,
+}
+
+enum ForStore {
+    Load(ActionId, CredentialKey),
+    Save(CredentialKey, Credential),
+    Remove(CredentialKey),
+}
+
+impl ForStore {
+    /// The key under which something is kept or dropped.
+    const fn written(&self) -> Option<&CredentialKey> {
+        match self {
+            Self::Load(..) => None,
+            Self::Save(key, _) | Self::Remove(key) => Some(key),
+        }
+    }
+}
+
+impl<K: Kind> Tasks<K> {
+    pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::Keeps>) -> Self {
+        let mailbox = Arc::new(Mailbox::new(Room::NONE));
+        Self {
+            functions,
+            store,
+            running: Executor::new(Arc::clone(&mailbox)),
+            mailbox,
+            asked: Slab::new(),
+            store_queue: VecDeque::new(),
+            storing: false,
+        }
+    }
+
+    /// Begins what the client asks for.
+    pub(super) fn act(&mut self, action: Action, client: &mut Client, now: Instant) {
+        match action {
+            Action::Authorize(request) => self.authorize(request, 1, client, now),
+            Action::Sign(request) => match &self.functions.sign {
+                Some(function) => {
+                    let id = request.id;
+                    let task = self.guard().run(|| function(request));
+                    self.start(Asked::Signature(id), task, client, now);
+                }
+                None => {
+                    let failure = missing("something is to be signed", "on_sign");
+                    client.handle_signature(request.id, Err(failure), now);
+                }
+            },
+            Action::Assert(request) => match &self.functions.assert {
+                Some(function) => {
+                    let id = request.id;
+                    let task = self.guard().run(|| function(request));
+                    self.start(Asked::Assertion(id), task, client, now);
+                }
+                None => {
+                    let failure = missing("an assertion is needed", "on_assertion");
+                    client.handle_assertion(request.id, Err(failure), now);
+                }
+            },
+            Action::Load(id, key) => self.enqueue(ForStore::Load(id, key), client, now),
+            Action::Save(key, credential) => {
+                self.enqueue(ForStore::Save(key, credential), client, now);
+            }
+            Action::Remove(key) => self.enqueue(ForStore::Remove(key), client, now),
+            Action::Withdraw(id) => self.withdraw(id, client, now),
+        }
+    }
+
+    fn authorize(
+        &mut self,
+        request: AuthorizationRequest,
+        calls: u32,
+        client: &mut Client,
+        now: Instant,
+    ) {
+        match &self.functions.authorize {
+            Some(function) => {
+                let task = self.guard().run(|| function(request.clone()));
+                self.start(Asked::Redirect { request, calls }, task, client, now);
+            }
+            None => {
+                let failure = missing("the user has to sign in", "on_authorize");
+                client.handle_redirect(request.id, Err(failure), now);
+            }
+        }
+    }
+
+    pub(super) const fn guard(&self) -> PanicGuard {
+        self.running.guard
+    }
+
+    pub(super) const fn set_guard(&mut self, guard: PanicGuard) {
+        self.running.guard = guard;
+    }
+
+    fn start(
+        &mut self,
+        asked: Asked,
+        task: Result<K::Answering, Panicked>,
+        client: &mut Client,
+        now: Instant,
+    ) {
+        let task = match task {
+            Ok(task) => task,
+            Err(Panicked) => return self.fail(asked, client, now),
+        };
+        let place = self.asked.insert(asked);
+        if let Some((place, answered)) = self.running.start(place.slot, task, place) {
+            self.take(place, answered, client, now);
+        }
+    }
+
+    /// Tells the client of a function that panicked.
+    fn fail(&mut self, asked: Asked, client: &mut Client, now: Instant) {
+        let failure = || ActionFailure::Failed("a function of the application panicked".into());
+        match asked {
+            Asked::Redirect { request, .. } => {
+                client.handle_redirect(request.id, Err(failure()), now);
+            }
+            Asked::Signature(id) => client.handle_signature(id, Err(failure()), now),
+            Asked::Assertion(id) => client.handle_assertion(id, Err(failure()), now),
+            Asked::Credential(id) => {
+                client.handle_loaded(id, Err(failure()), now);
+                self.store_next(client, now);
+            }
+            Asked::Keeping => self.store_next(client, now),
+        }
+    }
+
+    /// Lets those go on that can, and hands what they came to to the client.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, client: &mut Client, now: Instant) {
+        for _ in 0..self.running.ready() {
+            if let Some((place, answered)) = self.running.poll_next() {
+                self.take(place, answered, client, now);
+            }
+        }
+        self.mailbox.register(cx.waker());
+    }
+
+    fn take(
+        &mut self,
+        place: Key,
+        answered: Result<Answered, Panicked>,
+        client: &mut Client,
+        now: Instant,
+    ) {
+        let Some(asked) = self.asked.remove(place) else { return };
+        let answered = match answered {
+            Ok(answered) => answered,
+            Err(Panicked) => return self.fail(asked, client, now),
+        };
+        match (asked, answered) {
+            (Asked::Redirect { request, calls }, Answered::Redirect(redirect)) => {
+                self.take_redirect(request, calls, redirect, client, now);
+            }
+            (Asked::Signature(id), Answered::Signature(signature)) => {
+                client.handle_signature(id, as_slice(&signature), now);
+            }
+            (Asked::Assertion(id), Answered::Assertion(assertion)) => {
+                client.handle_assertion(id, as_text(&assertion), now);
+            }
+            (Asked::Credential(id), Answered::Loaded(credential)) => {
+                client.handle_loaded(id, credential, now);
+                self.store_next(client, now);
+            }
+            (Asked::Keeping, _) => self.store_next(client, now),
+            _ => debug_assert!(false, "an answer is to what was asked"),
+        }
+    }
+
+    // MCP 2026-07-28 basic/authorization/security-considerations#open-redirection [AUTHC-048]: what
+    // answers another request is passed over, and does not use up the one that waits.
+    fn take_redirect(
+        &mut self,
+        request: AuthorizationRequest,
+        calls: u32,
+        redirect: Result<String, ActionFailure>,
+        client: &mut Client,
+        now: Instant,
+    ) {
+        let foreign = redirect.as_ref().is_ok_and(|redirect| !request.is_answered_by(redirect));
+        if !foreign {
+            client.handle_redirect(request.id, as_text(&redirect), now);
+        } else if calls < CALLS_MAX {
+            self.authorize(request, calls + 1, client, now);
+        } else {
+            let failure = "no redirect answers the request; is its `state` kept?".to_string();
+            client.handle_redirect(request.id, Err(ActionFailure::Failed(failure)), now);
+        }
+    }
+
+    /// Nobody waits for an answer any more.
+    fn withdraw(&mut self, id: ActionId, client: &mut Client, now: Instant) {
+        self.store_queue.retain(|next| !matches!(next, ForStore::Load(other, _) if *other == id));
+        let is = |asked: &Asked| match asked {
+            Asked::Redirect { request, .. } => request.id == id,
+            Asked::Signature(other) | Asked::Assertion(other) | Asked::Credential(other) => {
+                *other == id
+            }
+            Asked::Keeping => false,
+        };
+        let Some(place) = self.asked.find_from(0, is) else { return };
+        self.running.cancel(place.slot);
+        if let Some(Asked::Credential(_)) = self.asked.remove(place) {
+            self.store_next(client, now);
+        }
+    }
+
+    // ------------------------------------------------------------------ the store
+
+    fn enqueue(&mut self, next: ForStore, client: &mut Client, now: Instant) {
+        // What was to be kept under the key before is of no use any more, unless it is read first. So
+        // a store that does not answer has no more to do than there are keys.
+        let reads = self.store_queue.iter().any(|other| matches!(other, ForStore::Load(..)));
+        if let Some(key) = next.written().filter(|_| !reads) {
+            self.store_queue.retain(|other| other.written() != Some(key));
+        }
+        self.store_queue.push_back(next);
+        if !self.storing {
+            self.store_next(client, now);
+        }
+    }
+
+    fn store_next(&mut self, client: &mut Client, now: Instant) {
+        self.storing = false;
+        let Some(next) = self.store_queue.pop_front() else { return };
+        self.storing = true;
+        // The store is called where its answer is polled.
+        let (asked, task) = match next {
+            ForStore::Load(id, key) => (Asked::Credential(id), self.store.load(key)),
+            ForStore::Save(key, credential) => (Asked::Keeping, self.store.save(key, credential)),
+            ForStore::Remove(key) => (Asked::Keeping, self.store.remove(key)),
+        };
+        self.start(asked, Ok(K::of_store(task)), client, now);
+    }
+
+    /// Whether something is still to be kept or dropped.
+    pub(super) fn is_keeping(&self) -> bool {
+        let waits = self.store_queue.iter().any(|next| !matches!(next, ForStore::Load(..)));
+        waits || self.asked.find_from(0, |asked| matches!(asked, Asked::Keeping)).is_some()
+    }
+
+    /// Drops everything: nobody waits for it any more.
+    pub(super) fn cancel_all(&mut self) {
+        self.running.cancel_all();
+        self.asked = Slab::new();
+        self.store_queue.clear();
+        self.storing = false;
+    }
+}
+
+fn missing(what: &str, method: &str) -> ActionFailure {
+    ActionFailure::Failed(alloc::format!(
+        "{what}, and this application has no `Authorization::{method}`"
+    ))
+}
+
+fn as_text(answer: &Result<String, ActionFailure>) -> Result<&str, ActionFailure> {
+    answer.as_ref().map(String::as_str).map_err(Clone::clone)
+}
+
+fn as_slice(answer: &Result<alloc::vec::Vec<u8>, ActionFailure>) -> Result<&[u8], ActionFailure> {
+    answer.as_ref().map(alloc::vec::Vec::as_slice).map_err(Clone::clone)
+}

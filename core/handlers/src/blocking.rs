@@ -1,0 +1,139 @@
+//! Handlers that may block, on threads of their own.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio_sync::Mutex;
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
+
+use super::context::{FromReceived, Received};
+use super::function::{Handler, Takes, decode};
+use super::kind::{Kind, Shared, Step};
+use super::reply::{IntoOutcome, Outcome};
+
+/// Runs a job where it may block.
+pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
+
+/// A blocking handler at work on one request. It answers the request when it is run, or with an
+/// internal error when it is dropped instead.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// A plain function as a handler that may block: made by [`blocking`].
+#[derive(Clone, Copy, Debug)]
+pub struct Blocking<F>(F);
+
+/// Makes a handler of a plain function that computes for long or blocks.
+///
+/// It runs where [`Server::spawner`](super::Server::spawner) puts it, while the connection goes on;
+/// what it sends leaves at once. Without a spawner it runs where the connection is driven, which
+/// waits for it. Nothing can stop it: when its request is cancelled, it finds
+/// [`is_cancelled`](super::Context::is_cancelled).
+pub const fn blocking<F>(function: F) -> Blocking<F> {
+    Blocking(function)
+}
+
+/// Marks a blocking function of `In`.
+#[derive(Debug)]
+pub struct Blocks<In>(PhantomData<fn(In)>);
+
+impl<In> Takes for Blocks<In> {
+    type In = In;
+}
+
+impl<F, In, R, Of> Handler<Shared, Of, Blocks<In>> for Blocking<F>
+where
+    F: Fn(In) -> R + Send + Sync + 'static,
+    In: FromReceived<Of> + Send + 'static,
+    R: IntoOutcome<Of>,
+{
+    fn into_function(self) -> <Shared as Kind>::Function {
+        let function = Arc::new(self.0);
+        Arc::new(move |mut received: Received<'_, '_>| {
+            let Some(spawner) = received.spawner else {
+                let input = decode(received);
+                return Step::Done(input.map_or_else(|done| *done, |i| function(i).into_outcome()));
+            };
+            let cancelled = Arc::new(AtomicBool::new(false));
+            received.cancelled = Some(Arc::clone(&cancelled));
+            let input: In = match decode(received) {
+                Ok(input) => input,
+                Err(done) => return Step::Done(*done),
+            };
+            let answer = Arc::new(Answer::default());
+            let (function, promise) = (Arc::clone(&function), Promise(Some(Arc::clone(&answer))));
+            spawner(Box::new(move || promise.keep(function(input).into_outcome())));
+            let task: <Shared as Kind>::Task = Box::pin(Waiting { answer, cancelled });
+            Step::Running(task)
+        })
+    }
+}
+
+/// What the handler came to, on its way to the driver.
+#[derive(Default)]
+struct Answer(Mutex<(Option<Outcome>, Option<Waker>)>);
+
+impl Answer {
+    fn set(&self, outcome: Outcome) {
+        let waker = self.0.lock(|(answer, waker)| {
+            *answer = Some(outcome);
+            waker.take()
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// That there will be an answer, whatever becomes of the job.
+struct Promise(Option<Arc<Answer>>);
+
+impl Promise {
+    fn keep(mut self, outcome: Outcome) {
+        if let Some(answer) = self.0.take() {
+            answer.set(outcome);
+        }
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if let Some(answer) = self.0.take() {
+            answer.set(Outcome::Error(ErrorObject::internal("the handler did not finish")));
+        }
+    }
+}
+
+/// The request's side of it. Dropped with the request.
+struct Waiting {
+    answer: Arc<Answer>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Future for Waiting {
+    type Output = Outcome;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        // Wakers are cloned and dropped outside the lock: they are code of others.
+        let mut waker = Some(cx.waker().clone());
+        let polled = self.answer.0.lock(|(answer, known)| match answer.take() {
+            Some(outcome) => Poll::Ready(outcome),
+            None => {
+                core::mem::swap(known, &mut waker);
+                Poll::Pending
+            }
+        });
+        drop(waker);
+        polled
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,455 @@
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::task::Context;
+
+use mcp_sansio::Instant;
+use mcp_sansio::framing::FrameError;
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::peer::{
+    self, CallError, CallHandle, CallOptions, Ended, Event, Failure, Input, InputHandle,
+    MethodName, Request, RequestHandle, Subject,
+};
+use mcp_sansio::protocol::Method;
+use mcp_sansio_collections::{Key, Slab};
+
+#[cfg(feature = "http")]
+use super::authorization::Stage;
+use super::client::{Client, ClientError, Command, Session, Shared};
+use super::client_machine::ClientMachine;
+use super::context::Received;
+use super::endpoint::Endpoint;
+use super::executor::Executor;
+use super::host::{Host, HostHandlers};
+use super::kind::{Kind, Shared as AnyThread, Step};
+use super::mailbox::Mailbox;
+use super::opening::Opening;
+use super::panics::PanicGuard;
+use super::pending::{Pending, Spare};
+use super::reply::Outcome;
+use super::server::show;
+use super::shares::Room;
+use super::sleepers::Sleepers;
+
+/// The client's side of one connection with its host: what an adapter drives, over a byte stream
+/// as an [`Endpoint`]. `M` is the machine of what it is bound to.
+#[derive(Debug)]
+pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> {
+    pub(super) machine: M,
+    handlers: HostHandlers<K>,
+    shared: Arc<Shared>,
+    /// Calls by the slot of their handle.
+    calls: Vec<Option<(CallHandle, Arc<Pending>)>>,
+    /// Questions that the host works on.
+    inputs: Slab<InputHandle>,
+    tasks: Executor<K::Task, Command, Key>,
+    pub(super) sleepers: Sleepers,
+    /// What stands between the machine and the network, where that is HTTP.
+    #[cfg(feature = "http")]
+    pub(super) stage: Stage<K>,
+}
+
+impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
+    pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
+        let mailbox = Arc::new(Mailbox::new(Room::of(host.options.limits_ref())));
+        let shared = Arc::new(Shared {
+            mailbox: Arc::clone(&mailbox),
+            opening: Opening::new(),
+            spare: Spare::default(),
+        });
+        let endpoint = Self {
+            machine,
+            handlers: host.handlers.clone(),
+            shared: Arc::clone(&shared),
+            calls: Vec::new(),
+            inputs: Slab::new(),
+            tasks: Executor::new(mailbox),
+            sleepers: Sleepers::default(),
+            #[cfg(feature = "http")]
+            stage: Stage::OFF,
+        };
+        (Client::new(shared), endpoint)
+    }
+
+    /// The machine, to look at.
+    #[must_use]
+    pub const fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    fn show(&self, event: &Event<'_>) {
+        // What the client does is not for observers to decide, not even by a panic.
+        let _shown = show(&self.handlers.observers, event, self.tasks.guard);
+    }
+
+    pub(super) fn dispatch(&mut self, event: Event<'_>, now: Instant) {
+        self.show(&event);
+        match event {
+            Event::Opened(_) => self.opened(),
+            Event::Ended(ended) => self.ended(ended, now),
+            Event::Progress(progress) => {
+                if let Some(pending) = self.pending(progress.call) {
+                    pending.progress(&progress, self.tasks.guard);
+                }
+            }
+            Event::Subscribed(subscribed) => {
+                if let Some(pending) = self.pending(subscribed.subscription) {
+                    pending.subscribed(subscribed.honoured, now);
+                }
+            }
+            Event::Notification(notification) => {
+                let subscription = notification.subscription;
+                if let Some(pending) = subscription.and_then(|handle| self.pending(handle)) {
+                    let Event::Notification(owned) = Event::Notification(notification).into_owned()
+                    else {
+                        return;
+                    };
+                    pending.arrive(owned);
+                }
+            }
+            Event::Input(input) => self.ask(input, now),
+            Event::Cancelled(cancelled) => {
+                if let Subject::Input(handle) = cancelled.subject {
+                    self.withdraw(handle);
+                }
+            }
+            Event::Request(request) => {
+                // Only extensions bring any; none is known here.
+                let error = ErrorObject::method_not_found(request.method.as_str());
+                let _answered = self.machine.reject(request.handle, error, now);
+            }
+            Event::Closed(reason) => self.closed(&reason),
+            _ => {}
+        }
+    }
+
+    pub(super) fn dispatch_queued(&mut self, now: Instant) {
+        while let Some(event) = self.machine.poll_event() {
+            self.dispatch(event, now);
+        }
+    }
+
+    // ------------------------------------------------------------------ calls
+
+    fn pending(&self, handle: CallHandle) -> Option<Arc<Pending>> {
+        let (known, pending) = self.calls.get(handle.slot() as usize)?.as_ref()?;
+        (*known == handle).then(|| Arc::clone(pending))
+    }
+
+    fn started(&mut self, started: Result<CallHandle, CallError>, pending: Arc<Pending>) {
+        match started {
+            Ok(handle) => {
+                pending.set_handle(handle);
+                let place = handle.slot() as usize;
+                if self.calls.len() <= place {
+                    self.calls.resize_with(place + 1, || None);
+                }
+                self.calls[place] = Some((handle, pending));
+            }
+            Err(CallError::Closed(closed)) => pending.end(Err(ClientError::Closed(closed.reason))),
+            Err(error) => pending.end(Err(ClientError::NotSent(error.to_string()))),
+        }
+    }
+
+    fn ended(&mut self, ended: Ended<'_>, now: Instant) {
+        let Some(pending) = self.pending(ended.call) else { return };
+        let is_task = ended.outcome.is_ok() && pending.wants_task();
+        if is_task && pending.is_abandoned() {
+            if let Ok(created) = &ended.outcome {
+                self.cancel_unwanted(created, now);
+            }
+            self.machine.cancel(ended.call, "", now);
+        }
+        // The progress of a task still finds it here.
+        if !is_task || pending.is_abandoned() {
+            self.calls[ended.call.slot() as usize] = None;
+        }
+        let outcome = match ended.outcome {
+            Ok(_) if self.subscribe_again(&pending, now) => return,
+            Ok(result) => Ok(result),
+            // Its server ended it before.
+            Err(_) if pending.is_being_renewed() => Ok(RawJson::EMPTY_OBJECT),
+            Err(failure) => Err(ClientError::Failed(failure.into_owned())),
+        };
+        pending.end(outcome);
+    }
+
+    /// Makes a subscription again that its server has ended in good order: as servers do when the
+    /// token expires that it was made with. There is another one by now, or there will be.
+    // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
+    fn subscribe_again(&mut self, pending: &Arc<Pending>, now: Instant) -> bool {
+        let Some(filter) = pending.renewal(now) else { return false };
+        let Ok(handle) = self.machine.subscribe(&filter, now) else { return false };
+        self.started(Ok(handle), Arc::clone(pending));
+        true
+    }
+
+    /// Cancels a task whose caller went away before it had a name.
+    // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
+    fn cancel_unwanted(&mut self, created: &RawJson<'_>, now: Instant) {
+        let Some(task) = created.get("task") else { return };
+        let Some(name) = task.get("taskId") else { return };
+        let params = alloc::format!(r#"{{"taskId":{}}}"#, name.as_str());
+        let method = MethodName::Known(Method::TasksCancel);
+        // A server that cancels no tasks gives this one up in its own time.
+        let params = RawJson::trusted(&params);
+        let _sent = self.machine.call(&method, &params, &CallOptions::default(), now);
+    }
+
+    fn opened(&mut self) {
+        let Some(session) = self.machine.session() else { return };
+        let session = Arc::new(Session {
+            revision: session.revision(),
+            capabilities: session.server_capabilities(),
+            capabilities_json: session.server_capabilities_json().clone(),
+            server_info: session.server_info().cloned(),
+            instructions: session.instructions().map(Into::into),
+        });
+        self.shared.opening.opened(session);
+    }
+
+    fn closed(&mut self, reason: &peer::CloseReason) {
+        // Nobody waits for the host's answers any more.
+        self.tasks.cancel_all();
+        self.inputs = Slab::new();
+        // The reason first: whoever finds the mailbox closed asks for it.
+        self.shared.opening.closed(reason.clone());
+        self.sleepers.end(|| ClientError::Closed(reason.clone()));
+        for command in self.shared.mailbox.close() {
+            if let Command::Call { pending, .. }
+            | Command::Subscribe { pending, .. }
+            | Command::Sleep { pending, .. } = command
+            {
+                pending.end(Err(ClientError::Closed(reason.clone())));
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ questions
+
+    fn ask(&mut self, input: Input<'_>, now: Instant) {
+        let function = match input.method {
+            Method::ElicitationCreate => &self.handlers.elicit,
+            Method::SamplingCreateMessage => &self.handlers.sample,
+            _ => &self.handlers.roots,
+        };
+        let Some(function) = function.clone() else {
+            let error = ErrorObject::method_not_found(input.method.as_str());
+            let _answered = self.machine.refuse_input(input.handle, error, now);
+            return;
+        };
+        let place = self.inputs.insert(input.handle);
+        let handle = RequestHandle::from_number(place.to_number());
+        let method = MethodName::Known(input.method);
+        let request = Request::new(handle, method, input.params, input.revision);
+        let called = self.tasks.guard.run(|| function(Received::new(&request)));
+        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
+            Step::Done(outcome) => self.answer(place, outcome, now),
+            Step::Running(task) => {
+                if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
+                    self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
+        let Some(handle) = self.inputs.remove(place) else { return };
+        // A question that was withdrawn meanwhile needs no answer.
+        let _answered = match outcome {
+            Outcome::Result(body) => match self.machine.answer_input(handle, &body, now) {
+                Err(peer::AnswerError::NotWritable(error)) => {
+                    let error = ErrorObject::internal(error.to_string());
+                    self.machine.refuse_input(handle, error, now)
+                }
+                answered => answered,
+            },
+            Outcome::Error(error) => self.machine.refuse_input(handle, error, now),
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => self.machine.refuse_input(handle, refusal.error, now),
+            Outcome::InputRequired(_) => {
+                let error = ErrorObject::internal("a host's handler cannot ask for input");
+                self.machine.refuse_input(handle, error, now)
+            }
+        };
+    }
+
+    fn withdraw(&mut self, handle: InputHandle) {
+        if let Some(place) = self.inputs.find_from(0, |known| *known == handle) {
+            self.inputs.remove(place);
+            self.tasks.cancel(place.slot);
+        }
+    }
+
+    // ------------------------------------------------------------------ what an adapter drives
+
+    /// Runs the host's functions in `guard` from here on.
+    pub(super) fn set_guard(&mut self, guard: PanicGuard) {
+        self.tasks.guard = guard;
+    }
+
+    /// Does what is due at `now`.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+        self.sleepers.wake(now);
+        self.dispatch_queued(now);
+    }
+
+    /// Takes what the application wants and lets the host's handlers go on.
+    pub(super) fn go_on(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.take_commands(now);
+        for _ in 0..self.tasks.ready() {
+            if let Some((place, outcome)) = self.tasks.poll_next() {
+                self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
+            }
+        }
+        self.dispatch_queued(now);
+        self.shared.mailbox.register(cx.waker());
+    }
+
+    // ------------------------------------------------------------------ commands
+
+    fn take_commands(&mut self, now: Instant) {
+        // As many as there are now: whoever goes on sending does not keep the driver.
+        for _ in 0..self.shared.mailbox.commands() {
+            let Some(command) = self.shared.mailbox.take_command() else { return };
+            match command {
+                Command::Call { pending, method } => {
+                    let Some((options, params)) = pending.begin() else {
+                        pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+                        continue;
+                    };
+                    let text = RawJson::trusted(&params);
+                    let started = self.machine.call(&method, &text, &options, now);
+                    pending.give_back(params);
+                    self.started(started, pending);
+                }
+                Command::Subscribe { pending, .. } if !pending.take_up() => {
+                    pending.end(Err(ClientError::Failed(Failure::Cancelled)));
+                }
+                Command::Subscribe { pending, filter } => {
+                    #[cfg(feature = "http")]
+                    if self.stage.is_on() {
+                        pending.renew_with(filter.clone());
+                    }
+                    let started = self.machine.subscribe(&filter, now);
+                    self.started(started, pending);
+                }
+                Command::Sleep { pending, pause } => {
+                    if pending.take_up() {
+                        self.sleepers.add(pending, pause, now);
+                    }
+                }
+                // A task without a name cannot be cancelled: that has to wait for its answer.
+                Command::Cancel { pending, .. } if pending.wants_task() && !pending.has_ended() => {
+                }
+                Command::Cancel { pending, reason } => {
+                    self.sleepers.forget(&pending);
+                    if let Some(handle) = pending.handle() {
+                        if pending.has_ended() && self.pending(handle).is_some() {
+                            // A task whose progress nobody wants any more.
+                            self.calls[handle.slot() as usize] = None;
+                            pending.forget_progress();
+                        }
+                        self.machine.cancel(handle, reason, now);
+                        // Its place may be the next call's.
+                        self.dispatch_queued(now);
+                    }
+                }
+                Command::Notify { method, params } => {
+                    // What the gate does not let through is nothing that the server wants.
+                    let _sent = self.machine.notify(method, &params, now);
+                }
+                Command::SetLogLevel(level) => {
+                    let _sent = self.machine.set_log_level(level, now);
+                }
+                #[cfg(feature = "auth")]
+                Command::Authorize => self.stage.authorize(now),
+                #[cfg(feature = "auth")]
+                Command::ForgetAuthorization => self.stage.forget(now),
+                Command::Close => self.machine.close(now),
+            }
+        }
+    }
+}
+
+impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
+    fn drop(&mut self) {
+        // A driver that goes away takes the connection with it. Nothing waits for a time any more.
+        self.machine.close(Instant::ZERO);
+        while let Some(event) = self.machine.poll_event() {
+            self.show(&event);
+            match event {
+                Event::Ended(ended) => self.ended(ended, Instant::ZERO),
+                Event::Closed(reason) => self.closed(&reason),
+                _ => {}
+            }
+        }
+        self.shared.mailbox.close();
+    }
+}
+
+impl<K: Kind> Endpoint for ClientEndpoint<K> {
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        self.set_guard(guard);
+    }
+
+    fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {
+        let event = match frame {
+            Ok(frame) => self.machine.handle_message(frame, now),
+            Err(error) => self.machine.handle_frame_error(error),
+        };
+        if let Ok(Some(event)) = event {
+            self.dispatch(event, now);
+        }
+        self.dispatch_queued(now);
+    }
+
+    fn handle_eof(&mut self, now: Instant) {
+        self.machine.handle_eof();
+        self.dispatch_queued(now);
+    }
+
+    fn restart(&mut self, now: Instant) -> bool {
+        self.machine.restart(now)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.expire(now);
+    }
+
+    fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.go_on(cx, now);
+    }
+
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
+        loop {
+            let waiting = self.machine.peek_transmit();
+            let length = waiting.len();
+            if length == 0 {
+                return;
+            }
+            let written = write(waiting);
+            self.machine.consume_transmit(written);
+            if written < length {
+                return;
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [self.machine.poll_timeout(), self.sleepers.next()].into_iter().flatten().min()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.machine.is_congested()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.machine.is_drained()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+}

@@ -1,0 +1,533 @@
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
+use core::time::Duration;
+
+use mcp_sansio::catalog::Catalog;
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::peer::{Inputs, Request, RequestHandle};
+use mcp_sansio::protocol::{
+    Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
+    Method,
+};
+use mcp_sansio::{Principal, Revision};
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+#[cfg(feature = "auth")]
+use super::access::Access;
+use super::blocking::Spawner;
+use super::mailbox::{Mailbox, Refused};
+use super::reply::{
+    Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
+    OfTool,
+};
+use super::shares::{Charge, Once, Party, Post};
+
+/// A request on its way to a handler.
+pub struct Received<'r, 'f> {
+    pub(super) request: &'r Request<'f>,
+    /// Where a server's handlers leave what they want; a host's have nothing to leave.
+    pub(super) outlet: Option<&'r Outlet>,
+    /// Variables of the resource template that matched.
+    pub(super) variables: Vec<(String, String)>,
+    /// Where blocking handlers run.
+    pub(super) spawner: Option<&'r Spawner>,
+    /// What tells a blocking handler that nobody waits for it any more.
+    pub(super) cancelled: Option<Arc<AtomicBool>>,
+    pub(super) principal: Option<&'r Principal>,
+    /// Whether it came over HTTP, where clients may be anybody.
+    #[cfg(feature = "auth")]
+    pub(super) on_http: bool,
+    /// Whether it can become a task, as far as this side is concerned.
+    pub(super) tasks: bool,
+    /// Whether it is one.
+    pub(super) is_task: bool,
+}
+
+impl<'r, 'f> Received<'r, 'f> {
+    pub(super) const fn new(request: &'r Request<'f>) -> Self {
+        Self {
+            request,
+            outlet: None,
+            variables: Vec::new(),
+            spawner: None,
+            cancelled: None,
+            principal: None,
+            #[cfg(feature = "auth")]
+            on_http: false,
+            tasks: false,
+            is_task: false,
+        }
+    }
+}
+
+impl fmt::Debug for Received<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Received").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+/// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
+pub(super) enum Command {
+    Progress {
+        request: RequestHandle,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    Log {
+        request: Option<RequestHandle>,
+        level: LoggingLevel,
+        logger: Option<String>,
+        data: Json,
+    },
+    ResourceUpdated {
+        from: Party,
+        uri: String,
+    },
+    EditCatalog {
+        from: Party,
+        edit: Box<dyn FnOnce(&mut Catalog) + Send>,
+    },
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing to let go of elsewhere"))]
+    ReleaseConnection {
+        request: RequestHandle,
+        retry: Duration,
+    },
+    RunAsTask(RequestHandle),
+    Close,
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Progress { .. } => "Progress",
+            Self::Log { .. } => "Log",
+            Self::ResourceUpdated { .. } => "ResourceUpdated",
+            Self::EditCatalog { .. } => "EditCatalog",
+            Self::ReleaseConnection { .. } => "ReleaseConnection",
+            Self::RunAsTask(_) => "RunAsTask",
+            Self::Close => "Close",
+        })
+    }
+}
+
+impl Post for Command {
+    fn charge(&self) -> Charge {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let bytes = size_of::<Self>()
+            + match self {
+                Self::Progress { message, .. } => length(message),
+                Self::Log { logger, data, .. } => length(logger) + data.as_str().len(),
+                Self::ResourceUpdated { uri, .. } => uri.len(),
+                // What it holds by reference is not known.
+                Self::EditCatalog { edit, .. } => size_of_val(&**edit),
+                Self::ReleaseConnection { .. } | Self::RunAsTask(_) | Self::Close => 0,
+            };
+        match self {
+            Self::Progress { request, .. } => Charge::Report(Some(*request), bytes),
+            Self::Log { request, .. } => Charge::Report(*request, bytes),
+            Self::ResourceUpdated { from, .. } | Self::EditCatalog { from, .. } => {
+                Charge::Command(*from, bytes)
+            }
+            Self::ReleaseConnection { request, .. } => {
+                Charge::Once(Some(*request), Once::ReleaseConnection)
+            }
+            Self::RunAsTask(request) => Charge::Once(Some(*request), Once::RunAsTask),
+            Self::Close => Charge::Once(None, Once::Close),
+        }
+    }
+
+    fn says_the_same(&self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::ResourceUpdated { uri, .. }, Self::ResourceUpdated { uri: next, .. }) => {
+                uri == next
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Why a command to a connection was not taken. Nothing of it was done, and nothing will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// As many wait for the driver of the connection as may: see
+    /// [`Limits::commands_max`](mcp_sansio::peer::Limits::commands_max). Later there is room again.
+    #[error("too many commands wait for the driver of the connection")]
+    Full,
+    /// The connection is over.
+    #[error("the connection is over")]
+    Closed,
+}
+
+impl<C> From<Refused<C>> for CommandError {
+    fn from(refused: Refused<C>) -> Self {
+        match refused {
+            Refused::Closed(_) => Self::Closed,
+            Refused::Full(_) => Self::Full,
+        }
+    }
+}
+
+/// Where commands go.
+pub(super) type Outlet = Arc<Mailbox<Command>>;
+
+/// What a handler can know of its request and do while it works on it.
+#[derive(Debug)]
+pub struct Context {
+    handle: RequestHandle,
+    revision: Revision,
+    capabilities: Capabilities,
+    wants_progress: bool,
+    inputs: Inputs<'static>,
+    outlet: Option<Outlet>,
+    cancelled: Option<Arc<AtomicBool>>,
+    principal: Option<Principal>,
+    #[cfg(feature = "auth")]
+    pub(super) access: Access,
+    tasks: bool,
+    is_task: bool,
+}
+
+impl Context {
+    fn new(received: &Received<'_, '_>) -> Self {
+        let request = received.request;
+        Self {
+            handle: request.handle,
+            revision: request.revision,
+            capabilities: request.capabilities,
+            wants_progress: request.wants_progress,
+            inputs: if request.inputs.is_empty() {
+                Inputs::default()
+            } else {
+                request.inputs.clone().into_owned()
+            },
+            outlet: received.outlet.map(Arc::clone),
+            cancelled: received.cancelled.clone(),
+            principal: received.principal.cloned(),
+            #[cfg(feature = "auth")]
+            access: Access::of(received),
+            tasks: received.tasks && request.method == Method::ToolsCall,
+            is_task: received.is_task,
+        }
+    }
+
+    /// The revision that governs the request.
+    #[must_use]
+    pub const fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// What the client declared.
+    #[must_use]
+    pub const fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// Whether the client asked for progress.
+    #[must_use]
+    pub const fn wants_progress(&self) -> bool {
+        self.wants_progress
+    }
+
+    /// Who sends the request, where the transport knows.
+    #[must_use]
+    pub const fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
+    /// Whether nobody waits for the answer any more. For [`blocking`](super::blocking()) handlers; an
+    /// `async` one is dropped where it waits.
+    // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    }
+
+    /// Reports progress, in units of the handler's choice; each report must be greater than the
+    /// one before. Nothing happens where the client did not ask for it, and where it is too far
+    /// behind: see [`Limits`](mcp_sansio::peer::Limits). Of a task the message is what its status says.
+    // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]: no progress of these tasks.
+    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: but of these.
+    pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
+        if !self.wants_progress && !self.accepts_task() {
+            return;
+        }
+        let message = (!message.is_empty()).then(|| String::from(message));
+        self.report(Command::Progress { request: self.handle, progress, total, message });
+    }
+
+    /// Sends a log message to the client, if it wants messages of this level and is not too far
+    /// behind: see [`Limits`](mcp_sansio::peer::Limits).
+    pub fn log<D: Serialize + ?Sized>(&self, level: LoggingLevel, data: &D) {
+        self.log_as(level, None, data);
+    }
+
+    /// The same, naming the part that logs.
+    pub fn log_as<D: Serialize + ?Sized>(
+        &self,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &D,
+    ) {
+        // Data that is no JSON is a fault of the server that its client cannot help.
+        if let Ok(data) = Json::from_serialize(data) {
+            let (request, logger) = (Some(self.handle), logger.map(String::from));
+            self.report(Command::Log { request, level, logger, data });
+        }
+    }
+
+    /// Lets go of the HTTP connection that carries the messages of this request; the client comes
+    /// back for the rest after `retry`. For work that takes long. Nothing happens on other
+    /// transports, and at revisions that have no such thing.
+    // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006]
+    pub fn release_connection(&self, retry: Duration) {
+        // Never too many, and a connection that is over is let go of already.
+        let _sent = self.send(Command::ReleaseConnection { request: self.handle, retry });
+    }
+
+    /// Whether this call can become a task: the server has [tasks](super::Server::tasks) and the
+    /// client declared with this very request that it knows them. Or whether it is one: at
+    /// 2025-11-25 a call is a task from its beginning, if its client asked for that.
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-025]
+    #[must_use]
+    pub const fn accepts_task(&self) -> bool {
+        self.is_task || (self.tasks && self.capabilities.contains(Capability::TasksExtension))
+    }
+
+    /// Lets this call of a tool go on as a task, if it [can](Self::accepts_task): where the handler
+    /// waits next, or asks something, the client gets the task instead of an answer, and comes
+    /// back for the result. Without a need for that the answer goes out as ever: to a client that
+    /// knows no tasks, from a handler that is done at once, or where the server has too many.
+    ///
+    /// At 2025-11-25 this changes nothing: there the client says which call is a task.
+    ///
+    /// A task goes on when its request or connection is over. What it asks the user is asked by way
+    /// of the task; what was asked before was asked of the call. Handlers that are called again,
+    /// with answers, do the same again: that changes nothing.
+    // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026]
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]
+    pub fn run_as_task(&self) {
+        if self.accepts_task() && !self.is_task {
+            // Never too many, and a connection that is over has nobody to come back.
+            let _sent = self.send(Command::RunAsTask(self.handle));
+        }
+    }
+
+    /// The same for a tool that works for clients with tasks only.
+    ///
+    /// # Errors
+    ///
+    /// The client did not declare that it knows tasks: return it, to tell the client. Those of
+    /// 2025-11-25 are told before, by
+    /// [`ToolExecution::task_support`](mcp_sansio::protocol::ToolExecution::task_support).
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
+    pub fn require_task(&self) -> Result<(), Error> {
+        if !self.accepts_task() {
+            return Err(Error::task_required());
+        }
+        self.run_as_task();
+        Ok(())
+    }
+
+    /// Changes what the server offers; clients are told.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
+    pub fn edit_catalog(
+        &self,
+        edit: impl FnOnce(&mut Catalog) + Send + 'static,
+    ) -> Result<(), CommandError> {
+        self.send(Command::EditCatalog { from: Some(self.handle), edit: Box::new(edit) })
+    }
+
+    /// Tells whoever subscribed to it that a resource changed.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> Result<(), CommandError> {
+        self.send(Command::ResourceUpdated { from: Some(self.handle), uri: uri.into() })
+    }
+
+    /// What earlier rounds of this request brought.
+    #[must_use]
+    pub const fn inputs(&self) -> &Inputs<'static> {
+        &self.inputs
+    }
+
+    /// Says what may be left out where the driver is far behind.
+    fn report(&self, command: Command) {
+        if let Some(outlet) = &self.outlet {
+            let _sent = outlet.send(command);
+        }
+    }
+
+    fn send(&self, command: Command) -> Result<(), CommandError> {
+        match &self.outlet {
+            Some(outlet) => Ok(outlet.send(command)?),
+            None => Err(CommandError::Closed),
+        }
+    }
+}
+
+/// A request in a handler: its arguments, and the [`Context`] that it derefs to.
+#[derive(Debug)]
+pub struct Call<A> {
+    /// The arguments, decoded.
+    pub arguments: A,
+    context: Context,
+}
+
+impl<A> Deref for Call<A> {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Arguments of a tool that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct NoArguments {}
+
+/// What a read of a resource is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The URI that was asked for.
+    pub uri: String,
+    /// The variables of the template that it matched, in the template's order.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Read {
+    /// The variable called `name`.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What a handler's parameter is made from.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the parameter of this kind of handler",
+    note = "a tool's handler takes `Call<T>` with `T: DeserializeOwned`"
+)]
+pub trait FromReceived<Of>: Sized {
+    /// Decodes it.
+    ///
+    /// # Errors
+    ///
+    /// The client's fault: the arguments do not have this shape.
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error>;
+}
+
+impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
+    // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: arguments that do not fit are an error
+    // of the protocol.
+    // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.arguments();
+        let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
+        match arguments.decode() {
+            Ok(arguments) => Ok(Self { arguments, context: Context::new(&received) }),
+            Err(error) => Err(invalid_arguments(&error, received.request.revision)),
+        }
+    }
+}
+
+fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
+    let message = alloc::format!("invalid arguments: {error}");
+    if revision >= Revision::V2025_11_25 {
+        use mcp_sansio::protocol::CallToolResult;
+        let failed = CallToolResult::error(message);
+        Error::Answered(Box::new(super::reply::Body::Tool(failed)))
+    } else {
+        Error::invalid_params(message)
+    }
+}
+
+impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.arguments();
+        let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
+        // MCP 2025-11-25 server/prompts#error-handling [PRMT-006] [PRMT-007]
+        let arguments = arguments.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(&received) })
+    }
+}
+
+impl FromReceived<OfResource> for Call<Read> {
+    fn from_received(mut received: Received<'_, '_>) -> Result<Self, Error> {
+        let uri = received.request.subject();
+        let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
+        let variables = core::mem::take(&mut received.variables);
+        Ok(Self { arguments: Read { uri, variables }, context: Context::new(&received) })
+    }
+}
+
+impl FromReceived<OfCompletion> for Call<CompleteParams> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(&received) })
+    }
+}
+
+impl<A: DeserializeOwned> FromReceived<OfRequest> for Call<A> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let arguments = received.request.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(&received) })
+    }
+}
+
+fn invalid_params(error: &serde_json::Error) -> Error {
+    Error::invalid_params(error.to_string())
+}
+
+/// A question to a host: what is asked, and at which revision.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Question<P> {
+    /// What is asked.
+    pub params: P,
+    /// The revision that governs it.
+    pub revision: Revision,
+}
+
+impl<P: DeserializeOwned> Question<P> {
+    fn decode(received: &Received<'_, '_>) -> Result<Self, Error> {
+        let params = received.request.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { params, revision: received.request.revision })
+    }
+}
+
+impl FromReceived<OfElicitation> for Question<ElicitParams> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        Self::decode(&received)
+    }
+}
+
+impl FromReceived<OfSampling> for Question<CreateMessageParams> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        let question = Self::decode(&received)?;
+        let matching = question.params.check_tool_results();
+        // MCP 2025-11-25 client/sampling#error-handling [SAMP-011]
+        matching.map_err(|error| Error::invalid_params(error.to_string()))?;
+        Ok(question)
+    }
+}
+
+impl FromReceived<OfRoots> for Question<()> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
+        Ok(Self { params: (), revision: received.request.revision })
+    }
+}

@@ -1,0 +1,153 @@
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
+
+use super::mailbox::Mailbox;
+use super::panics::{PanicGuard, Panicked};
+
+/// The handlers that are not done yet, each in the place of its request, with what belongs to it.
+/// `F` is what a handler is while it runs, `C` what the mailbox of the driver takes beside it.
+///
+/// They run where the driver runs: nothing is spawned, and a handler that is dropped is cancelled.
+pub(super) struct Executor<F, C, T> {
+    places: Vec<Place<F, C, T>>,
+    /// Those that outlive their request.
+    detached: Vec<Place<F, C, T>>,
+    mailbox: Arc<Mailbox<C>>,
+    /// What handlers run in.
+    pub(super) guard: PanicGuard,
+}
+
+/// What a handler came to, with what belongs to it.
+pub(super) type Done<T, R> = (T, Result<R, Panicked>);
+
+/// Marks a place that is not that of a request in flight.
+pub(super) const DETACHED: u32 = 1 << 31;
+
+struct Place<F, C, T> {
+    task: Option<(F, T)>,
+    signal: Arc<Signal<C>>,
+    waker: Waker,
+}
+
+/// Wakes the driver for one place. Made once a place and kept, so that a call needs none; a late
+/// wake-up of an earlier handler costs the present one a poll.
+struct Signal<C> {
+    place: u32,
+    ready: AtomicBool,
+    mailbox: Arc<Mailbox<C>>,
+}
+
+impl<C: Send> Wake for Signal<C> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.ready.swap(true, Ordering::AcqRel) {
+            self.mailbox.wake(self.place);
+        }
+    }
+}
+
+impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
+    pub(super) const fn new(mailbox: Arc<Mailbox<C>>) -> Self {
+        Self { places: Vec::new(), detached: Vec::new(), mailbox, guard: PanicGuard::NONE }
+    }
+
+    /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
+    pub(super) fn start(&mut self, place: u32, task: F, with: T) -> Option<Done<T, F::Output>> {
+        let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
+        let places = if part == 0 { &mut self.places } else { &mut self.detached };
+        while places.len() <= index {
+            let next = u32::try_from(places.len()).expect("as many as requests in flight") | part;
+            let mailbox = Arc::clone(&self.mailbox);
+            let signal = Arc::new(Signal { place: next, ready: AtomicBool::new(false), mailbox });
+            let waker = Waker::from(Arc::clone(&signal));
+            places.push(Place { task: None, signal, waker });
+        }
+        places[index].task = Some((task, with));
+        self.poll(place)
+    }
+
+    /// How many handlers can go on now. Those that become ready while these run wait for the next
+    /// time: a handler that wakes itself keeps neither the others nor the stream waiting.
+    pub(super) fn ready(&self) -> usize {
+        if self.mailbox.take_missed() {
+            for place in self.places.iter().chain(&self.detached) {
+                if place.signal.ready.load(Ordering::Acquire) {
+                    self.mailbox.requeue(place.signal.place);
+                }
+            }
+        }
+        self.mailbox.ready()
+    }
+
+    /// Lets the first of the ready handlers go on; what it came to, if it is done.
+    pub(super) fn poll_next(&mut self) -> Option<Done<T, F::Output>> {
+        let place = self.mailbox.take_ready()?;
+        let ready = &self.place(place)?.signal.ready;
+        if ready.load(Ordering::Acquire) { self.poll(place) } else { None }
+    }
+
+    fn poll(&mut self, place: u32) -> Option<Done<T, F::Output>> {
+        let guard = self.guard;
+        let Place { task, signal, waker } = self.place(place)?;
+        signal.ready.swap(false, Ordering::AcqRel);
+        let (running, _) = task.as_mut()?;
+        let polled = guard.run(|| Pin::new(running).poll(&mut Context::from_waker(waker)));
+        let outcome = match polled {
+            Ok(Poll::Pending) => return None,
+            Ok(Poll::Ready(outcome)) => Ok(outcome),
+            Err(panicked) => Err(panicked),
+        };
+        let (running, with) = task.take()?;
+        guard.drop(running);
+        Some((with, outcome))
+    }
+
+    fn place(&mut self, place: u32) -> Option<&mut Place<F, C, T>> {
+        let places = if place & DETACHED == 0 { &mut self.places } else { &mut self.detached };
+        places.get_mut((place & !DETACHED) as usize)
+    }
+
+    /// What belongs to the handler in `place`.
+    pub(super) fn get(&mut self, place: u32) -> Option<&T> {
+        self.place(place)?.task.as_ref().map(|(_, with)| with)
+    }
+
+    /// Takes the handler out of `place`. To go on it needs another one, where it is polled once
+    /// more: nobody wakes it for this one any longer.
+    pub(super) fn take(&mut self, place: u32) -> Option<(F, T)> {
+        self.place(place)?.task.take()
+    }
+
+    /// Drops the handler in `place`: its request was cancelled.
+    pub(super) fn cancel(&mut self, place: u32) {
+        if let Some((running, _)) = self.take(place) {
+            self.guard.drop(running);
+        }
+    }
+
+    /// Drops all handlers: nobody waits for them any more.
+    pub(super) fn cancel_all(&mut self) {
+        for place in self.places.iter_mut().chain(&mut self.detached) {
+            if let Some((running, _)) = place.task.take() {
+                self.guard.drop(running);
+            }
+        }
+    }
+}
+
+impl<F, C, T> core::fmt::Debug for Executor<F, C, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let running =
+            self.places.iter().chain(&self.detached).filter(|place| place.task.is_some()).count();
+        f.debug_struct("Executor").field("running", &running).finish_non_exhaustive()
+    }
+}

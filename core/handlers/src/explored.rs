@@ -1,0 +1,211 @@
+//! Threads that share a connection, under many schedules: see [`explore`].
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use mcp_sansio::Instant;
+use mcp_sansio::framing::LineDecoder;
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::peer::Limits;
+use mcp_sansio_sync::{Mutex, explore};
+use shuttle::{future, thread};
+
+use super::executor::Executor;
+use super::mailbox::Mailbox;
+use super::shares::Room;
+use super::{Call, Client, Endpoint, Host, Server};
+
+/// What a handler waits for.
+#[derive(Default)]
+struct Flag(Mutex<(bool, Option<Waker>)>);
+
+impl Flag {
+    fn set(&self) {
+        let waker = self.0.lock(|(is_set, waker)| {
+            *is_set = true;
+            waker.take()
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn poll(&self, cx: &Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        self.0.lock(|(is_set, known)| {
+            *known = Some(waker);
+            if *is_set { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+#[test]
+fn what_is_left_and_woken_while_the_driver_looks_is_not_forgotten() {
+    const HANDLERS: u32 = 3;
+    explore(1, || {
+        let mailbox = Arc::new(Mailbox::<u32>::new(Room::of(&Limits::DEFAULT)));
+        let mut executor = Executor::<Task, u32, u32>::new(Arc::clone(&mailbox));
+        let flags: Vec<Arc<Flag>> = (0..HANDLERS).map(|_| Arc::default()).collect();
+        for (place, flag) in (0..HANDLERS).zip(&flags) {
+            let flag = Arc::clone(flag);
+            let task: Task = Box::pin(poll_fn(move |cx| flag.poll(cx)));
+            assert!(executor.start(place, task, place).is_none());
+        }
+        let threads: Vec<_> = (0..HANDLERS)
+            .zip(flags)
+            .map(|(number, flag)| {
+                let mailbox = Arc::clone(&mailbox);
+                thread::spawn(move || {
+                    mailbox.send(number).expect("there is room");
+                    flag.set();
+                })
+            })
+            .collect();
+        let (mut done, mut taken) = (0, 0);
+        future::block_on(poll_fn(|cx| {
+            for _ in 0..mailbox.commands() {
+                taken += u32::from(mailbox.take_command().is_some());
+            }
+            for _ in 0..executor.ready() {
+                done += u32::from(executor.poll_next().is_some());
+            }
+            mailbox.register(cx.waker());
+            if (done, taken) == (HANDLERS, HANDLERS) { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn a_mailbox_that_closes_takes_a_command_or_gives_it_back() {
+    explore(1, || {
+        let mailbox = Arc::new(Mailbox::<u32>::new(Room::of(&Limits::DEFAULT)));
+        let sender = Arc::clone(&mailbox);
+        let sent =
+            thread::spawn(move || (1..4).filter(|command| sender.send(*command).is_ok()).count());
+        let taken = usize::from(mailbox.take_command().is_some());
+        let left = mailbox.close().len();
+        assert_eq!(taken + left, sent.join().unwrap());
+    });
+}
+
+#[derive(serde::Deserialize, serde::Serialize)]
+struct Number {
+    number: u32,
+}
+
+/// Moves what both sides have for each other until the client is gone.
+fn drive(mut server: impl Endpoint, mut client: impl Endpoint) {
+    fn carry(from: &mut impl Endpoint, to: &mut impl Endpoint) -> bool {
+        let mut bytes = Vec::new();
+        from.transmit(&mut |waiting| {
+            bytes.extend_from_slice(waiting);
+            waiting.len()
+        });
+        let (mut decoder, mut rest) = (LineDecoder::growing(1 << 16), &*bytes);
+        while !rest.is_empty() {
+            rest = &rest[decoder.feed(rest)..];
+            while let Some(frame) = decoder.next_frame() {
+                to.handle_frame(frame, Instant::ZERO);
+            }
+        }
+        !bytes.is_empty()
+    }
+    future::block_on(poll_fn(|cx| {
+        loop {
+            client.poll_handlers(cx, Instant::ZERO);
+            server.poll_handlers(cx, Instant::ZERO);
+            let moved = carry(&mut client, &mut server) | carry(&mut server, &mut client);
+            if client.is_closed() {
+                return Poll::Ready(());
+            }
+            if !moved {
+                return Poll::Pending;
+            }
+        }
+    }));
+}
+
+async fn echo(client: &Client, number: u32) {
+    let params = Json::from_serialize(&Number { number }).expect("a number");
+    let call = client.call_other("x/echo", RawJson::trusted(params.as_str()));
+    let answer = call.await.expect("the server answers");
+    assert_eq!(answer.decode::<Number>().expect("a number").number, number);
+}
+
+#[test]
+fn calls_of_many_threads_end_with_their_own_results() {
+    // Two whole machines in each.
+    explore(20, || {
+        let server = Server::new("s", "1").request("x/echo", async |call: Call<Number>| {
+            Json::from_serialize(&call.arguments).expect("a number")
+        });
+        let (client, endpoint) = Host::new("h", "1").connect(7, Instant::ZERO);
+        let server = server.endpoint(7).expect("it offers nothing");
+        let driver = thread::spawn(move || drive(server, endpoint));
+        let callers: Vec<_> = (0..2)
+            .map(|caller| {
+                let client = client.clone();
+                thread::spawn(move || {
+                    future::block_on(async {
+                        client.opened().await.map_err(|it| it.to_string()).expect("it opens");
+                        echo(&client, 10 * caller).await;
+                        // One that is given up somewhere on its way leaves the next ones alone.
+                        let mut given_up = Box::pin(echo(&client, 99));
+                        let polled = poll_fn(|cx| Poll::Ready(given_up.as_mut().poll(cx))).await;
+                        drop((polled, given_up));
+                        echo(&client, 10 * caller + 1).await;
+                    });
+                })
+            })
+            .collect();
+        callers.into_iter().for_each(|caller| caller.join().unwrap());
+        drop(client);
+        driver.join().unwrap();
+    });
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
+    use mcp_sansio::catalog::Catalog;
+    use mcp_sansio::peer::{MethodName, Request, RequestHandle};
+
+    use super::http_work::{Ran, Work};
+    use super::{NoArguments, PanicGuard};
+
+    explore(1, || {
+        let server = Server::new("s", "1")
+            .request("x/wait", async |_: Call<NoArguments>| -> Json {
+                core::future::pending().await
+            });
+        let handle = RequestHandle::from_number(0);
+        let method = MethodName::Other("x/wait".into());
+        let params = RawJson::EMPTY_OBJECT;
+        let request = Request::new(handle, method, params, mcp_sansio::Revision::LATEST);
+        let work = Work {
+            now: Instant::ZERO,
+            request,
+            handlers: Arc::clone(&server.handlers),
+            catalog: Arc::new(Catalog::new()),
+            outlet: Arc::new(Mailbox::new(Room::NONE)),
+            principal: None,
+            tasks: false,
+            is_task: false,
+            sealed: false,
+            guard: PanicGuard::NONE,
+        };
+        let Ran::Running(running) = work.run() else { panic!("it waits") };
+        let ticket = Arc::clone(&running.ticket);
+        let gives_up = thread::spawn(move || ticket.cancel());
+        assert!(future::block_on(running).is_none());
+        gives_up.join().unwrap();
+    });
+}

@@ -1,0 +1,305 @@
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+#[cfg(feature = "http")]
+use mcp_sansio::http;
+use mcp_sansio::peer::{self, ClientOptions, Event, Limits, Policy, Timeouts};
+use mcp_sansio::protocol::{
+    ClientCapabilities, ElicitationCapability, Implementation, RootsCapability, SamplingCapability,
+    Settings,
+};
+use mcp_sansio::{Era, Instant, Revisions};
+
+#[cfg(feature = "auth")]
+use super::authorization::{Authorization, Stage};
+use super::client::Client;
+use super::client_endpoint::ClientEndpoint;
+use super::function::Handler;
+#[cfg(feature = "http")]
+use super::http_client::HttpClientEndpoint;
+use super::kind::{Kind, Local, Shared};
+use super::reply::{OfElicitation, OfRoots, OfSampling};
+use super::server::Observer;
+
+/// A client's host: what it is called, what it can do for servers, and the functions that do it.
+///
+/// Written once, it answers servers of every revision: their requests in the legacy era, the input
+/// rounds of calls in the modern one.
+///
+/// ```
+/// use mcp_sansio_handlers::{Host, Question};
+/// use mcp_sansio::protocol::{ElicitParams, ElicitResult, Root};
+/// use mcp_sansio::Instant;
+///
+/// let host = Host::new("editor", "1.0.0")
+///     .on_elicit(async |question: Question<ElicitParams>| {
+///         // Here the user is shown `question.params` and decides.
+///         Ok(ElicitResult::decline())
+///     })
+///     .on_roots(|_: Question<()>| vec![Root::new("file:///home/ada/engine")]);
+/// let (client, endpoint) = host.connect(42, Instant::ZERO);
+/// # let _ = (client, endpoint);
+/// ```
+pub struct Host<K: Kind = Shared> {
+    pub(super) options: ClientOptions,
+    pub(super) handlers: HostHandlers<K>,
+    #[cfg(feature = "auth")]
+    authorization: Option<Authorization<K>>,
+    #[cfg(feature = "recording")]
+    pub(super) recorder: Option<super::recorder::Recorder>,
+}
+
+/// The functions of a host.
+pub(super) struct HostHandlers<K: Kind> {
+    pub(super) elicit: Option<K::Function>,
+    pub(super) sample: Option<K::Function>,
+    pub(super) roots: Option<K::Function>,
+    pub(super) observers: Vec<Observer>,
+}
+
+// By hand: `derive` would ask for a `K` that can be cloned.
+impl<K: Kind> Clone for Host<K> {
+    fn clone(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            handlers: self.handlers.clone(),
+            #[cfg(feature = "auth")]
+            authorization: self.authorization.clone(),
+            #[cfg(feature = "recording")]
+            recorder: self.recorder.clone(),
+        }
+    }
+}
+
+impl<K: Kind> Clone for HostHandlers<K> {
+    fn clone(&self) -> Self {
+        Self {
+            elicit: self.elicit.clone(),
+            sample: self.sample.clone(),
+            roots: self.roots.clone(),
+            observers: self.observers.clone(),
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for HostHandlers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostHandlers")
+            .field("elicit", &self.elicit.is_some())
+            .field("sample", &self.sample.is_some())
+            .field("roots", &self.roots.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// A host whose handlers may run on any thread.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl Host<Local> {
+    /// A host whose handlers stay on the thread that its connection runs on.
+    pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl<K: Kind> Host<K> {
+    /// A host with more to say of itself than a name and a version.
+    #[must_use]
+    pub fn with_identity(identity: Implementation) -> Self {
+        Self {
+            options: ClientOptions::new(identity),
+            handlers: HostHandlers {
+                elicit: None,
+                sample: None,
+                roots: None,
+                observers: Vec::new(),
+            },
+            #[cfg(feature = "auth")]
+            authorization: None,
+            #[cfg(feature = "recording")]
+            recorder: None,
+        }
+    }
+
+    /// Asks the user, in forms and by sending them to addresses. The handler takes
+    /// `Question<ElicitParams>` and returns an `ElicitResult`.
+    // MCP 2025-11-25 client/elicitation#capabilities [CAP-011]
+    // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
+    #[must_use]
+    pub fn on_elicit<M>(mut self, handler: impl Handler<K, OfElicitation, M>) -> Self {
+        let both = ElicitationCapability::new().form(Settings::default()).url(Settings::default());
+        self.options.capabilities_mut().elicitation.get_or_insert(both);
+        self.handlers.elicit = Some(handler.into_function());
+        self
+    }
+
+    /// Asks the model. The handler takes `Question<CreateMessageParams>` and returns a
+    /// `CreateMessageResult`.
+    // MCP 2025-11-25 client/sampling#capabilities [CAP-009]
+    // MCP 2026-07-28 client/sampling#capabilities [CAP-010]
+    #[must_use]
+    pub fn on_sample<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
+        self.options.capabilities_mut().sampling.get_or_insert_default();
+        self.handlers.sample = Some(handler.into_function());
+        self
+    }
+
+    /// The same for a model that takes tools.
+    // MCP 2025-11-25 client/sampling#tools-in-sampling [CAP-014]
+    #[must_use]
+    pub fn on_sample_with_tools<M>(mut self, handler: impl Handler<K, OfSampling, M>) -> Self {
+        let tools = SamplingCapability::new().tools(Settings::default());
+        self.options.capabilities_mut().sampling = Some(tools);
+        self.on_sample(handler)
+    }
+
+    /// Lists the places that servers may work in. The handler takes `Question<()>` and returns the
+    /// roots.
+    // MCP 2025-11-25 client/roots#capabilities [CAP-007]
+    // MCP 2026-07-28 client/roots#capabilities [CAP-008]
+    #[must_use]
+    pub fn on_roots<M>(mut self, handler: impl Handler<K, OfRoots, M>) -> Self {
+        self.options
+            .capabilities_mut()
+            .roots
+            .get_or_insert_with(|| RootsCapability::new().list_changed(true));
+        self.handlers.roots = Some(handler.into_function());
+        self
+    }
+
+    /// Declares capabilities beyond those that follow from the handlers, or takes some back.
+    #[must_use]
+    pub fn capabilities(mut self, declare: impl FnOnce(&mut ClientCapabilities)) -> Self {
+        declare(self.options.capabilities_mut());
+        self
+    }
+
+    /// Shows every event of the connection to `observer`: log messages, notifications, violations.
+    /// It must be quick.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.handlers.observers.push(Arc::new(observer));
+        self
+    }
+
+    /// How to get tokens for servers over HTTP that want one. Without this such a server refuses.
+    /// Over byte streams it has no effect: a server that is started by its client has its credentials
+    /// from its environment.
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-001] [AUTHC-003]
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn authorization(mut self, authorization: Authorization<K>) -> Self {
+        self.authorization = Some(authorization);
+        self
+    }
+
+    /// What an adapter brings along for [`authorization`](Self::authorization), where the
+    /// application has not: see [`Authorization::unix_time`] and [`Authorization::entropy`].
+    #[cfg(feature = "auth")]
+    #[must_use]
+    pub fn equip_authorization(
+        mut self,
+        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
+        entropy: impl Fn() -> [u8; 32] + Send + Sync + 'static,
+    ) -> Self {
+        self.authorization = self.authorization.map(|it| it.equipped(unix_time, entropy));
+        self
+    }
+
+    /// The revisions to speak; all by default.
+    #[must_use]
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.options = self.options.revisions(revisions);
+        self
+    }
+
+    /// The era that the same server was of before.
+    #[must_use]
+    pub fn known_era(mut self, era: Era) -> Self {
+        self.options = self.options.known_era(era);
+        self
+    }
+
+    /// The bounds on what a server can cost.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options = self.options.limits(limits);
+        self
+    }
+
+    /// How long things may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.options = self.options.timeouts(timeouts);
+        self
+    }
+
+    /// What to do when a server breaks a rule.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.options = self.options.policy(policy);
+        self
+    }
+
+    /// The client's side of one connection: a handle for the application, and what an adapter
+    /// drives. `seed` is a random number: see [`peer::Client::new`](mcp_sansio::peer::Client::new).
+    #[must_use]
+    pub fn connect(&self, seed: u64, now: Instant) -> (Client, ClientEndpoint<K>) {
+        ClientEndpoint::new(self, self.machine(seed, now))
+    }
+
+    /// The same over HTTP: `http` says where the server is.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn connect_http(
+        &self,
+        http: http::ClientOptions,
+        seed: u64,
+        now: Instant,
+    ) -> (Client, HttpClientEndpoint<K>) {
+        #[cfg(feature = "auth")]
+        let stage = Stage::new(self.authorization.clone(), http.url(), now);
+        let machine = self.http_machine(http, seed, now);
+        #[cfg_attr(
+            not(feature = "auth"),
+            expect(unused_mut, reason = "changed where there is one")
+        )]
+        let (client, mut endpoint) = ClientEndpoint::new(self, machine);
+        #[cfg(feature = "auth")]
+        {
+            endpoint.stage = stage;
+        }
+        (client, endpoint)
+    }
+
+    fn machine(&self, seed: u64, now: Instant) -> peer::Client {
+        let options = self.options.clone();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return peer::Client::recorded(options, seed, now, tape);
+        }
+        peer::Client::new(options, seed, now)
+    }
+
+    #[cfg(feature = "http")]
+    fn http_machine(&self, options: http::ClientOptions, seed: u64, now: Instant) -> http::Client {
+        let peer = self.options.clone();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return http::Client::recorded(peer, options, seed, now, tape);
+        }
+        http::Client::new(peer, options, seed, now)
+    }
+}
+
+impl<K: Kind> fmt::Debug for Host<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("handlers", &self.handlers).finish_non_exhaustive()
+    }
+}

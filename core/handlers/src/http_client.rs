@@ -1,0 +1,171 @@
+use core::task::Context;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
+
+use super::client_endpoint::ClientEndpoint;
+use super::kind::{Kind, Shared};
+use super::panics::PanicGuard;
+
+/// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
+pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, http::Client>;
+
+/// The client's side of a connection over HTTP with its application attached: what an adapter
+/// drives.
+///
+/// An adapter performs exchanges and fires timers; it knows no rule of the protocol. Its loop:
+///
+/// 1. [`poll_handlers`](Self::poll_handlers), so that handlers go on;
+/// 2. [`poll_transmit`](Self::poll_transmit) until there is nothing: begin the exchanges that are
+///    to be sent, drop those that are to be aborted;
+/// 3. wait for the first of: news of any exchange under way, however long the others take (but of
+///    no body while [`is_congested`](Self::is_congested)), [`poll_timeout`](Self::poll_timeout),
+///    the waker of step 1;
+/// 4. push what came, exchange by exchange in this order: [`handle_response`](Self::handle_response)
+///    for the head of the response, [`handle_body`](Self::handle_body) for each piece of its body
+///    as it comes, [`handle_body_end`](Self::handle_body_end); or
+///    [`handle_exchange_failed`](Self::handle_exchange_failed) in place of what does not come any
+///    more. [`handle_timeout`](Self::handle_timeout) when the deadline has come. Start again.
+///
+/// The loop ends when [`is_drained`](Self::is_drained).
+pub trait HttpEndpoint {
+    /// Runs the application's functions in `guard`:
+    /// see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        let _ = guard;
+    }
+
+    /// Takes the head of the response of an exchange.
+    fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant);
+
+    /// Takes a piece of the body of a response, cut where the network has cut it.
+    fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant);
+
+    /// Takes the end of the body of a response. The exchange is over.
+    fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant);
+
+    /// Takes the news that an exchange came to no response, or to no end of it. It is over.
+    fn handle_exchange_failed(
+        &mut self,
+        exchange: ExchangeId,
+        failure: ExchangeFailure,
+        now: Instant,
+    );
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Lets handlers go on that can, and takes what the application wants to send. The waker in
+    /// `cx` is woken when there is more to do.
+    fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant);
+
+    /// What to do next; `None` when there is nothing.
+    fn poll_transmit(&mut self) -> Option<Transmit>;
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Whether so much waits to be sent that no body should be read. Heads of responses should:
+    /// they make room.
+    fn is_congested(&self) -> bool;
+
+    /// Whether the connection is over and nothing is left to do.
+    fn is_drained(&self) -> bool;
+
+    /// Whether the connection is over, though the server may still have to be told.
+    fn is_closed(&self) -> bool;
+
+    /// Ends the connection from this side. Go on until it [is drained](Self::is_drained).
+    fn close(&mut self, now: Instant);
+}
+
+impl<K: Kind> HttpClientEndpoint<K> {
+    /// Hands on what the parts have for each other, until none has anything.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            self.dispatch_queued(now);
+            if !self.stage.settle(&mut self.machine, now) {
+                return;
+            }
+        }
+    }
+}
+
+impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
+    fn catch_panics(&mut self, guard: PanicGuard) {
+        self.set_guard(guard);
+        self.stage.set_guard(guard);
+    }
+
+    fn handle_response(&mut self, exchange: ExchangeId, head: &IncomingResponse<'_>, now: Instant) {
+        if let Some(exchange) = self.stage.handle_response(exchange, head, now) {
+            self.machine.handle_response(exchange, head, now);
+        }
+        self.settle(now);
+    }
+
+    fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
+        if let Some(exchange) = self.stage.handle_body(exchange, bytes, now) {
+            self.machine.handle_body(exchange, bytes, now);
+        }
+        self.settle(now);
+    }
+
+    fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
+        if let Some(exchange) = self.stage.handle_body_end(exchange, now) {
+            self.machine.handle_body_end(exchange, now);
+        }
+        self.settle(now);
+    }
+
+    fn handle_exchange_failed(
+        &mut self,
+        exchange: ExchangeId,
+        failure: ExchangeFailure,
+        now: Instant,
+    ) {
+        if let Some(exchange) = self.stage.handle_exchange_failed(exchange, failure, now) {
+            self.machine.handle_exchange_failed(exchange, failure, now);
+        }
+        self.settle(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.stage.handle_timeout(now);
+        self.expire(now);
+        self.settle(now);
+    }
+
+    fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.go_on(cx, now);
+        self.stage.poll(cx, now);
+        self.settle(now);
+    }
+
+    fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.stage.poll_transmit(&mut self.machine)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let own = [self.machine.poll_timeout(), self.sleepers.next()];
+        own.into_iter().chain([self.stage.poll_timeout()]).flatten().min()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.machine.is_congested()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.machine.is_drained() && self.stage.is_drained()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+
+    fn close(&mut self, now: Instant) {
+        self.machine.close(now);
+        self.settle(now);
+    }
+}

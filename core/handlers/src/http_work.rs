@@ -1,0 +1,216 @@
+//! The work of handlers, done outside of the lock that guards an [`HttpServer`](super::HttpServer).
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use mcp_sansio::Instant;
+use mcp_sansio::catalog::Catalog;
+use mcp_sansio::http::Principal;
+use mcp_sansio::http::server::CallerHandle;
+use mcp_sansio::peer::{Request, RequestHandle};
+use mcp_sansio_sync::Mutex;
+use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
+
+use super::context::{Outlet, Received};
+use super::dispatch::{Dispatch, keep};
+use super::kind::{Kind, Shared, Step};
+use super::panics::PanicGuard;
+use super::reply::Outcome;
+use super::server::Handlers;
+
+/// A request and the handler that it goes to: to be run outside of any lock.
+#[derive(Debug)]
+pub struct Work<'f, K: Kind = Shared> {
+    pub(super) request: Request<'f>,
+    pub(super) handlers: Arc<Handlers<K>>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) outlet: Outlet,
+    pub(super) principal: Option<Principal>,
+    pub(super) tasks: bool,
+    /// Whether it is a task.
+    pub(super) is_task: bool,
+    /// Whether a state in it comes from the client.
+    pub(super) sealed: bool,
+    /// When it was made.
+    pub(super) now: Instant,
+    pub(super) guard: PanicGuard,
+}
+
+/// What running a [`Work`] comes to.
+#[derive(Debug)]
+pub enum Ran<'f, K: Kind = Shared> {
+    /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
+    Done(Finished<'f>),
+    /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
+    Running(Running<K>),
+}
+
+/// What a handler came to.
+#[derive(Debug)]
+pub struct Finished<'f> {
+    pub(super) request: Request<'f>,
+    pub(super) outcome: Outcome,
+}
+
+/// A handler that goes on. It is done with `None` when nobody waits for it any more.
+///
+/// To drop it is to give up without an answer; the request then waits until its client gives up.
+pub struct Running<K: Kind = Shared> {
+    /// `None` once it is done.
+    task: Option<K::Task>,
+    pub(super) request: Option<Request<'static>>,
+    tool: Option<String>,
+    handlers: Arc<Handlers<K>>,
+    catalog: Arc<Catalog>,
+    guard: PanicGuard,
+    pub(super) ticket: Arc<Ticket>,
+}
+
+/// A handler that goes on.
+#[derive(Debug)]
+pub(super) struct Attended {
+    pub(super) ticket: Arc<Ticket>,
+    /// What a task is made of; only where there are tasks.
+    pub(super) request: Option<Request<'static>>,
+    /// Whose share it takes from.
+    pub(super) caller: Option<CallerHandle>,
+}
+
+impl Attended {
+    /// Tells the handler that nobody waits for it any more.
+    pub(super) fn give_up(&self) {
+        self.ticket.cancel();
+    }
+}
+
+/// Tells a handler that nobody waits for it any more.
+#[derive(Debug, Default)]
+pub(super) struct Ticket {
+    cancelled: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Ticket {
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        let waker = self.waker.lock(Option::take);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Says whom to wake when nobody waits for the handler any more. Ask [`is_cancelled`] after it.
+    ///
+    /// [`is_cancelled`]: Self::is_cancelled
+    fn register(&self, waker: &Waker) {
+        let is_known = |known: &Waker| known.will_wake(waker);
+        if !self.waker.lock(|known| known.as_ref().is_some_and(is_known)) {
+            // Wakers are cloned and dropped outside the lock: they are code of others.
+            let waker = waker.clone();
+            let old = self.waker.lock(|known| known.replace(waker));
+            drop(old);
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+}
+
+impl<'f, K: Kind> Work<'f, K> {
+    /// The request, to name it to [`HttpServer::fail`](super::HttpServer::fail).
+    #[must_use]
+    pub const fn handle(&self) -> RequestHandle {
+        self.request.handle
+    }
+
+    /// Calls the handler. A plain one does its work in here.
+    #[must_use]
+    pub fn run(self) -> Ran<'f, K> {
+        let Self { mut request, handlers, catalog, outlet, principal, .. } = self;
+        let Self { tasks, is_task, sealed, now, guard, .. } = self;
+        if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
+            return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
+        }
+        let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
+        let called = guard.run(|| {
+            // A validator of arguments is the application's, too.
+            let (function, variables) = match dispatch.find(&request) {
+                Ok(found) => found,
+                Err(outcome) => return Step::Done(*outcome),
+            };
+            function(Received {
+                outlet: Some(&outlet),
+                variables,
+                spawner: handlers.spawner.as_ref(),
+                principal: principal.as_ref(),
+                #[cfg(feature = "auth")]
+                on_http: true,
+                tasks,
+                is_task,
+                ..Received::new(&request)
+            })
+        });
+        let tool = dispatch.described_tool(&request);
+        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
+            Step::Done(outcome) => {
+                let outcome = checked(dispatch, tool.as_deref(), outcome, guard);
+                Ran::Done(Finished { request, outcome })
+            }
+            Step::Running(task) => Ran::Running(Running {
+                task: Some(task),
+                request: Some(keep(request, tasks, &handlers.sealing)),
+                tool,
+                handlers,
+                catalog,
+                guard,
+                ticket: Arc::default(),
+            }),
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Running<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("request", &self.request).finish_non_exhaustive()
+    }
+}
+
+impl<K: Kind> Future for Running<K> {
+    type Output = Option<Finished<'static>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let running = &mut *self;
+        let Some(task) = &mut running.task else { return Poll::Ready(None) };
+        running.ticket.register(cx.waker());
+        // After the waker is there: whoever cancels from here on wakes it.
+        if running.ticket.is_cancelled() {
+            running.guard.drop(running.task.take());
+            return Poll::Ready(None);
+        }
+        let outcome = match running.guard.run(|| Pin::new(task).poll(cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(outcome)) => outcome,
+            Err(panicked) => panicked.into(),
+        };
+        running.guard.drop(running.task.take());
+        let Self { handlers, catalog, tool, guard, .. } = &*running;
+        let dispatch = Dispatch { handlers: &**handlers, catalog };
+        let outcome = checked(dispatch, tool.as_deref(), outcome, *guard);
+        Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
+    }
+}
+
+fn checked<K: Kind>(
+    dispatch: Dispatch<'_, K>,
+    tool: Option<&str>,
+    outcome: Outcome,
+    guard: PanicGuard,
+) -> Outcome {
+    let Some(tool) = tool else { return outcome };
+    guard.run(|| dispatch.check_output(tool, outcome)).unwrap_or_else(Outcome::from)
+}

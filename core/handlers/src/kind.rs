@@ -1,0 +1,101 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use core::future::Future;
+use core::pin::Pin;
+
+#[cfg(feature = "auth")]
+use mcp_sansio::auth::TokenCheck;
+
+#[cfg(feature = "auth")]
+use super::authorization::Answered;
+use super::context::Received;
+use super::reply::Outcome;
+#[cfg(feature = "auth")]
+use super::token_handler::{TokenResult, TokenStep};
+
+/// What kind of handlers a server or a host has: such that may move between threads, or such that
+/// stay on one. [`Shared`] or [`Local`].
+pub trait Kind: sealed::Sealed + Sized + 'static {
+    /// A handler that goes on later.
+    type Task: Future<Output = Outcome> + Unpin;
+    /// A handler, ready to be called.
+    type Function: Clone + core::ops::Deref<Target: Fn(Received<'_, '_>) -> Step<Self>>;
+    /// A check of a token that goes on later.
+    #[cfg(feature = "auth")]
+    type TokenTask: Future<Output = TokenResult> + Unpin;
+    /// What checks tokens, ready to be called.
+    #[cfg(feature = "auth")]
+    type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
+    /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
+    #[cfg(feature = "auth")]
+    type Answering: Future<Output = Answered> + Unpin;
+    /// A function that answers, ready to be called.
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
+
+    /// The answer of a store, which is for any thread.
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering;
+}
+
+/// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Shared {}
+
+/// Handlers without such bounds: they may hold an `Rc` or borrow a peripheral, and run where the
+/// connection runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Local {}
+
+/// What a handler comes to when it is called.
+#[derive(Debug)]
+pub enum Step<K: Kind> {
+    /// It is done.
+    Done(Outcome),
+    /// It goes on: to be polled.
+    Running(K::Task),
+}
+
+impl Kind for Shared {
+    type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+    type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
+    #[cfg(feature = "auth")]
+    type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
+    #[cfg(feature = "auth")]
+    type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
+    #[cfg(feature = "auth")]
+    type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::Answering + Send + Sync>;
+
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+        answer
+    }
+}
+
+impl Kind for Local {
+    type Task = Pin<Box<dyn Future<Output = Outcome>>>;
+    type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
+    #[cfg(feature = "auth")]
+    type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
+    #[cfg(feature = "auth")]
+    type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
+    #[cfg(feature = "auth")]
+    type Answering = Pin<Box<dyn Future<Output = Answered>>>;
+    #[cfg(feature = "auth")]
+    type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
+
+    #[cfg(feature = "auth")]
+    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+        answer
+    }
+}
+
+mod sealed {
+    #[allow(unnameable_types, reason = "so that nobody else implements it")]
+    pub trait Sealed {}
+    impl Sealed for super::Shared {}
+    impl Sealed for super::Local {}
+}

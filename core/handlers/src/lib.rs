@@ -1,0 +1,209 @@
+//! The small way to write a server or a client: handlers on top of the machines, on any runtime.
+//!
+//! A [`Server`] is what it offers and the functions that do the work; a [`Host`] is what a client
+//! can be asked for. Each gives an [`Endpoint`] for a connection, which an adapter drives; a host
+//! also gives a [`Client`], which makes calls. Whatever differs between the revisions ends in here:
+//! a handler is written once and serves all of them.
+//!
+#![cfg_attr(feature = "schemars", doc = "```")]
+#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! # mod pair { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/handler/pair.rs")); }
+//! # use pair::Pair;
+//! use mcp_sansio_handlers::{Call, Host, Server};
+//! use mcp_sansio::Instant;
+//!
+//! #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+//! struct Place { /** City name or postal code */ location: String }
+//!
+//! let server = Server::new("weather", "1.0.0")
+//!     .tool("forecast", "Weather at a place", async |call: Call<Place>| {
+//!         call.progress(1.0, Some(2.0), "asking the station");
+//!         Ok(format!("Sunny in {}", call.arguments.location))
+//!     });
+//!
+//! let (client, endpoint) = Host::new("demo", "1.0.0").connect(42, Instant::ZERO);
+//! # let mut pair = Pair::new(server.endpoint(42)?, endpoint);
+//! # let application = async {
+//! client.opened().await?;
+//! let report = client.call_tool("forecast", &Place { location: "Oslo".into() })
+//!     .on_progress(|progress| println!("{}", progress.progress)).await?;
+//! assert_eq!(report.content[0].as_text(), Some("Sunny in Oslo"));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) };
+//! # pair.run(application)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Handlers
+//!
+//! A handler is a function or a closure, plain or `async`, that takes a [`Call`] of its arguments
+//! and returns what fits: text, content, [`Structured`] values, or a `Result` of these with
+//! [`Error`], into which `?` turns any error. It runs where the connection is driven, so a plain
+//! one must be quick; [`blocking`](blocking()) handlers go to threads of their own. An `async` one
+//! is dropped where it waits when its request is cancelled.
+//!
+//! A handler with something of its own takes a copy for each call:
+//! `move |call| { let pool = pool.clone(); async move { … } }`.
+//!
+//! # Questions
+//!
+//! A handler that needs the user, the host's model or its roots returns the questions, and is
+//! called again with the answers:
+//!
+#![cfg_attr(feature = "schemars", doc = "```")]
+#![cfg_attr(not(feature = "schemars"), doc = "```ignore")]
+//! # mod pair { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/handler/pair.rs")); }
+//! # use pair::Pair;
+//! use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, Question, Server};
+//! use mcp_sansio::protocol::{ElicitParams, ElicitResult};
+//! # use mcp_sansio::{Instant, Revision, Revisions};
+//! # async fn book() -> Result<String, std::fmt::Error> { Ok("Booked.".into()) }
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Confirmation { sure: bool }
+//!
+//! let server = Server::new("tables", "1.0.0")
+//!     .tool("book", "Book a table", async |call: Call<NoArguments>| {
+//!         match call.input::<Confirmation>("confirm")? {
+//!             None => call.ask("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
+//!             Some(answer) if answer.accepted() => Ok(book().await?),
+//!             Some(_) => Ok("Not booked.".into()),
+//!         }
+//!     });
+//!
+//! let host = Host::new("demo", "1.0.0").on_elicit(async |question: Question<ElicitParams>| {
+//!     // Here the user is shown `question.params` and decides.
+//! #   let _ = question;
+//!     Ok(ElicitResult::decline())
+//! });
+//! # for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+//! #     let (client, endpoint) =
+//! #         Host::new("demo", "1.0.0").on_elicit(|_: Question<ElicitParams>| {
+//! #             ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
+//! #         }).revisions(Revisions::only(revision)).connect(42, Instant::ZERO);
+//! #     let mut pair = Pair::new(server.endpoint(42)?, endpoint);
+//! #     pair.run(client.opened())?;
+//! #     let result = pair.run(client.call_tool("book", &NoArguments {}))?;
+//! #     assert_eq!(result.content[0].as_text(), Some("Booked."));
+//! # }
+//! # let (client, endpoint) = host.connect(42, Instant::ZERO);
+//! # let mut pair = Pair::new(server.endpoint(42)?, endpoint);
+//! # pair.run(client.opened())?;
+//! # let result = pair.run(client.call_tool("book", &NoArguments {}))?;
+//! # assert_eq!(result.content[0].as_text(), Some("Not booked."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Each round brings the answers to its own questions only. What must outlast a round goes into
+//! [`Ask::state`].
+//!
+//! # Tasks
+//!
+//! A handler whose work takes long lets clients that know [tasks](Server::tasks) come back for the
+//! result, with [`call.run_as_task()`](Context::run_as_task). To all others it answers as ever.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
+
+extern crate alloc;
+#[cfg(any(test, feature = "std"))]
+extern crate std;
+
+#[cfg(feature = "auth")]
+mod access;
+mod ask;
+#[cfg(feature = "auth")]
+mod authorization;
+#[cfg(all(feature = "http", not(feature = "auth")))]
+#[path = "unauthorized.rs"]
+mod authorization;
+mod blocking;
+mod client;
+mod client_endpoint;
+mod client_machine;
+mod client_tasks;
+mod context;
+mod dispatch;
+mod elicitation_ids;
+mod endpoint;
+mod executor;
+#[cfg(all(test, feature = "_shuttle"))]
+mod explored;
+mod function;
+mod functions;
+mod host;
+#[cfg(feature = "http")]
+mod http_client;
+#[cfg(feature = "http")]
+mod http_server;
+#[cfg(feature = "http")]
+mod http_tasks;
+#[cfg(feature = "http")]
+mod http_work;
+mod into_endpoint;
+mod kind;
+mod mailbox;
+mod opening;
+mod panics;
+mod pending;
+#[cfg(feature = "auth")]
+mod protection;
+mod questions;
+#[cfg(feature = "recording")]
+mod recorder;
+mod remote;
+mod reply;
+#[cfg(feature = "schemars")]
+mod schema;
+#[cfg(feature = "seal")]
+mod sealing;
+#[cfg(not(feature = "seal"))]
+#[path = "unsealed.rs"]
+mod sealing;
+mod server;
+mod server_endpoint;
+mod server_tasks;
+mod shares;
+mod sleepers;
+mod task;
+#[cfg(feature = "auth")]
+mod token_handler;
+
+pub use ask::{Answer, Ask, Elicit};
+#[cfg(feature = "auth")]
+pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
+pub use blocking::{Blocking, Blocks, Job, blocking};
+pub use client::{Client, ClientError, OpenedFuture, Session};
+pub use client_endpoint::ClientEndpoint;
+pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
+pub use context::{
+    Call, CommandError, Context, FromReceived, NoArguments, Question, Read, Received,
+};
+pub use endpoint::Endpoint;
+pub use function::{Async, Handler, Plain, Takes};
+pub use host::Host;
+#[cfg(feature = "http")]
+pub use http_client::{HttpClientEndpoint, HttpEndpoint};
+#[cfg(feature = "http")]
+pub use http_server::{HttpServer, HttpServerError};
+#[cfg(feature = "http")]
+pub use http_work::{Finished, Ran, Running, Work};
+pub use into_endpoint::IntoEndpoint;
+pub use kind::{Kind, Local, Shared, Step};
+pub use panics::PanicGuard;
+pub use pending::{CallFuture, ClientCall, Subscription};
+#[cfg(feature = "auth")]
+pub use protection::{Checking, TokenDemand};
+pub use questions::Questions;
+pub use remote::Remote;
+pub use reply::{
+    AnyResult, Body, Error, IntoOutcome, OfCompletion, OfElicitation, OfPrompt, OfRequest,
+    OfResource, OfRoots, OfSampling, OfTool, Outcome, Structured,
+};
+#[cfg(feature = "schemars")]
+pub use server::Described;
+pub use server::Server;
+pub use server_endpoint::ServerEndpoint;
+pub use task::{TaskNews, TaskSettings};
+#[cfg(feature = "auth")]
+pub use token_handler::{TokenHandler, TokenResult, TokenStep};

@@ -1,0 +1,96 @@
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::task::{Context, Poll, Waker};
+
+use mcp_sansio::peer::CloseReason;
+use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_sync::Mutex;
+
+use super::client::Session;
+
+/// How far a client's connection is, and who waits for it.
+#[derive(Debug)]
+pub(super) struct Opening {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    waiting: Slab<Waker>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Opening,
+    Open(Arc<Session>),
+    Closed(Option<Arc<Session>>, CloseReason),
+}
+
+/// Names somebody who waits.
+pub(super) type Waiting = Key;
+
+impl Opening {
+    pub(super) fn new() -> Self {
+        Self { inner: Mutex::new(Inner { state: State::Opening, waiting: Slab::new() }) }
+    }
+
+    pub(super) fn session(&self) -> Option<Arc<Session>> {
+        self.inner.lock(|inner| match &inner.state {
+            State::Open(session) | State::Closed(Some(session), _) => Some(Arc::clone(session)),
+            State::Opening | State::Closed(None, _) => None,
+        })
+    }
+
+    pub(super) fn close_reason(&self) -> Option<CloseReason> {
+        self.inner.lock(|inner| match &inner.state {
+            State::Closed(_, reason) => Some(reason.clone()),
+            State::Opening | State::Open(_) => None,
+        })
+    }
+
+    pub(super) fn opened(&self, session: Arc<Session>) {
+        self.change(State::Open(session));
+    }
+
+    pub(super) fn closed(&self, reason: CloseReason) {
+        self.change(State::Closed(self.session(), reason));
+    }
+
+    /// Changes the state and wakes whoever waits, outside the lock.
+    fn change(&self, state: State) {
+        let (before, waiting): (State, Vec<Waker>) = self
+            .inner
+            .lock(|inner| (core::mem::replace(&mut inner.state, state), inner.waiting.take_all()));
+        drop(before);
+        for waker in waiting {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn poll(
+        &self,
+        waiting: &mut Option<Waiting>,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Arc<Session>, CloseReason>> {
+        // Wakers are cloned and dropped outside the lock: they are code of others.
+        let mut waker = Some(cx.waker().clone());
+        let mut old = None;
+        let polled = self.inner.lock(|inner| match inner.state.clone() {
+            State::Open(session) => Poll::Ready(Ok(session)),
+            State::Closed(_, reason) => Poll::Ready(Err(reason)),
+            State::Opening => {
+                old = waiting.take().and_then(|waiting| inner.waiting.remove(waiting));
+                *waiting = waker.take().map(|waker| inner.waiting.insert(waker));
+                Poll::Pending
+            }
+        });
+        drop((waker, old));
+        polled
+    }
+
+    pub(super) fn forget(&self, waiting: Waiting) {
+        let waker = self.inner.lock(|inner| inner.waiting.remove(waiting));
+        drop(waker);
+    }
+}

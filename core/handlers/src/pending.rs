@@ -1,0 +1,595 @@
+//! Calls of a client that wait for their end, and subscriptions that wait for what comes.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::{Future, IntoFuture};
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::jsonrpc::{RawJson, WriteError, WriteJson};
+use mcp_sansio::peer::{CallHandle, CallOptions, MethodName, Notification, Progress};
+use mcp_sansio::protocol::{LoggingLevel, SubscriptionFilter};
+use mcp_sansio_sync::Mutex;
+use serde::de::DeserializeOwned;
+
+use super::client::{Client, ClientError, Command};
+use super::panics::PanicGuard;
+
+/// A call that its caller and the driver share.
+pub(super) struct Pending {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    handle: Option<CallHandle>,
+    options: CallOptions<'static>,
+    on_progress: Option<OnProgress>,
+    outcome: Option<Result<(), ClientError>>,
+    /// The parameters until the call is made, the result from its end on.
+    text: String,
+    /// Whether there was an outcome, taken or not.
+    ended: bool,
+    /// Whether the caller went away: a call that was not made yet is not made.
+    abandoned: bool,
+    /// Whether the driver has taken it up, and is to be told when the caller goes away.
+    begun: bool,
+    honoured: Option<SubscriptionFilter>,
+    /// Of a subscription that comes back by itself.
+    renewal: Option<Box<Renewal>>,
+    arrived: VecDeque<Notification<'static>>,
+    /// What they hold, in bytes.
+    arrived_bytes: usize,
+    waker: Option<Waker>,
+}
+
+/// What it takes to make a subscription once more.
+struct Renewal {
+    filter: SubscriptionFilter,
+    /// When the server acknowledged it; `None` while it has not.
+    since: Option<Instant>,
+    /// Whether it has stood before.
+    is_renewed: bool,
+}
+
+/// How long a subscription has to stand before it is made again. A server that ends one sooner wants
+/// none.
+const RENEWAL_AFTER: Duration = Duration::from_secs(1);
+
+type OnProgress = Box<dyn FnMut(&Progress<'_>) + Send>;
+
+/// What notifications of a subscription may hold, in bytes, while they wait for whoever reads it:
+/// some thousand of the usual size. Beyond that the oldest are dropped: each says only that
+/// something changed.
+const ARRIVED_BYTES_MAX: usize = 256 * 1024;
+
+/// Calls that have ended, for the next ones: so that a call after another allocates nothing here.
+#[derive(Debug, Default)]
+pub(super) struct Spare {
+    calls: Mutex<Vec<Arc<Pending>>>,
+}
+
+/// How many are kept: more have rarely ended before the next ones begin.
+const SPARE_MAX: usize = 8;
+
+/// The room for text that one of them keeps at most, in bytes: what most calls need.
+const SPARE_TEXT_MAX: usize = 16 * 1024;
+
+impl Spare {
+    /// One that nobody else has.
+    fn take(&self) -> Arc<Pending> {
+        let spare = self.calls.lock(Vec::pop);
+        // Whoever has put it there may not have let go of it yet.
+        match spare.filter(|spare| Arc::strong_count(spare) == 1) {
+            Some(spare) => spare,
+            None => Arc::new(Pending::new()),
+        }
+    }
+
+    /// Keeps one that nobody else has.
+    fn keep(&self, call: &mut Arc<Pending>) {
+        let Some(pending) = Arc::get_mut(call) else { return };
+        pending.clear();
+        let kept = Arc::clone(call);
+        let left = self.calls.lock(|calls| {
+            if calls.len() < SPARE_MAX {
+                calls.push(kept);
+                return None;
+            }
+            Some(kept)
+        });
+        drop(left);
+    }
+}
+
+impl Pending {
+    pub(super) fn new() -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                handle: None,
+                options: CallOptions::default(),
+                on_progress: None,
+                outcome: None,
+                text: String::new(),
+                ended: false,
+                abandoned: false,
+                begun: false,
+                honoured: None,
+                renewal: None,
+                arrived: VecDeque::new(),
+                arrived_bytes: 0,
+                waker: None,
+            }),
+        }
+    }
+
+    /// Makes it one of which nothing has been said yet. It keeps its memory for text.
+    fn clear(&mut self) {
+        let mut text = core::mem::take(&mut self.inner.get_mut().text);
+        *self = Self::new();
+        if text.capacity() <= SPARE_TEXT_MAX {
+            text.clear();
+            self.inner.get_mut().text = text;
+        }
+    }
+
+    /// Writes the parameters of the call.
+    fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
+        let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text)).into_bytes();
+        // Outside the lock: values may write themselves as they like.
+        params.write_json(&mut text)?;
+        let text = String::from_utf8(text);
+        let text = text.map_err(|_| serde::ser::Error::custom("not UTF-8"));
+        self.give_back(text.map_err(WriteError::NotJson)?);
+        Ok(())
+    }
+
+    /// What the call is made with; `None` where the caller has gone. Give the parameters
+    /// [back](Self::give_back).
+    pub(super) fn begin(&self) -> Option<(CallOptions<'static>, String)> {
+        self.inner.lock(|inner| {
+            // Together, so that a caller who goes away either is seen here or tells the driver.
+            inner.begun = !inner.abandoned;
+            inner.begun.then(|| (inner.options.clone(), core::mem::take(&mut inner.text)))
+        })
+    }
+
+    /// The same of what is not a call.
+    pub(super) fn take_up(&self) -> bool {
+        self.inner.lock(|inner| {
+            inner.begun = !inner.abandoned;
+            inner.begun
+        })
+    }
+
+    /// Gives the memory of a text back that was taken.
+    pub(super) fn give_back(&self, text: String) {
+        let old = self.inner.lock(|inner| core::mem::replace(&mut inner.text, text));
+        drop(old);
+    }
+
+    pub(super) fn set_handle(&self, handle: CallHandle) {
+        self.inner.lock(|inner| inner.handle = Some(handle));
+    }
+
+    pub(super) fn handle(&self) -> Option<CallHandle> {
+        self.inner.lock(|inner| inner.handle)
+    }
+
+    /// Shows progress. A callback that panics is not called again; the call goes on.
+    pub(super) fn progress(&self, progress: &Progress<'_>, guard: PanicGuard) {
+        // The callback runs outside the lock: it may make calls itself.
+        let callback = self.inner.lock(|inner| inner.on_progress.take());
+        let Some(mut callback) = callback else { return };
+        if guard.run(|| callback(progress)).is_ok() {
+            self.inner.lock(|inner| inner.on_progress = Some(callback));
+        } else {
+            guard.drop(callback);
+        }
+    }
+
+    pub(super) fn subscribed(&self, honoured: SubscriptionFilter, now: Instant) {
+        self.change(|inner| {
+            inner.honoured = Some(honoured);
+            if let Some(renewal) = &mut inner.renewal {
+                (renewal.since, renewal.is_renewed) = (Some(now), false);
+            }
+        });
+    }
+
+    /// Has the subscription come back when its server ends it.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "tokens are of HTTP"))]
+    pub(super) fn renew_with(&self, filter: SubscriptionFilter) {
+        let renewal = Renewal { filter, since: None, is_renewed: false };
+        self.inner.lock(|inner| inner.renewal = Some(Box::new(renewal)));
+    }
+
+    /// The server has ended the subscription: what it is made again with, if it is.
+    pub(super) fn renewal(&self, now: Instant) -> Option<SubscriptionFilter> {
+        self.inner.lock(|inner| {
+            if inner.abandoned {
+                return None;
+            }
+            let renewal = inner.renewal.as_deref_mut()?;
+            let since = renewal.since.take()?;
+            renewal.is_renewed = true;
+            (now.saturating_since(since) >= RENEWAL_AFTER).then(|| renewal.filter.clone())
+        })
+    }
+
+    /// Whether the subscription has stood before, and does not yet again.
+    pub(super) fn is_being_renewed(&self) -> bool {
+        self.inner.lock(|inner| inner.renewal.as_ref().is_some_and(|renewal| renewal.is_renewed))
+    }
+
+    pub(super) fn arrive(&self, notification: Notification<'static>) {
+        self.change(|inner| {
+            inner.arrived_bytes += weight(&notification);
+            inner.arrived.push_back(notification);
+            while inner.arrived_bytes > ARRIVED_BYTES_MAX && inner.arrived.len() > 1 {
+                inner.next_arrived();
+            }
+        });
+    }
+
+    pub(super) fn end(&self, outcome: Result<RawJson<'_>, ClientError>) {
+        let callback = self.change(|inner| {
+            // The progress of a task goes on.
+            let lasts = inner.options.wants_task() && outcome.is_ok();
+            if !inner.ended {
+                inner.ended = true;
+                inner.outcome = Some(outcome.map(|result| {
+                    inner.text.clear();
+                    inner.text.push_str(result.as_str());
+                }));
+            }
+            if lasts { None } else { inner.on_progress.take() }
+        });
+        // It may hold a handle, so it goes outside the lock.
+        drop(callback);
+    }
+
+    pub(super) fn wants_task(&self) -> bool {
+        self.inner.lock(|inner| inner.options.wants_task())
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.inner.lock(|inner| inner.ended)
+    }
+
+    /// Drops what is shown progress.
+    pub(super) fn forget_progress(&self) {
+        let callback = self.inner.lock(|inner| inner.on_progress.take());
+        drop(callback);
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.inner.lock(|inner| inner.abandoned)
+    }
+
+    /// The caller went away. What the driver has taken up it has to be told of; what has ended may
+    /// be used again.
+    fn abandon(&self) -> Abandoned {
+        self.inner.lock(|inner| {
+            inner.abandoned = true;
+            match (inner.ended, inner.begun) {
+                (true, _) => Abandoned::Ended,
+                (false, true) => Abandoned::UnderWay,
+                // The driver finds it abandoned.
+                (false, false) => Abandoned::Waiting,
+            }
+        })
+    }
+
+    /// Changes the state and wakes whoever waits, outside the lock.
+    fn change<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+        let (changed, waker) = self.inner.lock(|inner| (change(inner), inner.waker.take()));
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        changed
+    }
+
+    /// Looks for something, and leaves the waker where it is not there yet.
+    fn poll<T>(&self, cx: &Context<'_>, find: impl FnOnce(&mut Inner) -> Option<T>) -> Poll<T> {
+        // Wakers are cloned and dropped outside the lock: they are code of others.
+        let mut waker = Some(cx.waker().clone());
+        let polled = self.inner.lock(|inner| match find(inner) {
+            Some(found) => Poll::Ready(found),
+            None => {
+                core::mem::swap(&mut inner.waker, &mut waker);
+                Poll::Pending
+            }
+        });
+        drop(waker);
+        polled
+    }
+}
+
+/// What a caller goes away from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Abandoned {
+    Waiting,
+    UnderWay,
+    Ended,
+}
+
+impl Inner {
+    fn next_arrived(&mut self) -> Option<Notification<'static>> {
+        let notification = self.arrived.pop_front()?;
+        self.arrived_bytes -= weight(&notification);
+        Some(notification)
+    }
+}
+
+/// What a notification that waits costs.
+fn weight(notification: &Notification<'_>) -> usize {
+    size_of::<Notification<'_>>() + notification.params.as_str().len()
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("handle", &self.handle()).finish_non_exhaustive()
+    }
+}
+
+/// A call that is about to be made: set what it needs, then await it. Dropping the future cancels
+/// the call.
+#[must_use = "a call is made when it is awaited"]
+pub struct ClientCall<T> {
+    client: Client,
+    method: MethodName<'static>,
+    pending: Arc<Pending>,
+    /// Whether the parameters are there.
+    written: Result<(), ClientError>,
+    options: CallOptions<'static>,
+    on_progress: Option<OnProgress>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> ClientCall<T> {
+    pub(super) fn new(client: Client, method: MethodName<'static>, params: &dyn WriteJson) -> Self {
+        let pending = client.spare().take();
+        let written = pending.write(params).map_err(ClientError::from);
+        Self::with(client, method, pending, written)
+    }
+
+    /// One that is not made, and says why.
+    pub(super) fn not_sent(client: Client, method: MethodName<'static>, why: String) -> Self {
+        let pending = client.spare().take();
+        Self::with(client, method, pending, Err(ClientError::NotSent(why)))
+    }
+
+    fn with(
+        client: Client,
+        method: MethodName<'static>,
+        pending: Arc<Pending>,
+        written: Result<(), ClientError>,
+    ) -> Self {
+        let options = CallOptions::default();
+        Self { client, method, pending, written, options, on_progress: None, result: PhantomData }
+    }
+
+    /// How long to wait for an answer or for progress.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options = self.options.timeout(timeout);
+        self
+    }
+
+    /// How long to wait altogether.
+    pub fn timeout_hard(mut self, timeout: Duration) -> Self {
+        self.options = self.options.timeout_hard(timeout);
+        self
+    }
+
+    /// Asks for progress and shows it to `callback`, which must be quick.
+    pub fn on_progress(mut self, callback: impl FnMut(&Progress<'_>) + Send + 'static) -> Self {
+        self.options = self.options.progress();
+        self.on_progress = Some(Box::new(callback));
+        self
+    }
+
+    /// Asks for log messages of this call from `level` on, at revisions that have it per request.
+    pub fn log_level(mut self, level: LoggingLevel) -> Self {
+        self.options = self.options.log_level(level);
+        self
+    }
+
+    /// Members for `_meta`.
+    pub fn meta(mut self, meta: RawJson<'_>) -> Self {
+        self.options = self.options.meta(meta.into_owned());
+        self
+    }
+
+    /// The same as a task.
+    pub(super) fn run_as_task(mut self, ttl: Option<Duration>) -> Self {
+        self.options = self.options.task(ttl);
+        self
+    }
+
+    /// The same call, whose result is of another type.
+    pub(super) fn of_result<R>(self) -> ClientCall<R> {
+        let Self { client, method, pending, written, options, on_progress, .. } = self;
+        ClientCall { client, method, pending, written, options, on_progress, result: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for ClientCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCall").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl<T: DeserializeOwned> IntoFuture for ClientCall<T> {
+    type Output = Result<T, ClientError>;
+    type IntoFuture = CallFuture<T>;
+
+    fn into_future(self) -> CallFuture<T> {
+        let Self { client, method, pending, written, options, on_progress, .. } = self;
+        // There is nothing to be dropped in their place: nothing was said of the call before.
+        pending.inner.lock(|inner| (inner.options, inner.on_progress) = (options, on_progress));
+        match written {
+            Ok(()) => client.send(Command::Call { pending: Arc::clone(&pending), method }),
+            Err(error) => pending.end(Err(error)),
+        }
+        CallFuture::new(client, pending)
+    }
+}
+
+/// Resolves to the result of a call. Dropped before that, it cancels the call.
+#[must_use = "await it"]
+#[derive(Debug)]
+pub struct CallFuture<T> {
+    client: Client,
+    pending: Arc<Pending>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> CallFuture<T> {
+    pub(super) const fn new(client: Client, pending: Arc<Pending>) -> Self {
+        Self { client, pending, result: PhantomData }
+    }
+
+    pub(super) fn pending(&self) -> Arc<Pending> {
+        Arc::clone(&self.pending)
+    }
+}
+
+impl<T: DeserializeOwned> Future for CallFuture<T> {
+    type Output = Result<T, ClientError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = self.pending.poll(cx, |inner| {
+            let outcome = inner.outcome.take()?;
+            Some(outcome.map(|()| core::mem::take(&mut inner.text)))
+        });
+        outcome.map(|outcome| {
+            let text = outcome?;
+            let result = RawJson::trusted(&text).decode();
+            self.pending.give_back(text);
+            Ok(result?)
+        })
+    }
+}
+
+impl<T> Drop for CallFuture<T> {
+    fn drop(&mut self) {
+        match self.pending.abandon() {
+            Abandoned::Waiting => {}
+            Abandoned::UnderWay => {
+                let pending = Arc::clone(&self.pending);
+                self.client.send(Command::Cancel { pending, reason: "the caller went away" });
+            }
+            Abandoned::Ended => self.client.spare().keep(&mut self.pending),
+        }
+    }
+}
+
+/// An open subscription. Dropping it ends it.
+#[derive(Debug)]
+pub struct Subscription {
+    client: Client,
+    pending: Arc<Pending>,
+}
+
+impl Subscription {
+    pub(super) fn new(client: Client, filter: SubscriptionFilter) -> Self {
+        let pending = Arc::new(Pending::new());
+        client.send(Command::Subscribe { pending: Arc::clone(&pending), filter });
+        Self { client, pending }
+    }
+
+    /// Waits until the server has acknowledged the subscription: what of it the server honours.
+    ///
+    /// # Errors
+    ///
+    /// The subscription ended, or could not be made.
+    pub async fn honoured(&mut self) -> Result<SubscriptionFilter, ClientError> {
+        core::future::poll_fn(|cx| {
+            self.pending.poll(cx, |inner| match (&inner.honoured, inner.outcome.take()) {
+                (_, Some(Err(error))) => Some(Err(error)),
+                (Some(honoured), _) => Some(Ok(honoured.clone())),
+                (None, Some(Ok(()))) => Some(Ok(SubscriptionFilter::default())),
+                (None, None) => None,
+            })
+        })
+        .await
+    }
+
+    /// Waits for the next notification; `None` once the server ended the subscription.
+    ///
+    /// # Errors
+    ///
+    /// The subscription or its connection broke.
+    pub async fn next(&mut self) -> Result<Option<Notification<'static>>, ClientError> {
+        core::future::poll_fn(|cx| {
+            self.pending.poll(cx, |inner| match (inner.next_arrived(), inner.ended) {
+                (Some(notification), _) => Some(Ok(Some(notification))),
+                (None, false) => None,
+                (None, true) => Some(match inner.outcome.take() {
+                    Some(Err(error)) => Err(error),
+                    Some(Ok(())) | None => Ok(None),
+                }),
+            })
+        })
+        .await
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if self.pending.abandon() == Abandoned::UnderWay {
+            let pending = Arc::clone(&self.pending);
+            self.client.send(Command::Cancel { pending, reason: "no longer interested" });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_has_ended_is_used_again_as_if_it_were_new() {
+        let spare = Spare::default();
+        let mut first = spare.take();
+        first.write(&RawJson::trusted(r#"{"a":1}"#)).unwrap();
+        assert_eq!(first.begin().unwrap().1, r#"{"a":1}"#);
+        first.end(Ok(RawJson::EMPTY_OBJECT));
+        let address = Arc::as_ptr(&first);
+        spare.keep(&mut first);
+        drop(first);
+        let second = spare.take();
+        assert_eq!(Arc::as_ptr(&second), address);
+        assert_eq!(second.begin().unwrap().1, "");
+        assert_eq!(second.abandon(), Abandoned::UnderWay, "it has not ended");
+    }
+
+    #[test]
+    fn a_call_that_somebody_still_has_is_not_used_again() {
+        let spare = Spare::default();
+        let (mut first, second) = (spare.take(), spare.take());
+        let held = Arc::clone(&first);
+        spare.keep(&mut first);
+        assert!(spare.calls.lock(|calls| calls.is_empty()));
+        drop(held);
+        spare.keep(&mut first);
+        let third = spare.take();
+        assert!(!Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&second, &third));
+    }
+
+    #[test]
+    fn the_memory_of_a_long_text_is_not_kept() {
+        let spare = Spare::default();
+        let mut call = spare.take();
+        call.give_back(String::with_capacity(SPARE_TEXT_MAX + 1));
+        spare.keep(&mut call);
+        assert_eq!(call.begin().unwrap().1.capacity(), 0);
+    }
+}

@@ -1,0 +1,293 @@
+//! Servers that want a token.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::auth::{Grant, ProtectedResource, TokenCheck};
+use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
+use mcp_sansio::peer::Attachment;
+use mcp_sansio::peer::Event;
+
+use super::dispatch::Dispatch;
+use super::http_server::HttpServer;
+use super::http_work::Work;
+use super::kind::{Kind, Shared};
+use super::panics::{PanicGuard, Panicked};
+use super::server::Server;
+use super::token_handler::{TokenHandler, TokenStep};
+
+/// What a server asks of its clients on HTTP, and who checks it.
+pub(super) struct Protection<K: Kind> {
+    resource: Arc<ProtectedResource>,
+    function: K::TokenFunction,
+    unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl<K: Kind> Clone for Protection<K> {
+    fn clone(&self) -> Self {
+        Self {
+            resource: Arc::clone(&self.resource),
+            function: self.function.clone(),
+            unix_time: Arc::clone(&self.unix_time),
+        }
+    }
+}
+
+/// What comes of the head of a request before anything else does.
+#[derive(Debug)]
+pub enum TokenDemand<K: Kind = Shared> {
+    /// The server asks for no token.
+    NotNeeded,
+    /// There is a token, to be checked: outside of any lock, and for no longer than
+    /// [`Checking::time`].
+    Check(Checking<K>),
+    /// Send this response, and leave the body unread.
+    Respond(Response),
+}
+
+/// A token that is being checked. What comes of it is who sends the request and what for, or the
+/// response that refuses it.
+///
+/// To drop it is to give up the request. Until then it counts among the
+/// [checks](ProtectedResource::checks_max) that are under way.
+pub struct Checking<K: Kind = Shared> {
+    protection: Protection<K>,
+    state: State<K>,
+    guard: PanicGuard,
+    /// Counts it among the checks of its server, until it is dropped.
+    _share: Arc<()>,
+}
+
+enum State<K: Kind> {
+    Asked(TokenCheck),
+    Running(K::TokenTask),
+    Over,
+}
+
+impl<K: Kind> Server<K> {
+    /// Protects the server on HTTP: it takes tokens of the authorization servers that `resource`
+    /// names, each request needs one, and `check` says of each what it is. Clients find out by
+    /// themselves where to get one.
+    ///
+    /// `check` verifies what only it can: that the token is genuine and of one of the issuers.
+    /// Whether it is for this resource, has not expired, and has the scopes that a request needs, is
+    /// judged by the core. It is called for every request, before the body is read; it never sees
+    /// one without a well-formed token. `unix_time` says how many seconds have gone by since 1970.
+    ///
+    /// The principal of the token is the one that sessions, sealed states and tasks belong to, and
+    /// that handlers see. Byte streams are not affected: there, whoever starts the process decides.
+    ///
+    /// ```
+    /// use mcp_sansio::Principal;
+    /// use mcp_sansio::auth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+    /// use mcp_sansio_handlers::{Server, TokenDemand};
+    /// use mcp_sansio::http::{RequestHead, ServerOptions, Status};
+    /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
+    /// # async fn verify(check: &TokenCheck) -> Option<Claims> {
+    /// #     let aud = check.resource().to_owned();
+    /// #     (check.token() == "good").then(|| Claims { sub: "ann", aud, scope: "use", exp: 2_000 })
+    /// # }
+    /// # fn unix_time() -> u64 { 1_000 }
+    ///
+    /// let issuer = "https://auth.example.com";
+    /// let resource =
+    ///     ProtectedResource::new("https://mcp.example.com/mcp", [issuer])?.base_scopes(["use"])?;
+    /// let server = Server::new("files", "1.0.0").protect(
+    ///     resource,
+    ///     async |check: TokenCheck| {
+    ///         // The signature, the issuer: whatever makes it a token.
+    ///         let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
+    ///         Ok(VerifiedToken::new(Principal::new(claims.sub))
+    ///             .audiences([claims.aud])
+    ///             .scope(claims.scope)
+    ///             .expires_at(claims.exp))
+    ///     },
+    ///     unix_time,
+    /// );
+    ///
+    /// // What an adapter does with it:
+    /// let http = server.http(ServerOptions::new(), [0; 32], 0)?;
+    /// let mut head = RequestHead::new("POST", "/mcp");
+    /// head.field("host", b"localhost");
+    /// let TokenDemand::Respond(refused) = http.authorize(&head) else { unreachable!() };
+    /// assert_eq!(refused.head.status, Status::UNAUTHORIZED);
+    ///
+    /// head.field("authorization", b"Bearer good");
+    /// let TokenDemand::Check(checking) = http.authorize(&head) else { unreachable!() };
+    /// # let mut checking = Box::pin(checking);
+    /// # let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # let std::task::Poll::Ready(checked) = checking.as_mut().poll(&mut cx) else { panic!() };
+    /// # let checking = std::future::ready(checked);
+    /// # let run = async {
+    /// let grant = checking.await.map_err(|refused| refused.head.status)?;
+    /// assert_eq!(grant.scopes(), ["use"]);
+    /// # Ok::<(), Status>(()) };
+    /// # let mut run = std::pin::pin!(run);
+    /// # assert!(matches!(run.as_mut().poll(&mut cx), std::task::Poll::Ready(Ok(()))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    // MCP 2026-07-28 basic/authorization/index#protocol-requirements [AUTHC-003]
+    #[must_use]
+    pub fn protect<M>(
+        mut self,
+        resource: ProtectedResource,
+        check: impl TokenHandler<K, M>,
+        unix_time: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        self.functions().protection = Some(Protection {
+            resource: Arc::new(resource),
+            function: check.into_token_function(),
+            unix_time: Arc::new(unix_time),
+        });
+        self
+    }
+}
+
+impl<K: Kind> HttpServer<K> {
+    /// Says what to do with a request before its body is read and before
+    /// [`admit`](Self::admit): to check its token, or to respond at once. On a server that is not
+    /// [protected](Server::protect) there is nothing to do.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
+    pub fn authorize(&self, head: &RequestHead<'_>) -> TokenDemand<K> {
+        let Some(protection) = &self.handlers.protection else { return TokenDemand::NotNeeded };
+        if let Some(metadata) = protection.resource.respond(head) {
+            return TokenDemand::Respond(metadata);
+        }
+        if let Err(refused) = self.machine.locate(head) {
+            return TokenDemand::Respond(refused);
+        }
+        match protection.resource.judge(head, (protection.unix_time)()) {
+            // The server has a share itself.
+            Ok(_) if Arc::strong_count(&self.checks) > protection.resource.checks_at_once() => {
+                TokenDemand::Respond(protection.resource.unavailable().to_response(None))
+            }
+            Ok(check) => TokenDemand::Check(Checking {
+                protection: protection.clone(),
+                state: State::Asked(check),
+                guard: self.guard,
+                _share: Arc::clone(&self.checks),
+            }),
+            Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
+        }
+    }
+
+    /// Takes a whole request whose token was checked by [`authorize`](Self::authorize) of this
+    /// server: see [`handle_request`](Self::handle_request), which refuses all requests to a
+    /// protected server. A stream that it opens ends when the token expires: see
+    /// [`http::Server::set_expiry`](mcp_sansio::http::Server::set_expiry).
+    pub fn handle_granted<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        grant: &Grant,
+        now: Instant,
+    ) -> (ExchangeId, Option<Work<'f, K>>) {
+        let protection = self.handlers.protection.as_ref();
+        let Some(protection) = protection.filter(|it| grant.is_for(&it.resource)) else {
+            return self.handle_request(head, body, None, now);
+        };
+        let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
+        let deadline = grant.expires_at().map(|end| now + left(end));
+        let (handlers, catalog) = (Arc::clone(&self.handlers), self.machine.shared_catalog());
+        let template_of = |uri: &str| {
+            let found = Dispatch { handlers: &*handlers, catalog: &catalog }.template_of(uri);
+            found.map(|(template, _)| template.uri_template.clone())
+        };
+        let before = self.machine.waiting_events().count();
+        let (exchange, mut event) = self.machine.handle_request_if(
+            head,
+            body,
+            Some(grant.principal()),
+            &|body| grant.check_with(body, Some(&template_of)),
+            now,
+        );
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: what is told later is
+        // told to whoever has a token then.
+        if let Some(deadline) = deadline {
+            self.machine.set_expiry(exchange, deadline);
+        }
+        let attachment = Attachment::new(grant.clone());
+        let attach = |event: &mut Event<'_>| {
+            // One that goes on has that of whoever sent it.
+            if let Event::Request(request) = event
+                && request.attachment.is_empty()
+            {
+                request.attachment = attachment.clone();
+            }
+        };
+        event.iter_mut().for_each(attach);
+        // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: what else is in the body
+        // waits.
+        self.machine.waiting_events().skip(before).for_each(attach);
+        (exchange, self.take_up(exchange, event, now))
+    }
+
+    /// Refuses a request that comes without a checked token to a server that wants one.
+    pub(super) fn refuse_unchecked(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &[u8],
+        now: Instant,
+    ) -> Option<ExchangeId> {
+        let resource = Arc::clone(&self.handlers.protection.as_ref()?.resource);
+        let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
+        Some(self.machine.handle_request_if(head, body, None, refuse, now).0)
+    }
+}
+
+impl<K: Kind> Checking<K> {
+    /// How long it may take. After that send [`unchecked`](Self::unchecked).
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        self.protection.resource.time_for_checks()
+    }
+
+    /// The response to a request whose token could not be checked in time.
+    #[must_use]
+    pub fn unchecked(&self) -> Response {
+        self.protection.resource.unavailable().to_response(None)
+    }
+}
+
+impl<K: Kind> Future for Checking<K> {
+    type Output = Result<Grant, Response>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { protection, state, guard, .. } = &mut *self;
+        let unavailable = || Err(mcp_sansio::auth::TokenRefusal::Unavailable);
+        let checked = loop {
+            match core::mem::replace(state, State::Over) {
+                State::Asked(check) => match guard.run(|| (protection.function)(check)) {
+                    Ok(TokenStep::Done(checked)) => break checked,
+                    Ok(TokenStep::Running(task)) => *state = State::Running(task),
+                    Err(Panicked) => break unavailable(),
+                },
+                State::Running(mut task) => match guard.run(|| Pin::new(&mut task).poll(cx)) {
+                    Ok(Poll::Ready(checked)) => break checked,
+                    Ok(Poll::Pending) => {
+                        *state = State::Running(task);
+                        return Poll::Pending;
+                    }
+                    Err(Panicked) => {
+                        guard.drop(task);
+                        break unavailable();
+                    }
+                },
+                State::Over => break unavailable(),
+            }
+        };
+        let granted = Grant::of(&protection.resource, checked, (protection.unix_time)());
+        Poll::Ready(granted.map_err(|refusal| refusal.to_response(None)))
+    }
+}
+
+impl<K: Kind> fmt::Debug for Checking<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checking").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,325 @@
+//! What handlers answer with.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+#[cfg(feature = "http")]
+use mcp_sansio::http::Refusal;
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
+use mcp_sansio::protocol::TextResult;
+use mcp_sansio::protocol::{
+    BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
+    CreateMessageResult, ElicitResult, GetPromptResult, ListRootsResult, PromptMessage,
+    ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents, Wire,
+};
+use serde::Serialize;
+use serde::ser::Error as _;
+
+use super::questions::Questions;
+
+/// Marks what handles tool calls.
+#[derive(Clone, Copy, Debug)]
+pub enum OfTool {}
+/// Marks what handles prompts.
+#[derive(Clone, Copy, Debug)]
+pub enum OfPrompt {}
+/// Marks what handles reads of resources.
+#[derive(Clone, Copy, Debug)]
+pub enum OfResource {}
+/// Marks what handles completions.
+#[derive(Clone, Copy, Debug)]
+pub enum OfCompletion {}
+/// Marks what handles requests of other methods.
+#[derive(Clone, Copy, Debug)]
+pub enum OfRequest {}
+/// Marks what answers elicitations.
+#[derive(Clone, Copy, Debug)]
+pub enum OfElicitation {}
+/// Marks what answers sampling requests.
+#[derive(Clone, Copy, Debug)]
+pub enum OfSampling {}
+/// Marks what lists roots.
+#[derive(Clone, Copy, Debug)]
+pub enum OfRoots {}
+
+/// What a handler came to.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A result.
+    Result(Body),
+    /// An error of the protocol.
+    Error(ErrorObject<'static>),
+    /// Questions to the user or the host first.
+    InputRequired(Questions),
+    /// A refusal, and how HTTP says it.
+    #[cfg(feature = "http")]
+    Refused(Box<Refusal>),
+}
+
+/// A result of any kind, written at the revision of its request.
+#[derive(Debug)]
+pub enum Body {
+    /// Of a tool.
+    Tool(CallToolResult),
+    /// Of a tool that came to one text.
+    Text(String),
+    /// Of a resource.
+    Resource(ReadResourceResult),
+    /// Of a prompt, a completion, or a question to a host. In a box, so that a program has in it
+    /// only those that it makes.
+    Boxed(Box<dyn AnyResult>),
+    /// Of another method: an object as text.
+    Other(Json),
+}
+
+impl Body {
+    /// A result of a kind that has no variant.
+    #[must_use]
+    pub fn boxed(result: impl AnyResult + 'static) -> Self {
+        Self::Boxed(Box::new(result))
+    }
+}
+
+/// A result of whatever type.
+pub trait AnyResult: Send {
+    /// Its JSON at `revision`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Wire::serialize_at`].
+    fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error>;
+}
+
+// Not by the type's own: that of all results would be in every program that makes one.
+impl fmt::Debug for dyn AnyResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyResult")
+    }
+}
+
+impl<T: Wire + Send> AnyResult for T {
+    fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
+        self.to_json_at(revision)
+    }
+}
+
+impl Wire for Body {
+    fn serialize_at<S: serde::Serializer>(
+        &self,
+        revision: Revision,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Tool(result) => result.serialize_at(revision, serializer),
+            Self::Text(text) => TextResult(text).serialize_at(revision, serializer),
+            Self::Resource(result) => result.serialize_at(revision, serializer),
+            Self::Boxed(result) => {
+                result.json_at(revision).map_err(S::Error::custom)?.serialize(serializer)
+            }
+            Self::Other(result) => result.serialize_at(revision, serializer),
+        }
+    }
+
+    fn is_plain_result(&self) -> bool {
+        match self {
+            Self::Tool(result) => result.meta.is_none(),
+            Self::Text(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Why a handler has no result. Any [`core::error::Error`] becomes one with `?`, and is told to
+/// the model where it comes from a tool.
+pub enum Error {
+    /// The work failed. A tool's failure is a result that the model sees, so that it can do
+    /// better; elsewhere it is an internal error.
+    // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
+    Failed(String),
+    /// An error of the protocol, with a code of the caller's choice.
+    Protocol(ErrorObject<'static>),
+    /// Not an error: the user or the host has to answer something first. Made by
+    /// [`Ask`](super::Ask).
+    InputRequired(Questions),
+    /// The request is refused, and HTTP says so too. Made by what checks scopes.
+    #[cfg(feature = "http")]
+    Refused(Box<Refusal>),
+    /// Not an error: the answer stands already.
+    #[doc(hidden)]
+    Answered(Box<Body>),
+}
+
+impl Error {
+    /// The work failed, and this is what to say about it.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(message.into())
+    }
+
+    /// The parameters of the request are wrong: `-32602`.
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::Protocol(ErrorObject::invalid_params(message))
+    }
+
+    /// There is no such resource, under the code of the request's revision.
+    // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
+    // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]
+    #[must_use]
+    pub fn resource_not_found(uri: &str) -> Self {
+        let data = mcp_sansio::jsonrpc::RawJson::from_serialize(&UnknownResource { uri });
+        let error = ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, "resource not found");
+        Self::Protocol(match data {
+            Ok(data) => error.with_data(data),
+            Err(_) => error,
+        })
+    }
+
+    /// The client would have to know tasks: see
+    /// [`require_task`](super::Context::require_task).
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-028]
+    #[must_use]
+    pub fn task_required() -> Self {
+        Self::Protocol(Capability::TasksExtension.missing())
+    }
+
+    pub(crate) fn into_outcome(self) -> Outcome {
+        match self {
+            Self::Failed(message) => Outcome::Error(ErrorObject::internal(message)),
+            Self::Protocol(error) => Outcome::Error(error),
+            Self::InputRequired(required) => Outcome::InputRequired(required),
+            #[cfg(feature = "http")]
+            Self::Refused(refusal) => Outcome::Refused(refusal),
+            Self::Answered(body) => Outcome::Result(*body),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct UnknownResource<'a> {
+    uri: &'a str,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(message) => f.write_str(message),
+            Self::Protocol(error) => fmt::Display::fmt(error, f),
+            Self::InputRequired(_) => f.write_str("input required"),
+            #[cfg(feature = "http")]
+            Self::Refused(refusal) => fmt::Display::fmt(&refusal.error, f),
+            Self::Answered(_) => f.write_str("answered"),
+        }
+    }
+}
+
+impl<E: core::error::Error> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// What a handler may return, by what it handles.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not an answer for this kind of handler")]
+pub trait IntoOutcome<Of> {
+    /// The outcome.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl<T: IntoOutcome<OfTool>> IntoOutcome<OfTool> for Result<T, Error> {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Ok(reply) => reply.into_outcome(),
+            Err(Error::Failed(message)) => {
+                Outcome::Result(Body::Tool(CallToolResult::error(message)))
+            }
+            Err(error) => error.into_outcome(),
+        }
+    }
+}
+
+macro_rules! fallible {
+    ($($of:ty),+) => { $(
+        impl<T: IntoOutcome<$of>> IntoOutcome<$of> for Result<T, Error> {
+            fn into_outcome(self) -> Outcome {
+                self.map_or_else(Error::into_outcome, IntoOutcome::into_outcome)
+            }
+        }
+    )+ };
+}
+
+fallible!(OfPrompt, OfResource, OfCompletion, OfRequest, OfElicitation, OfSampling, OfRoots);
+
+macro_rules! outcomes {
+    ($($of:ty, $reply:ty, |$value:ident| $body:expr;)+) => { $(
+        impl IntoOutcome<$of> for $reply {
+            fn into_outcome(self) -> Outcome {
+                let $value = self;
+                Outcome::Result($body)
+            }
+        }
+    )+ };
+}
+
+outcomes! {
+    OfTool, CallToolResult, |result| Body::Tool(result);
+    OfTool, String, |text| Body::Text(text);
+    OfTool, &'static str, |text| Body::Text(text.into());
+    OfTool, ContentBlock, |block| Body::Tool(CallToolResult::new([block]));
+    OfTool, Vec<ContentBlock>, |blocks| Body::Tool(CallToolResult::new(blocks));
+    OfTool, (), |_nothing| Body::Tool(CallToolResult::new([]));
+    OfPrompt, GetPromptResult, |result| Body::boxed(result);
+    OfPrompt, Vec<PromptMessage>, |messages| Body::boxed(GetPromptResult::new(messages));
+    OfPrompt, PromptMessage, |message| Body::boxed(GetPromptResult::new([message]));
+    OfPrompt, String, |text| Body::boxed(GetPromptResult::new([PromptMessage::user(text)]));
+    OfResource, ReadResourceResult, |result| Body::Resource(result);
+    OfResource, ResourceContents, |one| Body::Resource(ReadResourceResult::new([one]));
+    OfResource, TextResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
+    OfResource, BlobResourceContents, |one| Body::Resource(ReadResourceResult::new([one.into()]));
+    OfResource, Vec<ResourceContents>, |all| Body::Resource(ReadResourceResult::new(all));
+    OfCompletion, CompleteResult, |result| Body::boxed(result);
+    OfCompletion, Vec<String>, |values| {
+        Body::boxed(CompleteResult::new(Completion::new(values)))
+    };
+    OfRequest, Json, |result| Body::Other(result);
+    OfElicitation, ElicitResult, |result| Body::boxed(result);
+    OfSampling, CreateMessageResult, |result| Body::boxed(result);
+}
+
+impl IntoOutcome<OfRoots> for ListRootsResult {
+    // MCP 2025-11-25 client/roots#root [ROOT-002]
+    fn into_outcome(self) -> Outcome {
+        match self.roots.iter().find(|root| !root.is_file()) {
+            None => Outcome::Result(Body::boxed(self)),
+            Some(root) => {
+                let message = alloc::format!("the root {:?} is not a `file://` URI", root.uri);
+                Outcome::Error(ErrorObject::internal(message))
+            }
+        }
+    }
+}
+
+impl IntoOutcome<OfRoots> for Vec<Root> {
+    fn into_outcome(self) -> Outcome {
+        ListRootsResult::new(self).into_outcome()
+    }
+}
+
+/// A tool's result as a value of its own: it becomes structured content, and its JSON a text block
+/// for clients that know nothing of it.
+// MCP 2025-06-18 server/tools#structured-content [TOOL-018]
+#[derive(Clone, Copy, Debug)]
+pub struct Structured<T>(pub T);
+
+impl<T: Serialize> IntoOutcome<OfTool> for Structured<T> {
+    fn into_outcome(self) -> Outcome {
+        match Json::from_serialize(&self.0) {
+            Ok(value) => {
+                let text = CallToolResult::text(value.as_str());
+                Outcome::Result(Body::Tool(text.structured_content(value)))
+            }
+            Err(error) => Error::from(error).into_outcome(),
+        }
+    }
+}

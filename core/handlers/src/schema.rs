@@ -1,0 +1,126 @@
+use alloc::borrow::Cow;
+
+use mcp_sansio::jsonrpc::Json;
+use schemars::Schema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::transform::RecursiveTransform;
+use serde_json::Value;
+
+/// The JSON Schema of `T`.
+pub(super) fn of<T: schemars::JsonSchema>() -> Json {
+    root(SchemaSettings::default(), T::schema_name(), T::json_schema)
+}
+
+/// The JSON Schema of a form with the fields of `T`: no references, and a field that may be left
+/// empty is one that is not required, not one that may be `null`.
+pub(super) fn of_form<T: schemars::JsonSchema>() -> Json {
+    let settings = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .with_transform(RecursiveTransform(without_null));
+    root(settings, T::schema_name(), T::json_schema)
+}
+
+/// The whole schema of a type of this name, of which `describe` makes the part that is the type's.
+// As `SchemaGenerator::into_root_schema_for`, of which there would be a copy for each type. It
+// differs in recursive types only, whose references lead to `$defs` and not to the root.
+fn root(
+    settings: SchemaSettings,
+    name: Cow<'static, str>,
+    describe: fn(&mut SchemaGenerator) -> Schema,
+) -> Json {
+    let mut generator = settings.into_generator();
+    let mut schema = describe(&mut generator);
+    let definitions = generator.take_definitions(false);
+    let members = schema.ensure_object();
+    members.entry("title").or_insert_with(|| name.into());
+    if let Some(meta_schema) = &generator.settings().meta_schema {
+        members.insert("$schema".into(), meta_schema.as_ref().into());
+    }
+    if !definitions.is_empty() {
+        match members.get_mut("$defs") {
+            Some(Value::Object(own)) => own.extend(definitions),
+            _ => drop(members.insert("$defs".into(), definitions.into())),
+        }
+    }
+    for transform in generator.transforms_mut() {
+        transform.transform(&mut schema);
+    }
+    Json::from_serialize(&schema).expect("a schema is JSON")
+}
+
+fn without_null(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else { return };
+    if members.get("default").is_some_and(Value::is_null) {
+        members.remove("default");
+    }
+    if let Some(values) = members.get_mut("enum").and_then(|values| values.as_array_mut()) {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(kind) = members.get_mut("type")
+        && let Some(kinds) = kind.as_array_mut()
+    {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = &mut kinds[..] {
+            *kind = only.take();
+        }
+    }
+    if let Some(kinds) = members.get_mut("anyOf").and_then(|kinds| kinds.as_array_mut()) {
+        kinds.retain(|kind| kind.get("type").is_none_or(|kind| kind != "null"));
+        if let [only] = &mut kinds[..]
+            && let Value::Object(only) = only.take()
+        {
+            members.remove("anyOf");
+            for (key, value) in only {
+                members.entry(key).or_insert(value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::boxed::Box;
+    use alloc::string::String;
+
+    use super::*;
+
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    struct Place {
+        /// Where it is
+        at: Point,
+        names: Option<String>,
+    }
+
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    struct Point {
+        x: f64,
+        y: f64,
+    }
+
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is wanted")]
+    struct Node {
+        next: Option<Box<Self>>,
+    }
+
+    #[test]
+    fn a_schema_is_the_one_that_its_generator_makes_of_the_type() {
+        let theirs = SchemaGenerator::default().into_root_schema_for::<Place>();
+        assert!(theirs.get("$defs").is_some());
+        assert_eq!(of::<Place>(), Json::from_serialize(&theirs).unwrap());
+    }
+
+    #[test]
+    fn a_type_that_holds_itself_refers_to_its_definition() {
+        let schema: Value = of::<Node>().decode().unwrap();
+        assert_eq!((&schema["type"], &schema["title"]), (&"object".into(), &"Node".into()));
+        let next = schema["properties"]["next"]["anyOf"][0]["$ref"].as_str();
+        assert_eq!(next, Some("#/$defs/Node"));
+        assert_eq!(schema["$defs"]["Node"]["type"], "object");
+    }
+}

@@ -1,0 +1,497 @@
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::Revisions;
+use mcp_sansio::catalog::{Catalog, CatalogError};
+#[cfg(feature = "http")]
+use mcp_sansio::http;
+use mcp_sansio::peer::{self, Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
+use mcp_sansio::protocol::{
+    CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
+    Tool,
+};
+
+use super::blocking::Spawner;
+use super::function::Handler;
+use super::functions::Functions;
+use super::into_endpoint::IntoEndpoint;
+use super::kind::{Kind, Local, Shared};
+use super::panics::PanicGuard;
+use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
+use super::sealing::Sealing;
+use super::server_endpoint::ServerEndpoint;
+use super::shares::Room;
+use super::task::Offer;
+
+/// A server: what it is called, what it offers, and the functions that do the work.
+///
+/// The same server runs under every adapter and serves every revision:
+///
+/// ```
+/// use mcp_sansio_handlers::{Call, Server};
+/// use mcp_sansio::protocol::Tool;
+/// use mcp_sansio::jsonrpc::RawJson;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Place { location: String }
+///
+/// let schema = RawJson::parse(
+///     r#"{"type":"object","properties":{"location":{"type":"string"}},"required":["location"]}"#,
+/// ).unwrap();
+/// let server = Server::new("weather", "1.0.0").tool_with(
+///     Tool::new("forecast", schema).description("Weather at a place"),
+///     |call: Call<Place>| format!("Sunny in {}", call.arguments.location),
+/// );
+/// # let _ = server;
+/// ```
+pub struct Server<K: Kind = Shared> {
+    pub(super) options: ServerOptions,
+    /// Shared with every connection; changed only while nobody else has it.
+    pub(super) handlers: Arc<Handlers<K>>,
+    pub(super) problem: Option<CatalogError>,
+    pub(super) tasks: Option<Offer>,
+    #[cfg(feature = "recording")]
+    pub(super) recorder: Option<super::recorder::Recorder>,
+}
+
+impl<K: Kind> Clone for Server<K> {
+    /// Shares the handlers.
+    fn clone(&self) -> Self {
+        Self {
+            options: self.options.clone(),
+            handlers: Arc::clone(&self.handlers),
+            problem: self.problem.clone(),
+            tasks: self.tasks.clone(),
+            #[cfg(feature = "recording")]
+            recorder: self.recorder.clone(),
+        }
+    }
+}
+
+/// The functions of a server, by what they handle.
+pub(super) struct Handlers<K: Kind> {
+    pub(super) tools: Functions<K::Function>,
+    pub(super) prompts: Functions<K::Function>,
+    pub(super) resources: Functions<K::Function>,
+    /// By URI template.
+    pub(super) templates: Functions<K::Function>,
+    pub(super) completion: Option<K::Function>,
+    pub(super) others: Functions<K::Function>,
+    pub(super) observers: Vec<Observer>,
+    /// Where blocking handlers run; if nowhere, where they are called.
+    pub(super) spawner: Option<Spawner>,
+    pub(super) sealing: Sealing,
+    #[cfg(feature = "auth")]
+    pub(super) protection: Option<super::protection::Protection<K>>,
+}
+
+impl<K: Kind> Clone for Handlers<K> {
+    fn clone(&self) -> Self {
+        Self {
+            tools: self.tools.clone(),
+            prompts: self.prompts.clone(),
+            resources: self.resources.clone(),
+            templates: self.templates.clone(),
+            completion: self.completion.clone(),
+            others: self.others.clone(),
+            observers: self.observers.clone(),
+            spawner: self.spawner.clone(),
+            sealing: self.sealing.clone(),
+            #[cfg(feature = "auth")]
+            protection: self.protection.clone(),
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Handlers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handlers")
+            .field("tools", &self.tools)
+            .field("prompts", &self.prompts)
+            .field("resources", &self.resources)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Kind> Handlers<K> {
+    /// Shows an event to all observers; whether none of them panicked.
+    pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
+        show(&self.observers, event, guard)
+    }
+}
+
+/// Shows an event to all of `observers`; whether none of them panicked.
+pub(super) fn show(observers: &[Observer], event: &Event<'_>, guard: PanicGuard) -> bool {
+    // All of them, whatever the ones before do.
+    let panics = observers.iter().filter(|observer| guard.run(|| observer(event)).is_err());
+    panics.count() == 0
+}
+
+/// A function that is shown every event.
+pub(super) type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
+
+impl Server {
+    /// A server whose handlers may run on any thread.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+
+    /// Says where [`blocking`](super::blocking()) handlers run: `spawn` hands each job to a thread
+    /// that may wait for it.
+    #[must_use]
+    pub fn spawner(mut self, spawn: impl Fn(super::Job) + Send + Sync + 'static) -> Self {
+        self.functions().spawner = Some(Arc::new(spawn));
+        self
+    }
+
+    /// Offers a tool that computes for long or blocks: [`tool`](Self::tool) with a
+    /// [`blocking`](super::blocking()) handler.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
+    where
+        M: super::function::Takes<In: Described>,
+        super::Blocking<F>: Handler<Shared, OfTool, M>,
+    {
+        self.tool(name, description, super::blocking(function))
+    }
+}
+
+impl Server<Local> {
+    /// A server whose handlers stay on the thread that its connection runs on.
+    pub fn local(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self::with_identity(Implementation::new(name, version))
+    }
+}
+
+impl<K: Kind> Server<K> {
+    /// A server with more to say of itself than a name and a version.
+    #[must_use]
+    pub fn with_identity(identity: Implementation) -> Self {
+        let mut catalog = Catalog::new();
+        // Not before there are tasks: see `tasks`.
+        catalog.manage_all().legacy_tasks(false);
+        Self {
+            options: ServerOptions::new(identity).catalog(catalog),
+            handlers: Arc::new(Handlers {
+                tools: Functions::default(),
+                prompts: Functions::default(),
+                resources: Functions::default(),
+                templates: Functions::default(),
+                completion: None,
+                others: Functions::default(),
+                observers: Vec::new(),
+                spawner: None,
+                sealing: Sealing::default(),
+                #[cfg(feature = "auth")]
+                protection: None,
+            }),
+            problem: None,
+            tasks: None,
+            #[cfg(feature = "recording")]
+            recorder: None,
+        }
+    }
+
+    /// Offers a tool. The schema of its arguments is that of the handler's `Call<T>`.
+    #[cfg(feature = "schemars")]
+    #[must_use]
+    pub fn tool<M, H>(self, name: &str, description: &str, handler: H) -> Self
+    where
+        M: super::function::Takes<In: Described>,
+        H: Handler<K, OfTool, M>,
+    {
+        self.described_tool(
+            name,
+            description,
+            <M::In as Described>::schema(),
+            handler.into_function(),
+        )
+    }
+
+    // Of what follows nothing depends on a handler's type: it is compiled once, not for each tool.
+    #[cfg(feature = "schemars")]
+    fn described_tool(
+        self,
+        name: &str,
+        description: &str,
+        schema: mcp_sansio::jsonrpc::Json,
+        function: K::Function,
+    ) -> Self {
+        self.tool_of(Tool::new(name, schema).description(description), function)
+    }
+
+    /// Registers a tool from a complete [`Tool`] definition.
+    ///
+    /// With an output schema, a handler returns a structured result or a tool error. The client is
+    /// told of an internal error where it returns neither, or a result that the validator of the
+    /// catalog refuses.
+    #[must_use]
+    pub fn tool_with<M>(self, tool: Tool, handler: impl Handler<K, OfTool, M>) -> Self {
+        self.tool_of(tool, handler.into_function())
+    }
+
+    fn tool_of(mut self, tool: Tool, function: K::Function) -> Self {
+        let name = tool.name.clone();
+        let added = self.options.edit_catalog(|catalog| catalog.add_tool(tool));
+        self.note(added);
+        self.functions().tools.insert(name, function);
+        self
+    }
+
+    /// Offers a prompt. Its handler takes `Call<T>`, `T` being what the arguments, a map of
+    /// strings, deserialise to.
+    #[must_use]
+    pub fn prompt<M>(self, prompt: Prompt, handler: impl Handler<K, OfPrompt, M>) -> Self {
+        self.prompt_of(prompt, handler.into_function())
+    }
+
+    fn prompt_of(mut self, prompt: Prompt, function: K::Function) -> Self {
+        let name = prompt.name.clone();
+        let added = self.options.edit_catalog(|catalog| catalog.add_prompt(prompt));
+        self.note(added);
+        self.functions().prompts.insert(name, function);
+        self
+    }
+
+    /// Offers a resource. Its handler takes `Call<Read>`.
+    #[must_use]
+    pub fn resource<M>(self, resource: Resource, handler: impl Handler<K, OfResource, M>) -> Self {
+        self.resource_of(resource, handler.into_function())
+    }
+
+    fn resource_of(mut self, resource: Resource, function: K::Function) -> Self {
+        let uri = resource.uri.clone();
+        let added = self.options.edit_catalog(|catalog| catalog.add_resource(resource));
+        self.note(added);
+        self.functions().resources.insert(uri, function);
+        self
+    }
+
+    /// Offers the resources whose URIs match a template. The handler finds the template's
+    /// variables in `Call<Read>`.
+    #[must_use]
+    pub fn resource_template<M>(
+        self,
+        template: ResourceTemplate,
+        handler: impl Handler<K, OfResource, M>,
+    ) -> Self {
+        self.resource_template_of(template, handler.into_function())
+    }
+
+    fn resource_template_of(mut self, template: ResourceTemplate, function: K::Function) -> Self {
+        let pattern = template.uri_template.clone();
+        let added = self.options.edit_catalog(|catalog| catalog.add_resource_template(template));
+        self.note(added);
+        self.functions().templates.insert(pattern, function);
+        self
+    }
+
+    /// Completes arguments of prompts and templates. The handler takes `Call<CompleteParams>`.
+    // MCP 2025-03-26 server/utilities/completion#capabilities [CAP-005]
+    #[must_use]
+    pub fn completion<M>(mut self, handler: impl Handler<K, OfCompletion, M>) -> Self {
+        self.options.capabilities_mut().completions = Some(Settings::default());
+        self.functions().completion = Some(handler.into_function());
+        self
+    }
+
+    /// Handles requests of `method`, of an extension or of the protocol, that nothing else does.
+    /// The handler takes `Call<T>`, `T` being what the parameters deserialise to, and returns
+    /// [`Json`](mcp_sansio::jsonrpc::Json).
+    #[must_use]
+    pub fn request<M>(
+        mut self,
+        method: impl Into<String>,
+        handler: impl Handler<K, OfRequest, M>,
+    ) -> Self {
+        self.functions().others.insert(method.into(), handler.into_function());
+        self
+    }
+
+    /// Declares that the server sends log messages.
+    // MCP 2025-11-25 server/utilities/logging#capabilities [CAP-004]
+    #[must_use]
+    pub fn logging(mut self) -> Self {
+        self.options.capabilities_mut().logging = Some(Settings::default());
+        self
+    }
+
+    /// Declares that clients can subscribe to resources.
+    #[must_use]
+    pub fn subscriptions(mut self) -> Self {
+        self.options.edit_catalog(|catalog| _ = catalog.subscribe(true));
+        self
+    }
+
+    /// Declares capabilities beyond those that follow from what is offered.
+    #[must_use]
+    pub fn capabilities(mut self, declare: impl FnOnce(&mut ServerCapabilities)) -> Self {
+        declare(self.options.capabilities_mut());
+        self
+    }
+
+    /// Tells the model how to use the server.
+    #[must_use]
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.options = self.options.instructions(instructions);
+        self
+    }
+
+    /// The revisions to speak; all by default.
+    #[must_use]
+    pub fn revisions(mut self, revisions: Revisions) -> Self {
+        self.options = self.options.revisions(revisions);
+        self
+    }
+
+    /// How long clients may keep lists, at revisions with caching hints.
+    #[must_use]
+    pub fn cache(mut self, cache: CacheHints) -> Self {
+        self.options = self.options.cache(cache);
+        self
+    }
+
+    /// The bounds on what a client can cost.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.options = self.options.limits(limits);
+        self
+    }
+
+    /// How long things may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.options = self.options.timeouts(timeouts);
+        self
+    }
+
+    /// What to do when a client breaks a rule.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.options = self.options.policy(policy);
+        self
+    }
+
+    /// Changes the catalog by hand: page size, validator, entries without a handler.
+    #[must_use]
+    pub fn catalog(mut self, edit: impl FnOnce(&mut Catalog)) -> Self {
+        self.options.edit_catalog(edit);
+        self
+    }
+
+    /// Shows every event of every connection to `observer`, for logs and counts: violations,
+    /// openings, ends. It must be quick.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.functions().observers.push(Arc::new(observer));
+        self
+    }
+
+    /// The server's side of one connection, for an adapter to drive. A server may have many.
+    ///
+    /// `seed` is a random number: see [`peer::Server::new`](mcp_sansio::peer::Server::new). The ids of
+    /// elicitations come from it, too, so it must be one that no client can guess.
+    ///
+    /// # Errors
+    ///
+    /// The caller's: something offered has a bad name, or the name of another.
+    pub fn endpoint(&self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {
+        self.clone().into_endpoint(seed)
+    }
+
+    /// The server on HTTP, for all its clients, for an adapter to drive.
+    ///
+    /// `secret` and `seed` are entropy: see [`http::Server::new`](mcp_sansio::http::Server::new). With the
+    /// feature `seal` the states that handlers give to [`Ask::state`](super::Ask::state) are sealed,
+    /// with a key that is derived from `secret` unless `Server::seal` or `Server::unsealed_states`
+    /// says otherwise. Without the feature they are as handlers give them, and whatever a client
+    /// sends as a state reaches the handler. Adapters that serve HTTP turn it on.
+    ///
+    /// # Errors
+    ///
+    /// The caller's: something offered cannot be.
+    #[cfg(feature = "http")]
+    pub fn http(
+        &self,
+        options: http::ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<super::HttpServer<K>, super::HttpServerError> {
+        super::HttpServer::new(self, options, secret, seed)
+    }
+
+    /// How much its handlers and the application may leave for the driver of a connection.
+    pub(super) fn room(&self) -> Room {
+        Room::of(self.options.limits_ref())
+    }
+
+    /// The machine of one connection.
+    pub(super) fn machine(self, seed: u64) -> peer::Server {
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return peer::Server::recorded(self.peer_options(), seed, tape);
+        }
+        peer::Server::new(self.peer_options(), seed)
+    }
+
+    /// The machine for all clients on HTTP.
+    #[cfg(feature = "http")]
+    pub(super) fn http_machine(
+        &self,
+        options: http::ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+    ) -> Result<http::Server, http::server::UnservableTool> {
+        let peer = self.clone().peer_options();
+        #[cfg(feature = "recording")]
+        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
+            return http::Server::recorded(peer, options, secret, seed, tape);
+        }
+        http::Server::new(peer, options, secret, seed)
+    }
+
+    /// The options of the machines that serve it.
+    fn peer_options(self) -> ServerOptions {
+        let Self { mut options, handlers, .. } = self;
+        if !handlers.others.is_empty() {
+            options.policy_mut().unknown_methods = UnknownMethods::Deliver;
+        }
+        options
+    }
+
+    /// The functions, to add to them; a copy of them where a connection has them already.
+    pub(super) fn functions(&mut self) -> &mut Handlers<K> {
+        Arc::make_mut(&mut self.handlers)
+    }
+
+    pub(super) fn note(&mut self, added: Result<(), CatalogError>) {
+        if let Err(problem) = added
+            && self.problem.is_none()
+        {
+            self.problem = Some(problem);
+        }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Server<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("handlers", &self.handlers).finish_non_exhaustive()
+    }
+}
+
+/// A handler's parameter whose JSON Schema is known.
+#[cfg(feature = "schemars")]
+pub trait Described {
+    /// The schema of the arguments.
+    fn schema() -> mcp_sansio::jsonrpc::Json;
+}
+
+#[cfg(feature = "schemars")]
+impl<A: schemars::JsonSchema> Described for super::Call<A> {
+    fn schema() -> mcp_sansio::jsonrpc::Json {
+        super::schema::of::<A>()
+    }
+}

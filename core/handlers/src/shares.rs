@@ -1,0 +1,305 @@
+//! Who may leave how much for the driver of a connection.
+
+use core::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use mcp_sansio::peer::{Limits, RequestHandle};
+use mcp_sansio_collections::{Index, Key, Slab};
+
+/// Who leaves something: the handler of a request, or the application.
+pub(super) type Party = Option<RequestHandle>;
+
+/// What a mailbox takes.
+pub(super) trait Post {
+    /// What it takes of whose share. The same each time it is asked.
+    fn charge(&self) -> Charge;
+
+    /// Whether it is enough to do `next` or this, of which `next` follows at once.
+    fn says_the_same(&self, next: &Self) -> bool {
+        let _ = next;
+        false
+    }
+}
+
+/// What something that is left for the driver takes of whose share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Charge {
+    /// A report, and its bytes: left out where the share is used up.
+    Report(Party, usize),
+    /// A command, and its bytes: refused where the share is used up.
+    Command(Party, usize),
+    /// A command of which one is enough while it waits. It takes no room: there is one of each kind
+    /// at most.
+    Once(Party, Once),
+    /// What is bounded elsewhere.
+    Free,
+}
+
+/// A kind of command of which one is enough while it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Once {
+    Close = 1,
+    ReleaseConnection = 2,
+    RunAsTask = 4,
+}
+
+/// How much may wait for the driver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    reports: Amount,
+    commands: Amount,
+}
+
+/// So many, of so many bytes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Amount {
+    count: usize,
+    bytes: usize,
+}
+
+/// What waits of one party.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Share {
+    reports: Amount,
+    commands: Amount,
+    /// Those of [`Once`] that wait.
+    once: u8,
+}
+
+/// What waits, and of whom.
+///
+/// A party that is alone may leave as much as [`Room`] says. All together leave less than twice
+/// that: a party may leave something as long as its share is no more than what is then left for
+/// others. So each of `n` that never pause comes to `2 / (n + 1)` of the room, and as much as one of
+/// them has stays free for those that come.
+#[derive(Debug)]
+pub(super) struct Shares {
+    room: Room,
+    total: Share,
+    parties: Parties,
+}
+
+/// Those of whom something waits.
+// Not a map by their type: the tables that these are made of are there already.
+#[derive(Debug, Default)]
+struct Parties {
+    shares: Slab<(Party, Share)>,
+    places: Index,
+}
+
+impl Parties {
+    fn place(&self, party: &Party) -> Option<Key> {
+        let is_it = |number| {
+            let entry = self.shares.get(Key::from_number(number));
+            entry.is_some_and(|(known, _)| known == party)
+        };
+        self.places.find_hashed(hash(party), &is_it).map(Key::from_number)
+    }
+
+    fn get(&self, party: &Party) -> Share {
+        let entry = self.place(party).and_then(|place| self.shares.get(place));
+        entry.map_or_else(Share::default, |(_, share)| *share)
+    }
+
+    /// Sets what waits of a party.
+    fn set(&mut self, party: &Party, share: Share) {
+        match self.place(party) {
+            Some(place) if share == Share::default() => {
+                self.shares.remove(place);
+                self.places.remove_hashed(hash(party), &|number| number == place.to_number());
+            }
+            Some(place) => {
+                if let Some(entry) = self.shares.get_mut(place) {
+                    entry.1 = share;
+                }
+            }
+            None if share == Share::default() => {}
+            None => {
+                let place = self.shares.insert((*party, share));
+                self.places.insert_hashed(hash(party), place.to_number());
+            }
+        }
+    }
+}
+
+fn hash(party: &Party) -> u64 {
+    FixedState::default().hash_one(party)
+}
+
+impl Room {
+    #[cfg(any(feature = "auth", test))]
+    pub(super) const NONE: Self = {
+        let none = Amount { count: 0, bytes: 0 };
+        Self { reports: none, commands: none }
+    };
+
+    /// What the limits of a connection say.
+    pub(super) const fn of(limits: &Limits) -> Self {
+        let bytes = limits.mailbox_bytes_max;
+        Self {
+            reports: Amount { count: limits.reports_max, bytes },
+            commands: Amount { count: limits.commands_max, bytes },
+        }
+    }
+
+    /// The same for many clients, with some for each of so many.
+    #[cfg(feature = "http")]
+    pub(super) const fn shared_by(mut self, clients: usize) -> Self {
+        self.reports.count = self.reports.count.saturating_add(clients);
+        self.commands.count = self.commands.count.saturating_add(clients);
+        self
+    }
+}
+
+impl Amount {
+    const fn plus(self, bytes: usize) -> Self {
+        Self { count: self.count + 1, bytes: self.bytes.saturating_add(bytes) }
+    }
+
+    const fn minus(self, bytes: usize) -> Self {
+        Self { count: self.count - 1, bytes: self.bytes.saturating_sub(bytes) }
+    }
+
+    /// Whether a party may come to have this, where all would come to `total`.
+    const fn is_within(self, room: Self, total: Self) -> bool {
+        self.count.saturating_add(total.count) <= room.count.saturating_mul(2)
+            && self.bytes.saturating_add(total.bytes) <= room.bytes.saturating_mul(2)
+    }
+}
+
+impl Shares {
+    pub(super) fn new(room: Room) -> Self {
+        let none = Amount { count: 0, bytes: 0 };
+        let total = Share { reports: none, commands: none, once: 0 };
+        Self { room, total, parties: Parties::default() }
+    }
+
+    /// Whether it is not one of which another is enough that waits.
+    pub(super) fn is_news(&self, charge: &Charge) -> bool {
+        let Charge::Once(party, once) = charge else { return true };
+        self.parties.get(party).once & *once as u8 == 0
+    }
+
+    /// Takes what something costs of the share that it belongs to; whether that was enough.
+    pub(super) fn take(&mut self, charge: &Charge) -> bool {
+        let (room, total) = (&self.room, &mut self.total);
+        let (party, bytes) = match charge {
+            Charge::Report(party, bytes) | Charge::Command(party, bytes) => (party, *bytes),
+            Charge::Once(party, _) => (party, 0),
+            Charge::Free => return true,
+        };
+        let known = self.parties.get(party);
+        let mut share = known;
+        match charge {
+            Charge::Report(..) => {
+                let all = total.reports.plus(bytes);
+                share.reports = known.reports.plus(bytes);
+                if !share.reports.is_within(room.reports, all) {
+                    return false;
+                }
+                total.reports = all;
+            }
+            Charge::Command(..) => {
+                let all = total.commands.plus(bytes);
+                share.commands = known.commands.plus(bytes);
+                if !share.commands.is_within(room.commands, all) {
+                    return false;
+                }
+                total.commands = all;
+            }
+            Charge::Once(_, once) => share.once |= *once as u8,
+            Charge::Free => {}
+        }
+        self.parties.set(party, share);
+        true
+    }
+
+    /// Gives back what something that was taken has cost.
+    pub(super) fn release(&mut self, charge: &Charge) {
+        let (Charge::Report(party, _) | Charge::Command(party, _) | Charge::Once(party, _)) =
+            charge
+        else {
+            return;
+        };
+        let mut share = self.parties.get(party);
+        match charge {
+            Charge::Report(_, bytes) => {
+                share.reports = share.reports.minus(*bytes);
+                self.total.reports = self.total.reports.minus(*bytes);
+            }
+            Charge::Command(_, bytes) => {
+                share.commands = share.commands.minus(*bytes);
+                self.total.commands = self.total.commands.minus(*bytes);
+            }
+            Charge::Once(_, once) => share.once &= !(*once as u8),
+            Charge::Free => {}
+        }
+        self.parties.set(party, share);
+    }
+
+    /// Nothing waits any more.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.room);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTIES: u64 = 4;
+
+    fn party(number: u64) -> Party {
+        Some(RequestHandle::from_number(number))
+    }
+
+    fn shares() -> Shares {
+        let mut limits = Limits::DEFAULT;
+        (limits.reports_max, limits.mailbox_bytes_max) = (100, 1000);
+        Shares::new(Room::of(&limits))
+    }
+
+    #[test]
+    fn one_that_is_alone_has_as_much_as_the_limits_say() {
+        let mut shares = shares();
+        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party(1), 1))).count();
+        assert_eq!(taken, 100);
+        let mut shares = self::shares();
+        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party(1), 100))).count();
+        assert_eq!(taken, 10);
+        assert!(!shares.take(&Charge::Report(party(1), usize::MAX)));
+    }
+
+    #[test]
+    fn many_that_never_pause_share_the_room_and_leave_some_for_the_next() {
+        let mut shares = shares();
+        let mut taken = [0; PARTIES as usize];
+        for number in (0..PARTIES).cycle().take(4000) {
+            taken[number as usize] += usize::from(shares.take(&Charge::Report(party(number), 1)));
+        }
+        // 2 / (n + 1) of the room each.
+        assert_eq!(taken, [40; 4]);
+        let next = (0..1000).filter(|_| shares.take(&Charge::Report(None, 1))).count();
+        assert_eq!(next, 20);
+    }
+
+    #[test]
+    fn what_is_taken_out_leaves_its_room_to_all() {
+        let mut shares = shares();
+        let charges = [
+            Charge::Report(party(1), 7),
+            Charge::Command(party(1), 9),
+            Charge::Once(party(2), Once::RunAsTask),
+            Charge::Free,
+        ];
+        for charge in &charges {
+            assert!(shares.is_news(charge) && shares.take(charge));
+        }
+        assert!(!shares.is_news(&charges[2]));
+        assert!(shares.is_news(&Charge::Once(party(2), Once::ReleaseConnection)));
+        charges.iter().for_each(|charge| shares.release(charge));
+        assert!(shares.is_news(&charges[2]));
+        assert_eq!(shares.total, Share::default());
+        assert_eq!(shares.parties.shares.len(), 0);
+    }
+}

@@ -1,0 +1,286 @@
+//! The tasks of 2025-11-25: calls that ask to be tasks, and what is asked about them.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
+use mcp_sansio::peer::{Inputs, MethodName, Request, RequestHandle};
+use mcp_sansio::protocol::{
+    CancelTaskResult, GetTaskResult, ListTasksResult, Method, TaskMetadata, Wire,
+};
+use mcp_sansio::{Instant, Principal, Revision};
+use mcp_sansio_collections::Key;
+
+use crate::reply::Body;
+
+use super::entry::{Entry, State};
+use super::machine::Machine;
+use super::related::related;
+use super::requestors::Requestor;
+use super::requests::written_task;
+use super::settings::TaskNews;
+use super::table::{TaskTable, shortened};
+use super::tasks::{Begun, Handler};
+
+/// Tasks of one page of a list: some 30 KiB of text, or three times that with long messages.
+const PAGE_LENGTH: usize = 100;
+
+/// Requests that may wait for the result of one task. 4: one is enough, and on HTTP those remain
+/// whose client closed their stream. Each is answered with a copy of the result, all at once.
+const WAITING_MAX: usize = 4;
+
+/// How often a client may ask about a task in the time in which it is told to ask once.
+const PATIENCE: u128 = 4;
+
+/// What comes of a request about tasks: `None` of one that waits, or has its answer.
+type Answer = Result<Option<Json>, ErrorObject<'static>>;
+
+impl TaskTable {
+    /// Makes a task of a call that asks to be one.
+    pub(super) fn begin_asked(
+        &mut self,
+        mut machine: Machine<'_>,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Begun {
+        if request.revision != Revision::V2025_11_25
+            || request.method != Method::ToolsCall
+            || !machine.runs_tools_as_tasks(request.handle)
+        {
+            return Begun::Call;
+        }
+        // Whether the tool runs as a task the catalog has seen to.
+        let asked = request.params.get("task").filter(|asked| asked.as_str() != "null");
+        let Some(asked) = asked else { return Begun::Call };
+        // A derived reading would take an array for an object.
+        let asked = asked.is_object().then(|| asked.decode::<TaskMetadata>().ok()).flatten();
+        let refused = match asked {
+            Some(asked) => {
+                // MCP 2025-11-25 basic/utilities/tasks#ttl-and-resource-management [TASK-011]: no
+                // longer than the server keeps any, and not gone before the client can ask for it.
+                let (least, most) = (self.settings.poll_interval, self.settings.ttl);
+                let ttl = asked.ttl.map_or(most, Duration::from_millis).max(least).min(most);
+                let principal = machine.principal(request.handle);
+                let requestor = Requestor::of(request, principal.as_ref());
+                // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-045]: answered before
+                // the tool does anything.
+                if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
+                    machine.respond(request.handle, &created, now);
+                    return Begun::Task;
+                }
+                ErrorObject::internal("the server has too many tasks; try again later")
+            }
+            None => ErrorObject::invalid_params("`task` is an object, its `ttl` a whole number"),
+        };
+        machine.reject(request.handle, refused, now);
+        Begun::Refused
+    }
+
+    /// What is answered to a request about tasks of this kind.
+    pub(super) fn answer_asked(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+        dropped: &mut Option<Handler>,
+    ) -> Answer {
+        if let Some(&key) = self.waiting.get(&request.handle) {
+            self.take_inputs(key, &request.inputs, now);
+            return Ok(None);
+        }
+        let requestor = Requestor::of(request, principal);
+        let pause = self.settings.poll_interval.as_millis().max(1);
+        let per_task = (1000 * PATIENCE).div_ceil(pause) as usize;
+        if !self.requestors.admit(&requestor, per_task, now) {
+            return Err(ErrorObject::internal("too many requests about tasks; ask less often"));
+        }
+        if request.method == Method::TasksList {
+            return self.list(request, &requestor, now).map(Some);
+        }
+        // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014]: whatever
+        // the metadata says.
+        let name = request.subject();
+        let name = name.as_ref().and_then(RawJson::to_text);
+        let name = name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
+        // MCP 2025-11-25 basic/utilities/tasks#protocol-errors [TASK-019]
+        let unknown = || ErrorObject::invalid_params("there is no such task");
+        let key = self.find(&name, &requestor, now).ok_or_else(unknown)?;
+        let entry = self.entries.get_mut(key).ok_or_else(unknown)?;
+        match &request.method {
+            MethodName::Known(Method::TasksResult) if entry.is_over() => {
+                self.settings.tell(TaskNews::Retrieved, entry);
+                final_answer(entry).map(Some)
+            }
+            // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]: until it is over.
+            MethodName::Known(Method::TasksResult) => {
+                entry.waiting.push(request.handle);
+                self.waiting.insert(request.handle, key);
+                self.note(key);
+                Ok(None)
+            }
+            // MCP 2025-11-25 basic/utilities/tasks#task-cancellation [TASK-018],
+            // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-009]
+            MethodName::Known(Method::TasksCancel) => {
+                if entry.is_over() {
+                    let status = entry.task.status.as_str();
+                    let message = format!("the task cannot be cancelled, it is {status}");
+                    return Err(ErrorObject::invalid_params(message));
+                }
+                entry.task.status_message = None;
+                *dropped = Some(Handler { request: entry.request.handle, place: key.slot });
+                self.change(key, Ok(State::Cancelled), now);
+                let task = self.entries.get(key).map(|entry| entry.task.clone());
+                let result = CancelTaskResult { task, meta: None };
+                written_task(result.to_json_at(request.revision)).map(Some)
+            }
+            _ => {
+                let task = GetTaskResult::from(entry.detailed());
+                written_task(task.to_json_at(request.revision)).map(Some)
+            }
+        }
+    }
+
+    /// One page of the tasks of a requestor, from the oldest on.
+    // MCP 2025-11-25 basic/utilities/tasks#task-listing [TASK-017]
+    // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
+    fn list(
+        &self,
+        request: &Request<'_>,
+        requestor: &Requestor,
+        now: Instant,
+    ) -> Result<Json, ErrorObject<'static>> {
+        let after = match request.params.get("cursor").filter(|it| it.as_str() != "null") {
+            None => 0,
+            // MCP 2025-11-25 basic/utilities/tasks#protocol-errors [TASK-019]
+            Some(cursor) => cursor
+                .to_text()
+                .and_then(|cursor| cursor.parse().ok())
+                .filter(|number| (1..=self.requestors.last(requestor)).contains(number))
+                .ok_or_else(|| ErrorObject::invalid_params("`cursor` is none of this list"))?,
+        };
+        let mut tasks = Vec::new();
+        let (mut last, mut next_cursor) = (after, None);
+        for (number, key) in self.requestors.after(requestor, after) {
+            // One whose time is over is not there, whether or not that was noticed.
+            let Some(entry) = self.entries.get(key).filter(|it| now < it.expires) else { continue };
+            if tasks.len() == PAGE_LENGTH {
+                next_cursor = Some(last.to_string());
+                break;
+            }
+            tasks.push(entry.task.clone());
+            last = number;
+        }
+        let mut result = ListTasksResult::new(tasks);
+        result.next_cursor = next_cursor;
+        written_task(result.to_json_at(request.revision))
+    }
+
+    /// Takes what came of the questions of a task, which then goes on.
+    // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-048]
+    fn take_inputs(&mut self, key: Key, inputs: &Inputs<'_>, now: Instant) {
+        let responses = inputs.responses().map_or(0, |it| it.as_str().len());
+        let too_much = self.is_too_much(responses);
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.asked = None;
+        let (before, handle) = (entry.bytes(), entry.request.handle);
+        if too_much {
+            let error = ErrorObject::internal("the server holds too much for its tasks");
+            return self.change(key, Err(error), now);
+        }
+        if entry.take_inputs(inputs.clone().into_owned()) {
+            self.weigh(key, before);
+            self.change(key, Ok(State::Working), now);
+            self.resume(handle);
+        }
+    }
+
+    /// Answers those who wait for a task that is over; has one of them ask what a task wants to
+    /// know.
+    pub(super) fn serve_waiting(&mut self, key: Key, machine: &mut Machine<'_>, now: Instant) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        if entry.is_over() {
+            // What it asked need not be known any more.
+            if let Some(asked) = entry.asked.take() {
+                machine.withdraw_input(asked, now);
+            }
+            for request in core::mem::take(&mut entry.waiting) {
+                self.waiting.remove(&request);
+                self.settings.tell(TaskNews::Retrieved, entry);
+                match final_answer(entry) {
+                    Ok(result) => machine.respond(request, &result, now),
+                    Err(error) => machine.reject(request, error, now),
+                }
+            }
+            return;
+        }
+        // One that came anew has left the others, or so it may be.
+        while entry.waiting.len() > WAITING_MAX {
+            let request = entry.waiting.remove(0);
+            self.waiting.remove(&request);
+            if entry.asked == Some(request) {
+                entry.asked = None;
+                machine.withdraw_input(request, now);
+            }
+            let error = ErrorObject::internal("too many requests wait for this task");
+            machine.reject(request, error, now);
+        }
+        // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: a client may close
+        // the stream, and ask again.
+        if let Some(asked) = entry.asked
+            && !machine.is_heard(asked)
+            && entry.waiting.iter().any(|waiting| machine.is_heard(*waiting))
+        {
+            entry.asked = None;
+            machine.withdraw_input(asked, now);
+        }
+        while entry.asked.is_none()
+            && let Some(required) = entry.questions()
+        {
+            let heard = entry.waiting.iter().find(|waiting| machine.is_heard(**waiting));
+            let Some(&request) = heard.or_else(|| entry.waiting.first()) else { break };
+            if machine.ask(waiting_request(request, &entry.task.task_id), &required, now) {
+                entry.asked = Some(request);
+            } else {
+                entry.waiting.retain(|waiting| *waiting != request);
+                self.waiting.remove(&request);
+            }
+        }
+    }
+}
+
+/// What the call of a task that is over would have been answered with.
+// MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013] [TASK-014]
+fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
+    match &entry.state {
+        State::Completed(result) | State::Fruitless(result) => {
+            Ok(related(result, &entry.task.task_id))
+        }
+        State::Failed(error) => {
+            let error = error.decode::<ErrorObject<'_>>().map(ErrorObject::into_owned);
+            Err(error.unwrap_or_else(|_| ErrorObject::internal("the task failed")))
+        }
+        State::Cancelled => Err(ErrorObject::internal("the task was cancelled")),
+        State::Working | State::Waiting(_) => Err(ErrorObject::internal("the task goes on")),
+    }
+}
+
+/// A request for the result of a task, as far as anybody looks at it.
+fn waiting_request(handle: RequestHandle, task: &str) -> Request<'static> {
+    let mut params = Vec::new();
+    params.extend_from_slice(br#"{"taskId":"#);
+    write_string(&mut params, task);
+    params.push(b'}');
+    let params = String::from_utf8(params).expect("joined from strings");
+    let params = RawJson::trusted_string(params);
+    let method = MethodName::Known(Method::TasksResult);
+    Request::new(handle, method, params, Revision::V2025_11_25)
+}
+
+/// What a result says of a failure, if it is one.
+pub(super) fn failure_of(body: &Body) -> Option<String> {
+    let Body::Tool(result) = body else { return None };
+    let says = || result.content.iter().find_map(|block| block.as_text());
+    (result.is_error == Some(true)).then(|| shortened(says().unwrap_or("the tool failed")))
+}

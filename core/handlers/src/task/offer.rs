@@ -1,0 +1,101 @@
+use alloc::boxed::Box;
+
+use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::Limits;
+use mcp_sansio::protocol::{
+    ServerTasksCapability, Settings, TASKS_EXTENSION, TaskSupport, ToolExecution,
+};
+
+use crate::kind::Kind;
+use crate::server::Server;
+
+use super::settings::TaskSettings;
+use super::table::TaskTable;
+use super::tasks::Tasks;
+
+impl<K: Kind> Server<K> {
+    /// Lets calls of tools go on as tasks. Clients of 2026-07-28 that know the extension
+    /// `io.modelcontextprotocol/tasks`, which is declared, get a task where a handler says so;
+    /// clients of 2025-11-25 ask for one, of tools that [allow it](Self::task_support):
+    ///
+    /// ```
+    /// # use mcp_sansio_handlers::{Call, NoArguments, Server, TaskSettings};
+    /// # use mcp_sansio::protocol::{TaskSupport, Tool};
+    /// # use mcp_sansio::jsonrpc::RawJson;
+    /// # async fn work() {}
+    /// # fn random() -> [u8; 16] { [0; 16] }
+    /// # let unix_time = core::time::Duration::ZERO;
+    /// let server = Server::new("sums", "1.0.0")
+    ///     .tasks(TaskSettings::new(random, unix_time))
+    ///     .tool_with(
+    ///         Tool::new("sum", RawJson::EMPTY_OBJECT),
+    ///         async |call: Call<NoArguments>| {
+    ///             call.run_as_task();
+    ///             work().await;
+    ///             "42"
+    ///         },
+    ///     )
+    ///     .task_support("sum", TaskSupport::Optional);
+    /// # let _ = server;
+    /// ```
+    ///
+    /// The tasks of a connection over a byte stream end with it; on HTTP they are those of the
+    /// server, and a task belongs to the [`Principal`](mcp_sansio::Principal) that called the tool. Where
+    /// there is none, a task of 2025-11-25 belongs to the session, so that nobody else can list,
+    /// get or cancel it; one of the extension is for whoever knows its name.
+    // MCP 2026-07-28 ext-tasks:tasks#capability-negotiation [TASK-024]
+    #[must_use]
+    pub fn tasks(mut self, settings: TaskSettings) -> Self {
+        let extensions = self.options.capabilities_mut().extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION, RawJson::EMPTY_OBJECT);
+        // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]: which requests, the catalog
+        // says, once a tool runs as a task.
+        let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
+        self.options.capabilities_mut().tasks.get_or_insert(tasks);
+        self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
+        self.tasks = Some(Offer { settings, open: open_table });
+        self
+    }
+
+    /// Says whether a tool that was offered before runs as a task, for clients of 2025-11-25, which
+    /// decide themselves which of their calls is one; no tool does unless it says so. It is the
+    /// same as [`Tool::execution`](mcp_sansio::protocol::Tool::execution), for tools without a `Tool`.
+    ///
+    /// The handler is the same, and need not know: what it waits for and what it asks is the
+    /// task's. A tool that is `Required` to be a task is one of [`require_task`] at the same time,
+    /// which says so to clients of later revisions.
+    ///
+    /// [`require_task`]: crate::Context::require_task
+    // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-004] [TASK-005]
+    #[must_use]
+    pub fn task_support(mut self, tool: &str, support: TaskSupport) -> Self {
+        let said = self.options.edit_catalog(|catalog| match catalog.tool(tool) {
+            Some(known) => {
+                let execution = ToolExecution::new().task_support(support);
+                let known = known.clone().execution(execution);
+                catalog.replace_tool(known).map(|_| ())
+            }
+            None => Err(CatalogError::NoSuchTool { name: tool.into() }),
+        });
+        self.note(said);
+        self
+    }
+
+    /// The tasks of a connection or of all of HTTP, if the server has tasks.
+    pub(crate) fn open_tasks(&self) -> Option<Box<dyn Tasks>> {
+        let offer = self.tasks.as_ref()?;
+        Some((offer.open)(offer.settings.clone(), self.options.limits_ref().clone()))
+    }
+}
+
+/// That a server has tasks.
+#[derive(Clone, Debug)]
+pub(crate) struct Offer {
+    settings: TaskSettings,
+    open: fn(TaskSettings, Limits) -> Box<dyn Tasks>,
+}
+
+fn open_table(settings: TaskSettings, limits: Limits) -> Box<dyn Tasks> {
+    Box::new(TaskTable::new(settings, limits))
+}

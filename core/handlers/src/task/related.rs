@@ -1,0 +1,98 @@
+//! Messages that say which task they belong to.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use mcp_sansio::jsonrpc::{Json, RawJson, write_string};
+use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, Revision, Wire};
+
+/// Has a question say which task it belongs to.
+// MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014] [TASK-015]
+pub(super) fn relate(question: &mut InputRequest, task: &str) {
+    let meta = match question {
+        InputRequest::CreateMessage(params) => &mut params.meta,
+        InputRequest::ListRoots(params) => &mut params.meta,
+        InputRequest::Elicit(ElicitParams::Form(params)) => &mut params.meta,
+        InputRequest::Elicit(ElicitParams::Url(params)) => &mut params.meta,
+        InputRequest::Elicit(_) | InputRequest::Unknown(_) => return,
+    };
+    relate_meta(meta.get_or_insert_default(), task);
+}
+
+/// Has metadata name a task.
+pub(super) fn relate_meta(meta: &mut Meta, task: &str) {
+    if let Ok(related) = RelatedTask::new(task).to_json_at(Revision::V2025_11_25) {
+        meta.insert(Meta::RELATED_TASK, related);
+    }
+}
+
+/// A result that says which task it belongs to, and is otherwise as it was.
+// MCP 2025-11-25 basic/utilities/tasks#related-task-metadata [TASK-014] [META-015]
+pub(super) fn related(result: &Json, task: &str) -> Json {
+    let text = result.as_str();
+    let whole = result.as_raw();
+    let meta = whole.members().find(|member| member.is_named("_meta"));
+    let mut own = Vec::new();
+    write_string(&mut own, Meta::RELATED_TASK);
+    own.extend_from_slice(br#":{"taskId":"#);
+    write_string(&mut own, task);
+    own.push(b'}');
+    let mut out = Vec::with_capacity(text.len() + own.len() + 16);
+    match meta.filter(|meta| meta.value.is_object()) {
+        Some(meta) => {
+            out.extend_from_slice(&text.as_bytes()[..=meta.range.start]);
+            out.extend_from_slice(&own);
+            for member in meta.value.members().filter(|it| !it.is_named(Meta::RELATED_TASK)) {
+                out.push(b',');
+                write_string(&mut out, &member.name());
+                out.push(b':');
+                out.extend_from_slice(member.value.as_str().as_bytes());
+            }
+            out.push(b'}');
+            out.extend_from_slice(&text.as_bytes()[meta.range.end..]);
+        }
+        None => {
+            out.extend_from_slice(br#"{"_meta":{"#);
+            out.extend_from_slice(&own);
+            out.push(b'}');
+            for member in whole.members() {
+                out.push(b',');
+                write_string(&mut out, &member.name());
+                out.push(b':');
+                out.extend_from_slice(member.value.as_str().as_bytes());
+            }
+            out.push(b'}');
+        }
+    }
+    let out = String::from_utf8(out).expect("joined from strings");
+    RawJson::trusted_string(out).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_keeps_what_it_has_and_names_its_task() {
+        // Rule: [TASK-014] [META-015].
+        let task = r#""io.modelcontextprotocol/related-task":{"taskId":"t\"1"}"#;
+        for (before, after) in [
+            ("{}", alloc::format!(r#"{{"_meta":{{{task}}}}}"#)),
+            (r#"{"a":[1],"b":2}"#, alloc::format!(r#"{{"_meta":{{{task}}},"a":[1],"b":2}}"#)),
+            (r#"{"a":1, "_meta": {} }"#, alloc::format!(r#"{{"a":1, "_meta": {{{task}}} }}"#)),
+            (
+                r#"{"_meta":{"x":{"y":1}},"a":1}"#,
+                alloc::format!(r#"{{"_meta":{{{task},"x":{{"y":1}}}},"a":1}}"#),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}}"#,
+                alloc::format!(r#"{{"_meta":{{{task}}}}}"#),
+            ),
+        ] {
+            let before: Json = RawJson::parse(before).unwrap().into_owned().into();
+            let result = related(&before, "t\"1");
+            assert_eq!(result.as_str(), after);
+            assert!(RawJson::parse(result.as_str()).is_ok());
+        }
+    }
+}

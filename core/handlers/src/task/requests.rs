@@ -1,0 +1,103 @@
+use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
+use mcp_sansio::peer::{MethodName, Request};
+use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, Wire};
+use mcp_sansio::{Instant, Principal};
+
+use super::entry::{Answered, State};
+use super::requestors::Requestor;
+use super::table::TaskTable;
+use super::tasks::Handler;
+
+/// Whether a request is about tasks. Which of these there are at a revision is for the gate to say.
+// MCP 2026-07-28 ext-tasks:SEP-2663#backward-compatibility [TASK-040]
+// MCP 2025-11-25 ext-tasks:SEP-2663#backward-compatibility [TASK-044]
+pub(crate) const fn is_of_tasks(request: &Request<'_>) -> bool {
+    matches!(
+        request.method,
+        MethodName::Known(
+            Method::TasksGet
+                | Method::TasksResult
+                | Method::TasksList
+                | Method::TasksUpdate
+                | Method::TasksCancel
+        )
+    )
+}
+
+impl TaskTable {
+    /// What is answered to a request about a task of the extension.
+    pub(super) fn answer(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+        dropped: &mut Option<Handler>,
+    ) -> Result<Json, ErrorObject<'static>> {
+        let name = request.subject().and_then(|name| name.to_text().map(Into::into));
+        let name: alloc::string::String =
+            name.ok_or_else(|| ErrorObject::invalid_params("`taskId` is a string"))?;
+        let responses = match &request.method {
+            MethodName::Known(Method::TasksUpdate) => Some(responses_of(request)?),
+            _ => None,
+        };
+        // MCP 2026-07-28 ext-tasks:tasks#protocol-errors [TASK-035]
+        let key = self.find(&name, &Requestor::of(request, principal), now);
+        let key = key.ok_or_else(|| ErrorObject::invalid_params("there is no such task"))?;
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Err(ErrorObject::invalid_params("there is no such task"));
+        };
+        let written = match &request.method {
+            // MCP 2026-07-28 ext-tasks:tasks#response [TASK-030]
+            MethodName::Known(Method::TasksGet) => {
+                GetTaskResult::from(entry.detailed()).to_json_at(request.revision)
+            }
+            // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-033]
+            _ => CancelTaskResult::default().to_json_at(request.revision),
+        };
+        if let Some(responses) = responses {
+            let (before, handle) = (entry.bytes(), entry.request.handle);
+            if matches!(entry.state, State::Waiting(_))
+                && self.is_too_much(responses.as_str().len())
+            {
+                return Err(ErrorObject::internal("the server holds too much for its tasks"));
+            }
+            let Some(entry) = self.entries.get_mut(key) else { return written_task(written) };
+            let answered = entry.answer(&responses);
+            self.weigh(key, before);
+            match answered {
+                Answered::Nothing => {}
+                Answered::Some => self.touch(key, now),
+                Answered::All => {
+                    self.change(key, Ok(State::Working), now);
+                    self.resume(handle);
+                }
+            }
+        } else if request.method == Method::TasksCancel && !entry.is_over() {
+            // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]
+            *dropped = Some(Handler { request: entry.request.handle, place: key.slot });
+            self.change(key, Ok(State::Cancelled), now);
+        }
+        written_task(written)
+    }
+
+    /// A task is as it was, but knows more.
+    fn touch(&mut self, key: mcp_sansio_collections::Key, now: Instant) {
+        let time = self.settings.time(now);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.task.last_updated_at = time;
+        }
+        self.note(key);
+    }
+}
+
+pub(super) fn written_task(
+    written: Result<Json, serde_json::Error>,
+) -> Result<Json, ErrorObject<'static>> {
+    written.map_err(|_| ErrorObject::internal("the task could not be written"))
+}
+
+// Read after the machine has refused repeats, so there is one.
+fn responses_of<'r>(request: &'r Request<'_>) -> Result<RawJson<'r>, ErrorObject<'static>> {
+    let responses = request.params.get("inputResponses").filter(RawJson::is_object);
+    responses.ok_or_else(|| ErrorObject::invalid_params("`inputResponses` is an object"))
+}

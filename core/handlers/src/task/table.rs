@@ -1,0 +1,437 @@
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::string::String;
+use core::time::Duration;
+
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
+use mcp_sansio::peer::{Limits, Request, RequestHandle};
+use mcp_sansio::protocol::{
+    CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, Task, Wire,
+};
+use mcp_sansio::{Era, Instant, Principal};
+use mcp_sansio_collections::{Deadlines, Key, Slab};
+
+use crate::reply::{Body, Outcome};
+
+use super::asked::failure_of;
+use super::entry::{Entry, State};
+use super::machine::Machine;
+use super::related::relate_meta;
+use super::requestors::{Requestor, Requestors};
+use super::settings::{TaskNews, TaskSettings};
+use super::tasks::{Begun, Handler, Report, Served, Tasks};
+
+/// The tasks of a server: of one connection on a byte stream, of all clients on HTTP.
+///
+/// It holds no handlers, only what is known of them: those run where the endpoint has them run.
+#[derive(Debug)]
+pub(crate) struct TaskTable {
+    pub(super) settings: TaskSettings,
+    limits: Limits,
+    pub(super) entries: Slab<Entry>,
+    names: BTreeMap<String, Key>,
+    requests: BTreeMap<RequestHandle, Key>,
+    pub(super) requestors: Requestors,
+    /// Requests that wait for the result of a task, and for which.
+    pub(super) waiting: BTreeMap<RequestHandle, Key>,
+    /// Those whose task has gone.
+    orphaned: VecDeque<RequestHandle>,
+    deadlines: Deadlines<Instant>,
+    bytes: usize,
+    /// Tasks whose status has changed.
+    changed: VecDeque<Key>,
+    /// Requests whose handlers are to be called again.
+    resumed: VecDeque<RequestHandle>,
+    /// Requests whose handlers want to be tasks.
+    wishes: BTreeSet<RequestHandle>,
+}
+
+/// The longest message about a status that is kept, in bytes: one or two lines for people.
+const MESSAGE_LENGTH_MAX: usize = 512;
+
+/// What tells that a question goes beyond what the client can answer.
+const LACKING: ErrorCode = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+
+/// How often a name is drawn that is in use, before the entropy is taken for none.
+const DRAWS_MAX: usize = 4;
+
+impl Tasks for TaskTable {
+    fn wish(&mut self, request: RequestHandle) {
+        self.wishes.insert(request);
+    }
+
+    fn take_wish(&mut self, request: RequestHandle) -> bool {
+        self.wishes.remove(&request)
+    }
+
+    fn forget(&mut self, request: RequestHandle) {
+        self.wishes.remove(&request);
+        let Some(key) = self.waiting.remove(&request) else { return };
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        entry.waiting.retain(|waiting| *waiting != request);
+        if entry.asked == Some(request) {
+            // Its questions are open again, for the next one who waits.
+            entry.asked = None;
+            self.note(key);
+        }
+    }
+
+    fn begin(&mut self, machine: Machine<'_>, request: &Request<'_>, now: Instant) -> Begun {
+        self.begin_asked(machine, request, now)
+    }
+
+    // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
+    fn create(
+        &mut self,
+        mut machine: Machine<'_>,
+        request: &Request<'static>,
+        now: Instant,
+    ) -> bool {
+        let requestor = Requestor::of(request, machine.principal(request.handle).as_ref());
+        let ttl = self.settings.ttl;
+        let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
+        // That a client is gone meanwhile is no reason to give up its task.
+        machine.respond(request.handle, &created, now);
+        true
+    }
+
+    fn settle(
+        &mut self,
+        request: RequestHandle,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Outcome> {
+        let Some(&key) = self.requests.get(&request) else { return Some(outcome) };
+        let entry = self.entries.get(key)?;
+        // MCP 2026-07-28 ext-tasks:tasks#task-cancellation [TASK-034]: it may come too late.
+        if entry.is_over() {
+            return None;
+        }
+        let (revision, asked_for) = (entry.request.revision, entry.is_asked_for());
+        let mut failure = None;
+        let state = match outcome {
+            // MCP 2026-07-28 ext-tasks:tasks#task-execution-errors [TASK-037]: whatever it says.
+            // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]: not so there.
+            Outcome::Result(body) => {
+                failure = if asked_for { failure_of(&body) } else { None };
+                match body.to_json_at(revision) {
+                    Ok(result) if failure.is_some() => Ok(State::Fruitless(result)),
+                    Ok(result) => Ok(State::Completed(result)),
+                    Err(_) => Err(ErrorObject::internal("the result could not be written")),
+                }
+            }
+            Outcome::Error(error) => Err(error),
+            #[cfg(feature = "http")]
+            Outcome::Refused(refusal) => Err(refusal.error),
+            Outcome::InputRequired(required) => match self.ask(key, required.into()) {
+                Ok(Some(state)) => Ok(state),
+                Ok(None) => return None,
+                // As a call of the revision has it: a result that the model sees.
+                // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
+                Err(error) if asked_for && error.code == LACKING => {
+                    let failed = CallToolResult::error(&*error.message).to_json_at(revision);
+                    failure = Some(shortened(&error.message));
+                    failed.map(State::Fruitless).map_err(|_| error)
+                }
+                Err(error) => Err(error),
+            },
+        };
+        if let Some(failure) = failure {
+            self.describe(key, &failure, now);
+        }
+        self.change(key, state, now);
+        None
+    }
+
+    fn report(
+        &mut self,
+        mut machine: Machine<'_>,
+        request: RequestHandle,
+        report: Report<'_>,
+        now: Instant,
+    ) -> bool {
+        let Some(&key) = self.requests.get(&request) else { return false };
+        let at_work = self.entries.get(key).is_some_and(|entry| !entry.is_over());
+        // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: not after the end.
+        if at_work {
+            if let Some((on, params)) = self.progress(key, report, now) {
+                machine.progress(on, &params, now);
+            }
+            if let Some(message) = report.message {
+                self.describe(key, &shortened(message), now);
+                self.note(key);
+            }
+        }
+        true
+    }
+
+    fn place_of(&self, request: RequestHandle) -> Option<u32> {
+        self.requests.get(&request).map(|key| key.slot)
+    }
+
+    #[cfg(feature = "http")]
+    fn is_working(&self, request: RequestHandle) -> bool {
+        let key = self.requests.get(&request);
+        key.and_then(|key| self.entries.get(*key)).is_some_and(|entry| !entry.is_over())
+    }
+
+    fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)> {
+        while let Some(handle) = self.resumed.pop_front() {
+            let key = self.requests.get(&handle);
+            let Some(entry) = key.and_then(|key| self.entries.get(*key)) else { continue };
+            if matches!(entry.state, State::Working) {
+                return Some((entry.request.clone(), entry.requestor.principal.clone()));
+            }
+        }
+        None
+    }
+
+    fn tell(&mut self, mut machine: Machine<'_>, now: Instant) {
+        while let Some(key) = self.changed.pop_front() {
+            match self.entries.get(key) {
+                Some(entry) if entry.is_asked_for() => self.serve_waiting(key, &mut machine, now),
+                // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
+                Some(entry) => {
+                    let principal = entry.requestor.principal.as_ref();
+                    machine.task_changed(&entry.detailed().into(), principal, now);
+                }
+                None => {}
+            }
+        }
+        while let Some(request) = self.orphaned.pop_front() {
+            machine.withdraw_input(request, now);
+            machine.reject(request, ErrorObject::invalid_params("the task has expired"), now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(deadline, _)| deadline)
+    }
+
+    fn expire(&mut self, now: Instant) -> Option<Handler> {
+        let (_, place) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+        self.deadlines.clear(place);
+        let key = self.entries.key_at(place)?;
+        self.settings.tell(TaskNews::Dropped, self.entries.get(key)?);
+        let entry = self.entries.remove(key)?;
+        self.bytes -= entry.bytes();
+        self.names.remove(&entry.task.task_id);
+        self.requestors.remove(&entry.requestor, entry.number);
+        for waiting in entry.waiting {
+            self.waiting.remove(&waiting);
+            self.orphaned.push_back(waiting);
+        }
+        let request = entry.request.handle;
+        self.requests.remove(&request);
+        Some(Handler { request, place })
+    }
+
+    fn serve(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> Served {
+        let mut dropped = None;
+        let answered = if request.revision.era() == Era::Legacy {
+            self.answer_asked(request, principal, now, &mut dropped)
+        } else {
+            self.answer(request, principal, now, &mut dropped).map(Some)
+        };
+        let outcome = match answered {
+            Ok(result) => result.map(|result| Outcome::Result(Body::Other(result))),
+            Err(error) => Some(Outcome::Error(error)),
+        };
+        Served { outcome, dropped }
+    }
+}
+
+impl TaskTable {
+    pub(crate) fn new(settings: TaskSettings, limits: Limits) -> Self {
+        Self {
+            settings,
+            limits,
+            entries: Slab::new(),
+            names: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            requestors: Requestors::default(),
+            waiting: BTreeMap::new(),
+            orphaned: VecDeque::new(),
+            deadlines: Deadlines::default(),
+            bytes: 0,
+            changed: VecDeque::new(),
+            resumed: VecDeque::new(),
+            wishes: BTreeSet::new(),
+        }
+    }
+
+    /// Makes a task of a request, and what it is answered with; `None` where there are too many.
+    /// From here on `tasks/get` finds it.
+    pub(super) fn add(
+        &mut self,
+        request: Request<'static>,
+        requestor: Requestor,
+        ttl: Duration,
+        now: Instant,
+    ) -> Option<Json> {
+        if self.entries.len() >= self.settings.tasks_max
+            || self.bytes >= self.settings.bytes_max
+            || !self.requestors.has_room(&requestor, self.settings.tasks_per_requestor_max)
+        {
+            return None;
+        }
+        // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
+        // MCP 2025-11-25 basic/utilities/tasks#task-id-requirements [TASK-008]
+        let name = (0..DRAWS_MAX)
+            .map(|_| self.settings.draw())
+            .find(|name| !self.names.contains_key(name))?;
+        let mut task = Task::new(&*name, self.settings.time(now));
+        // In whole milliseconds, and the promise not longer than what is kept.
+        task.ttl_ms = Some(millis(ttl));
+        task.poll_interval_ms = Some(millis(self.settings.poll_interval).max(1));
+        let created = CreateTaskResult { task: task.clone(), meta: None };
+        let created = created.to_json_at(request.revision).ok()?;
+        let (handle, expires) = (request.handle, now + ttl);
+        let entry = Entry::new(task, requestor.clone(), request, expires);
+        self.bytes += entry.bytes();
+        let key = self.entries.insert(entry);
+        let number = self.requestors.add(requestor, key);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.number = number;
+            self.settings.tell(TaskNews::Created, entry);
+        }
+        self.names.insert(name, key);
+        self.requests.insert(handle, key);
+        self.deadlines.set(key.slot, expires);
+        Some(created)
+    }
+
+    /// What is to be sent of the progress of a task, and in the session of which request.
+    // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: under the token of
+    // the call, to whoever made it.
+    fn progress(
+        &mut self,
+        key: Key,
+        report: Report<'_>,
+        now: Instant,
+    ) -> Option<(RequestHandle, Json)> {
+        let entry = self.entries.get_mut(key)?;
+        let asked = entry.progress.as_mut()?;
+        if !asked.admit(report.progress, self.limits.progress_per_second_max, now) {
+            return None;
+        }
+        let mut params = ProgressParams::new(asked.token.clone(), report.progress);
+        params.total = report.total.filter(|total| total.is_finite());
+        params.message = report.message.map(String::from);
+        relate_meta(params.meta.get_or_insert_default(), &entry.task.task_id);
+        let params = params.to_json_at(entry.request.revision).ok()?;
+        let call = entry.request.handle;
+        let here = |waiting: &&RequestHandle| waiting.connection() == call.connection();
+        Some((*entry.waiting.iter().find(here).unwrap_or(&call), params))
+    }
+
+    /// Keeps what there is to say of a status.
+    fn describe(&mut self, key: Key, message: &str, now: Instant) {
+        let time = self.settings.time(now);
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let held = self.bytes - entry.bytes();
+        entry.task.status_message = Some(message.into());
+        entry.task.last_updated_at = time;
+        self.bytes = held + entry.bytes();
+    }
+
+    fn ask(
+        &mut self,
+        key: Key,
+        required: InputRequiredResult,
+    ) -> Result<Option<State>, ErrorObject<'static>> {
+        let Some(entry) = self.entries.get_mut(key) else { return Ok(None) };
+        let before = entry.bytes();
+        let asked = entry.ask(required, &self.limits);
+        self.bytes = self.bytes + entry.bytes() - before;
+        if matches!(asked, Ok(None)) {
+            self.resumed.push_back(entry.request.handle);
+        }
+        Ok(asked?.map(State::Waiting))
+    }
+
+    /// Lets a task go over to another state, or fail.
+    pub(super) fn change(
+        &mut self,
+        key: Key,
+        state: Result<State, ErrorObject<'static>>,
+        now: Instant,
+    ) {
+        let time = self.settings.time(now);
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let held = self.bytes - entry.bytes();
+        let ended = match state {
+            Ok(state) => {
+                entry.pass_to(state, time.clone());
+                let fits = held + entry.bytes() <= self.settings.bytes_max;
+                if fits || matches!(entry.state, State::Working | State::Cancelled) {
+                    None
+                } else {
+                    entry.state = State::Working;
+                    Some(ErrorObject::internal("the server holds too much for its tasks"))
+                }
+            }
+            Err(error) => Some(error),
+        };
+        if let Some(mut error) = ended {
+            error.code = error.code.at_revision(entry.request.revision);
+            // MCP 2026-07-28 ext-tasks:tasks#task-execution-errors [TASK-037]
+            // MCP 2025-11-25 basic/utilities/tasks#task-execution-errors [TASK-020]
+            entry.task.status_message = Some(shortened(&error.message));
+            let error = Json::from_serialize(&error).expect("an error is JSON");
+            entry.pass_to(State::Failed(error), time);
+        }
+        self.bytes = held + entry.bytes();
+        self.settings.tell(TaskNews::Changed, entry);
+        self.note(key);
+    }
+
+    pub(super) fn resume(&mut self, request: RequestHandle) {
+        self.resumed.push_back(request);
+    }
+
+    /// The task called `name`, for whoever it belongs to.
+    // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
+    // MCP 2025-11-25 basic/utilities/tasks#task-isolation-and-access-control [TASK-021]
+    pub(super) fn find(&self, name: &str, requestor: &Requestor, now: Instant) -> Option<Key> {
+        let key = *self.names.get(name)?;
+        let entry = self.entries.get(key)?;
+        (entry.requestor == *requestor && now < entry.expires).then_some(key)
+    }
+
+    /// Adds or takes away what an entry holds more or less than `before`.
+    pub(super) fn weigh(&mut self, key: Key, before: usize) {
+        let after = self.entries.get(key).map_or(0, Entry::bytes);
+        self.bytes = self.bytes + after - before;
+    }
+
+    /// Whether `more` bytes are too many.
+    pub(super) const fn is_too_much(&self, more: usize) -> bool {
+        self.bytes.saturating_add(more) > self.settings.bytes_max
+    }
+
+    pub(super) fn note(&mut self, key: Key) {
+        if !self.changed.contains(&key) {
+            self.changed.push_back(key);
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    // What JSON numbers hold exactly.
+    const MOST: u64 = (1 << 53) - 1;
+    u64::try_from(duration.as_millis()).map_or(MOST, |millis| millis.min(MOST))
+}
+
+/// The beginning of a message that people are to read.
+pub(super) fn shortened(message: &str) -> String {
+    let mut end = message.len().min(MESSAGE_LENGTH_MAX);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    message[..end].into()
+}

@@ -1,0 +1,108 @@
+use core::fmt;
+
+use mcp_sansio::peer::{Request, RequestHandle};
+use mcp_sansio::{Instant, Principal};
+
+use crate::reply::Outcome;
+
+use super::machine::Machine;
+
+/// The handler of a task, by its request and by its place among all tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handler {
+    pub(crate) request: RequestHandle,
+    pub(crate) place: u32,
+}
+
+/// What becomes of a request about a task.
+#[derive(Debug)]
+pub(crate) struct Served {
+    /// `None` of one that waits, or has its answer.
+    pub(crate) outcome: Option<Outcome>,
+    /// A handler that nobody waits for any more.
+    pub(crate) dropped: Option<Handler>,
+}
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// Nothing: it does not ask to be a task.
+    Call,
+    /// It is a task, and answered so.
+    Task,
+    /// It asks for what it cannot have, and is answered so.
+    Refused,
+}
+
+/// What a handler says of how far it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report<'r> {
+    pub(crate) progress: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<&'r str>,
+}
+
+/// The tasks of a server, as its endpoints see them.
+///
+/// A trait, so that nothing of tasks ends up in the image of a device whose server has none: only
+/// [`Server::tasks`](crate::Server::tasks) names what is behind it.
+pub(crate) trait Tasks: fmt::Debug + Send + Sync {
+    /// Keeps that the handler of a request wants to be a task, before there is anything to wait
+    /// for.
+    fn wish(&mut self, request: RequestHandle);
+
+    /// Forgets what the handler of a request wanted; whether that was to be a task.
+    fn take_wish(&mut self, request: RequestHandle) -> bool;
+
+    /// Forgets a request that its client gave up.
+    fn forget(&mut self, request: RequestHandle);
+
+    /// Makes a task of a call that asks to be one.
+    // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001] [TASK-045]
+    fn begin(&mut self, machine: Machine<'_>, request: &Request<'_>, now: Instant) -> Begun;
+
+    /// Makes a task of a request, and answers it so; whether there was room for one more.
+    fn create(&mut self, machine: Machine<'_>, request: &Request<'static>, now: Instant) -> bool;
+
+    /// Takes what the handler of a request came to; gives it back where the request is not a task,
+    /// so that it is answered with it.
+    fn settle(&mut self, request: RequestHandle, outcome: Outcome, now: Instant)
+    -> Option<Outcome>;
+
+    /// Keeps what a handler says of how far it is, and tells whoever wants to know; whether the
+    /// request is a task's.
+    fn report(
+        &mut self,
+        machine: Machine<'_>,
+        request: RequestHandle,
+        report: Report<'_>,
+        now: Instant,
+    ) -> bool;
+
+    /// The place of the task that a request has become.
+    fn place_of(&self, request: RequestHandle) -> Option<u32>;
+
+    /// Whether a request has become a task that is not over.
+    #[cfg(feature = "http")]
+    fn is_working(&self, request: RequestHandle) -> bool;
+
+    /// A request whose handler is to be called again, and whose it is.
+    fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)>;
+
+    /// Tells of tasks whose status has changed, and answers or asks those who wait for them.
+    fn tell(&mut self, machine: Machine<'_>, now: Instant);
+
+    /// When the next task is given up.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Gives up one task whose time is over; its handler, if it is at work, is to be dropped.
+    fn expire(&mut self, now: Instant) -> Option<Handler>;
+
+    /// Answers a request about tasks, at once but for one that waits for a result.
+    fn serve(
+        &mut self,
+        request: &Request<'_>,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> Served;
+}

@@ -1,0 +1,88 @@
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use core::fmt;
+use core::future::Future;
+
+use mcp_sansio::auth::{TokenCheck, TokenRefusal, VerifiedToken};
+
+use super::function::{Async, Plain};
+use super::kind::{Kind, Local, Shared};
+
+/// What the check of a token comes to.
+pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
+
+/// A function that can check tokens: a closure or a function, plain or `async`, that takes a
+/// [`TokenCheck`] and returns a [`TokenResult`].
+///
+/// `M` tells a plain function from an `async` one, and is found by the compiler.
+#[diagnostic::on_unimplemented(
+    message = "this function cannot check tokens here",
+    note = "it takes a `TokenCheck` and returns `Result<VerifiedToken, TokenRefusal>`"
+)]
+pub trait TokenHandler<K: Kind, M> {
+    /// The function in the form that is stored.
+    fn into_token_function(self) -> K::TokenFunction;
+}
+
+/// How far a check is when it was called for.
+pub enum TokenStep<K: Kind> {
+    /// It is done.
+    Done(TokenResult),
+    /// It goes on: to be polled.
+    Running(K::TokenTask),
+}
+
+impl<K: Kind> fmt::Debug for TokenStep<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Done(_) => "Done",
+            Self::Running(_) => "Running",
+        })
+    }
+}
+
+impl<F> TokenHandler<Shared, Plain<TokenCheck>> for F
+where
+    F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
+{
+    fn into_token_function(self) -> <Shared as Kind>::TokenFunction {
+        Arc::new(move |check| TokenStep::Done(self(check)))
+    }
+}
+
+impl<F, R> TokenHandler<Shared, Async<TokenCheck>> for F
+where
+    F: Fn(TokenCheck) -> R + Send + Sync + 'static,
+    R: Future<Output = TokenResult> + Send + 'static,
+{
+    fn into_token_function(self) -> <Shared as Kind>::TokenFunction {
+        Arc::new(move |check| {
+            let task: <Shared as Kind>::TokenTask = Box::pin(self(check));
+            TokenStep::Running(task)
+        })
+    }
+}
+
+impl<F> TokenHandler<Local, Plain<TokenCheck>> for F
+where
+    F: Fn(TokenCheck) -> TokenResult + 'static,
+{
+    fn into_token_function(self) -> <Local as Kind>::TokenFunction {
+        Rc::new(move |check| TokenStep::Done(self(check)))
+    }
+}
+
+impl<F> TokenHandler<Local, Async<TokenCheck>> for F
+where
+    F: AsyncFn(TokenCheck) -> TokenResult + 'static,
+{
+    fn into_token_function(self) -> <Local as Kind>::TokenFunction {
+        let function = Rc::new(self);
+        Rc::new(move |check| {
+            let function = Rc::clone(&function);
+            let task: <Local as Kind>::TokenTask = Box::pin(async move { function(check).await });
+            TokenStep::Running(task)
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! In place of what authorizes, where the feature `auth` is off.
+
+use core::marker::PhantomData;
+use core::task::Context;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
+
+use super::kind::Kind;
+use super::panics::PanicGuard;
+
+/// Nothing between the machine of a connection and the network.
+#[derive(Debug)]
+pub(super) struct Stage<K: Kind>(PhantomData<fn() -> K>);
+
+impl<K: Kind> Stage<K> {
+    pub(super) const OFF: Self = Self(PhantomData);
+
+    pub(super) const fn is_on(&self) -> bool {
+        false
+    }
+
+    pub(super) const fn handle_response(
+        &self,
+        exchange: ExchangeId,
+        _: &IncomingResponse<'_>,
+        _: Instant,
+    ) -> Option<ExchangeId> {
+        Some(exchange)
+    }
+
+    pub(super) const fn handle_body(
+        &self,
+        exchange: ExchangeId,
+        _: &[u8],
+        _: Instant,
+    ) -> Option<ExchangeId> {
+        Some(exchange)
+    }
+
+    pub(super) const fn handle_body_end(
+        &self,
+        exchange: ExchangeId,
+        _: Instant,
+    ) -> Option<ExchangeId> {
+        Some(exchange)
+    }
+
+    pub(super) const fn handle_exchange_failed(
+        &self,
+        exchange: ExchangeId,
+        _: ExchangeFailure,
+        _: Instant,
+    ) -> Option<ExchangeId> {
+        Some(exchange)
+    }
+
+    pub(super) const fn settle(&self, _: &mut http::Client, _: Instant) -> bool {
+        false
+    }
+
+    pub(super) const fn set_guard(&self, _: PanicGuard) {}
+
+    pub(super) const fn poll(&self, _: &Context<'_>, _: Instant) {}
+
+    pub(super) const fn handle_timeout(&self, _: Instant) {}
+
+    pub(super) fn poll_transmit(&self, machine: &mut http::Client) -> Option<Transmit> {
+        machine.poll_transmit()
+    }
+
+    pub(super) const fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    pub(super) const fn is_drained(&self) -> bool {
+        true
+    }
+}

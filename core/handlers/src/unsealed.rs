@@ -1,0 +1,41 @@
+//! In place of what seals states, where the feature `seal` is off.
+
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::Request;
+use mcp_sansio::{Instant, Principal};
+
+use super::reply::Outcome;
+
+/// Seals nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sealing(());
+
+impl Sealing {
+    #[cfg(feature = "http")]
+    pub(super) const fn by_default(&self, _: &[u8; 32]) -> Option<Self> {
+        None
+    }
+
+    pub(super) const fn is_on(&self) -> bool {
+        false
+    }
+
+    pub(super) const fn open(
+        &self,
+        _: &mut Request<'_>,
+        _: Option<&Principal>,
+        _: Instant,
+    ) -> Result<(), ErrorObject<'static>> {
+        Ok(())
+    }
+
+    pub(super) fn close(
+        &self,
+        _: &Request<'_>,
+        _: Option<&Principal>,
+        outcome: Outcome,
+        _: Instant,
+    ) -> Outcome {
+        outcome
+    }
+}

@@ -1,0 +1,302 @@
+//! Tasks as clients of 2025-11-25 ask for them.
+
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
+use mcp_sansio::protocol::{CallToolResult, LoggingLevel, TaskSupport};
+use mcp_sansio_handlers::{Call, Error, NoArguments, Server, TaskSettings};
+use serde_json::{Value, json};
+
+use crate::task_desk::{Desk, Gate, settings};
+use crate::task_visitor::{RELATED, Visitor};
+
+/// A server whose tools wait at a gate.
+pub(crate) fn server(gate: &Gate) -> Server {
+    server_with(gate, settings())
+}
+
+pub(crate) fn server_with(gate: &Gate, settings: TaskSettings) -> Server {
+    let [slow, failing, broken, required, talkative] = [(); 5].map(|()| gate.clone());
+    Server::new("s", "1")
+        .logging()
+        .tasks(settings)
+        .tool("plain", "", |call: Call<NoArguments>| {
+            assert!(!call.accepts_task());
+            call.run_as_task();
+            "plain"
+        })
+        .tool("quick", "", |_: Call<NoArguments>| "quick")
+        .tool("slow", "", move |call: Call<NoArguments>| {
+            let gate = slow.clone();
+            async move {
+                call.run_as_task();
+                gate.passed().await;
+                format!("slow {}", call.accepts_task())
+            }
+        })
+        .tool("failing", "", move |_: Call<NoArguments>| {
+            let gate = failing.clone();
+            async move {
+                gate.passed().await;
+                CallToolResult::error("the machine is on fire")
+            }
+        })
+        .tool("broken", "", move |_: Call<NoArguments>| {
+            let gate = broken.clone();
+            async move {
+                gate.passed().await;
+                Err::<(), _>(Error::Protocol(ErrorObject::new(ErrorCode(-32050), "no machine")))
+            }
+        })
+        .tool("required", "", move |call: Call<NoArguments>| {
+            let gate = required.clone();
+            async move {
+                call.require_task()?;
+                gate.passed().await;
+                Ok("required")
+            }
+        })
+        .tool("talkative", "", move |call: Call<NoArguments>| {
+            let gate = talkative.clone();
+            async move {
+                call.progress(1.0, Some(2.0), "halfway there");
+                gate.passed().await;
+                call.progress(2.0, Some(2.0), "there");
+                call.log(LoggingLevel::Error, "there");
+                call.progress(2.0, Some(2.0), "again");
+                "said"
+            }
+        })
+        .task_support("quick", TaskSupport::Optional)
+        .task_support("slow", TaskSupport::Optional)
+        .task_support("failing", TaskSupport::Optional)
+        .task_support("broken", TaskSupport::Optional)
+        .task_support("required", TaskSupport::Required)
+        .task_support("talkative", TaskSupport::Optional)
+}
+
+fn visitor() -> (Gate, Visitor) {
+    let gate = Gate::default();
+    let visitor = Visitor::new(&server(&gate));
+    (gate, visitor)
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
+}
+
+#[test]
+fn a_server_with_tasks_says_which_requests_and_which_tools_can_be_one() {
+    // Rule: [TASK-004] [TASK-005] [CAP-016].
+    let (_, mut visitor) = visitor();
+    let tasks = json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
+    assert_eq!(visitor.declared["tasks"], tasks);
+    assert!(visitor.declared.get("extensions").is_none());
+    let tools = visitor.result("tools/list", json!({}))["tools"].clone();
+    let support = |name: &str| {
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        tool["execution"]["taskSupport"].clone()
+    };
+    assert_eq!(support("slow"), "optional");
+    assert_eq!(support("required"), "required");
+    assert_eq!(support("plain"), Value::Null);
+    let without = Server::new("s", "1").tool("quick", "", |_: Call<NoArguments>| "quick");
+    let mut without = Visitor::new(&without.task_support("quick", TaskSupport::Required));
+    assert!(without.declared.get("tasks").is_none());
+    for method in ["tasks/get", "tasks/result", "tasks/list", "tasks/cancel"] {
+        assert_eq!(without.error(method, json!({ "taskId": "1" })), -32601, "{method}");
+    }
+    // It does not see what is asked for.
+    let params = json!({ "name": "quick", "task": {} });
+    assert_eq!(text(&without.result("tools/call", params)), "quick");
+    let unknown = Server::new("s", "1").task_support("nothing", TaskSupport::Optional);
+    assert!(unknown.endpoint(7).is_err());
+}
+
+#[test]
+fn the_tasks_of_one_revision_do_not_exist_at_another() {
+    // Rule: [TASK-040] [TASK-044].
+    let (_, mut visitor) = visitor();
+    let task = visitor.task("slow");
+    assert_eq!(visitor.error("tasks/update", json!({ "taskId": task })), -32601);
+    let mut desk = Desk::new(&server(&Gate::default()));
+    let ignored = json!({ "name": "quick", "task": {} });
+    assert_eq!(desk.result("tools/call", ignored)["resultType"], "complete");
+    for method in ["tasks/result", "tasks/list"] {
+        assert_eq!(desk.error(method, json!({ "taskId": "1" })), -32601, "{method}");
+    }
+    for revision in [Revision::V2024_11_05, Revision::V2025_03_26, Revision::V2025_06_18] {
+        let (client, mut pair) = crate::connect(&server(&Gate::default()), revision);
+        let result = pair.run(client.call_tool("quick", &json!({}))).unwrap();
+        assert_eq!(crate::text(&result), "quick");
+        assert!(!pair.wire.iter().any(|line| line.contains("tasks")), "{:?}", pair.wire);
+    }
+}
+
+#[test]
+fn a_task_is_there_at_once_and_its_result_when_it_is_done() {
+    // Rule: [TASK-001] [TASK-008] [TASK-009] [TASK-010] [TASK-013] [TASK-014].
+    let (gate, mut visitor) = visitor();
+    visitor.pass(Duration::from_millis(1500));
+    let created = visitor.result("tools/call", json!({ "name": "slow", "task": {} }));
+    let task = json!({
+        "taskId": "00000000000000000000000000000001",
+        "status": "working",
+        "createdAt": "2026-07-28T00:00:01.500Z",
+        "lastUpdatedAt": "2026-07-28T00:00:01.500Z",
+        "ttl": 60_000,
+        "pollInterval": 1000,
+    });
+    assert_eq!(created, json!({ "task": task }));
+    let name = task["taskId"].as_str().unwrap();
+    assert_eq!(visitor.get(name), task);
+    visitor.pass(Duration::from_secs(2));
+    let first = visitor.send("tasks/result", json!({ "taskId": name }));
+    let second = visitor.send("tasks/result", json!({ "taskId": name }));
+    assert_eq!((visitor.answer(first), visitor.answer(second)), (None, None));
+    gate.open();
+    visitor.settle();
+    let expected = json!({
+        "content": [{ "type": "text", "text": "slow true" }],
+        "_meta": { RELATED: { "taskId": name } },
+    });
+    for waited in [first, second] {
+        assert_eq!(visitor.answer(waited).unwrap()["result"], expected);
+    }
+    let done = visitor.get(name);
+    assert_eq!(done["status"], "completed");
+    assert_eq!(done["createdAt"], "2026-07-28T00:00:01.500Z");
+    assert_eq!(done["lastUpdatedAt"], "2026-07-28T00:00:03.500Z");
+    assert!(done.get("result").is_none());
+    // Again and again.
+    assert_eq!(visitor.result("tasks/result", json!({ "taskId": name })), expected);
+    let second = visitor.task("slow");
+    assert_ne!(second, name);
+}
+
+#[test]
+fn a_handler_that_is_done_at_once_is_a_task_all_the_same() {
+    // Rule: [TASK-045].
+    let (_, mut visitor) = visitor();
+    let task = visitor.task("quick");
+    assert_eq!(visitor.status(&task), "completed");
+    let result = visitor.result("tasks/result", json!({ "taskId": task }));
+    assert_eq!(text(&result), "quick");
+    assert_eq!(text(&visitor.result("tools/call", json!({ "name": "quick" }))), "quick");
+}
+
+#[test]
+fn what_a_tool_does_not_allow_is_refused() {
+    // Rule: [TASK-004] [TASK-005].
+    let (_, mut visitor) = visitor();
+    assert_eq!(visitor.error("tools/call", json!({ "name": "plain", "task": {} })), -32601);
+    assert_eq!(visitor.error("tools/call", json!({ "name": "required" })), -32601);
+    assert_eq!(text(&visitor.result("tools/call", json!({ "name": "plain" }))), "plain");
+    for task in [json!(5), json!([]), json!({ "ttl": "long" }), json!({ "ttl": -1 })] {
+        let params = json!({ "name": "slow", "task": task });
+        assert_eq!(visitor.error("tools/call", params), -32602, "{task}");
+    }
+    let tasks = visitor.result("tasks/list", json!({}));
+    assert_eq!(tasks, json!({ "tasks": [] }));
+}
+
+#[test]
+fn a_failure_fails_the_task_and_stays_what_it_was() {
+    // Rule: [TASK-013] [TASK-020].
+    let (gate, mut visitor) = visitor();
+    let (failing, broken) = (visitor.task("failing"), visitor.task("broken"));
+    let invalid =
+        visitor.result("tools/call", json!({ "name": "slow", "arguments": {}, "task": {} }));
+    assert_eq!(invalid["task"]["status"], "working");
+    gate.open();
+    visitor.settle();
+    let status = visitor.get(&failing);
+    assert_eq!(status["status"], "failed");
+    assert_eq!(status["statusMessage"], "the machine is on fire");
+    let result = visitor.result("tasks/result", json!({ "taskId": failing }));
+    assert_eq!(result["isError"], true);
+    assert_eq!(text(&result), "the machine is on fire");
+    let status = visitor.get(&broken);
+    assert_eq!(status["status"], "failed");
+    assert_eq!(status["statusMessage"], "no machine");
+    let response = visitor.response("tasks/result", json!({ "taskId": broken }));
+    assert_eq!(response["error"], json!({ "code": -32050, "message": "no machine" }));
+}
+
+#[test]
+fn a_task_is_cancelled_by_its_name_and_not_by_its_request() {
+    // Rule: [CANC-009] [TASK-009] [TASK-018].
+    let (gate, mut visitor) = visitor();
+    let held = gate.holders();
+    let call = visitor.send("tools/call", json!({ "name": "slow", "task": {} }));
+    let created = visitor.answer(call).unwrap();
+    let task = created["result"]["task"]["taskId"].as_str().unwrap();
+    visitor.tell("notifications/cancelled", json!({ "requestId": call }));
+    assert_eq!(visitor.status(task), "working");
+    assert_eq!(gate.holders(), held + 1);
+    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    let cancelled = visitor.result("tasks/cancel", json!({ "taskId": task }));
+    assert_eq!((&cancelled["taskId"], &cancelled["status"]), (&json!(task), &json!("cancelled")));
+    assert_eq!(gate.holders(), held);
+    assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], -32603);
+    gate.open();
+    assert_eq!(visitor.status(task), "cancelled");
+    assert_eq!(visitor.error("tasks/cancel", json!({ "taskId": task })), -32602);
+    let done = visitor.task("quick");
+    assert_eq!(visitor.error("tasks/cancel", json!({ "taskId": done })), -32602);
+    assert_eq!(visitor.status(&done), "completed");
+}
+
+#[test]
+fn who_gives_up_waiting_gives_up_nothing_else() {
+    // Rule: [TASK-013].
+    let (gate, mut visitor) = visitor();
+    let task = visitor.task("slow");
+    let given_up = visitor.send("tasks/result", json!({ "taskId": task }));
+    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    visitor.tell("notifications/cancelled", json!({ "requestId": given_up }));
+    gate.open();
+    visitor.settle();
+    assert_eq!(visitor.answer(given_up), None);
+    assert_eq!(text(&visitor.answer(waiting).unwrap()["result"]), "slow true");
+}
+
+#[test]
+fn progress_goes_on_under_its_token_until_the_task_is_over() {
+    // Rule: [PROG-010].
+    let (gate, mut visitor) = visitor();
+    let params = json!({ "name": "talkative", "task": {}, "_meta": { "progressToken": "p" } });
+    let created = visitor.result("tools/call", params);
+    let task = created["task"]["taskId"].as_str().unwrap().to_owned();
+    assert_eq!(visitor.get(&task)["statusMessage"], "halfway there");
+    gate.open();
+    visitor.settle();
+    let related = json!({ RELATED: { "taskId": task } });
+    let expected = [(1, "halfway there"), (2, "there")].map(|(progress, message)| {
+        json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": "p", "progress": progress, "total": 2, "message": message,
+            "_meta": related } })
+    });
+    assert_eq!(visitor.unasked, expected);
+    assert_eq!(visitor.status(&task), "completed");
+    // Who did not ask for it gets none.
+    visitor.unasked.clear();
+    visitor.task("talkative");
+    visitor.settle();
+    assert!(visitor.unasked.is_empty(), "{:?}", visitor.unasked);
+}
+
+#[test]
+fn metadata_does_not_say_which_task_is_meant() {
+    // Rule: [TASK-014].
+    let (_, mut visitor) = visitor();
+    let (done, slow) = (visitor.task("quick"), visitor.task("slow"));
+    let meta = json!({ RELATED: { "taskId": slow } });
+    let params = json!({ "taskId": done, "_meta": meta });
+    assert_eq!(visitor.result("tasks/get", params.clone())["taskId"], *done);
+    let result = visitor.result("tasks/result", params.clone());
+    assert_eq!(result["_meta"][RELATED]["taskId"], *done);
+    assert_eq!(visitor.error("tasks/cancel", params), -32602);
+    assert_eq!(visitor.status(&slow), "working");
+}

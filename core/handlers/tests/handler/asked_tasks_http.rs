@@ -1,0 +1,383 @@
+//! Tasks of 2025-11-25 on HTTP, where they outlive their exchange, and with a principal their
+//! session.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use mcp_sansio::http::server::{Answers, Transmit};
+use mcp_sansio::http::{ExchangeId, RequestHead, ResponseHead, ServerOptions};
+use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
+use mcp_sansio::{Instant, Principal};
+use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, Running, Server};
+use serde_json::{Value, json};
+
+use crate::task_desk::{Gate, settings};
+use crate::task_visitor::{Judge, RELATED, everything, initialize};
+use crate::tasks_http::run;
+
+fn server(gate: &Gate) -> Server {
+    let gates = [gate.clone(), gate.clone()];
+    let [slow, talkative] = gates;
+    Server::new("s", "1")
+        .tasks(settings())
+        .tool("slow", "", move |call: Call<NoArguments>| {
+            let gate = slow.clone();
+            async move {
+                gate.passed().await;
+                format!("slow {}", call.principal().is_some())
+            }
+        })
+        .tool("talkative", "", move |call: Call<NoArguments>| {
+            let gate = talkative.clone();
+            async move {
+                call.progress(1.0, None, "begun");
+                gate.passed().await;
+                call.progress(2.0, None, "done");
+                "said"
+            }
+        })
+        .tool("ask", "", async |call: Call<NoArguments>| match call.input::<Value>("name")? {
+            None => call.ask("name", Elicit::form_with("Who?", ElicitSchema::new())).into_result(),
+            Some(answer) => Ok(format!("{}", answer.accepted())),
+        })
+        .task_support("slow", TaskSupport::Optional)
+        .task_support("talkative", TaskSupport::Optional)
+        .task_support("ask", TaskSupport::Required)
+}
+
+/// A server without a network, driven by hand.
+struct House {
+    server: HttpServer,
+    now: Instant,
+    running: Vec<Running>,
+    judge: Judge,
+    last: u64,
+}
+
+/// A session in it: its name, and whose it is.
+#[derive(Clone)]
+struct Guest(String, Option<Principal>);
+
+impl House {
+    fn new(gate: &Gate, options: ServerOptions) -> Self {
+        let server = server(gate).http(options, [7; 32], 7).unwrap();
+        let (running, judge) = (Vec::new(), Judge::default());
+        Self { server, now: Instant::ZERO, running, judge, last: 0 }
+    }
+
+    fn enter(&mut self, principal: Option<Principal>) -> Guest {
+        let mut guest = Guest(String::new(), principal);
+        let message = self.request("initialize", initialize(&everything()));
+        let exchange = self.post(&guest, &message);
+        let (_, session, _) = self.read(exchange);
+        guest.0 = session.unwrap();
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let exchange = self.post(&guest, &initialized);
+        assert!(self.read(exchange).2.is_empty());
+        guest
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params })
+    }
+
+    fn post(&mut self, guest: &Guest, message: &Value) -> ExchangeId {
+        let mut head = RequestHead::new("POST", "/mcp");
+        head.field("host", b"localhost");
+        head.field("content-type", b"application/json");
+        head.field("accept", b"application/json, text/event-stream");
+        if !guest.0.is_empty() {
+            head.field("mcp-session-id", guest.0.as_bytes());
+            head.field("mcp-protocol-version", b"2025-11-25");
+        }
+        self.take(&head, message.to_string().as_bytes(), guest)
+    }
+
+    /// Opens the stream of what comes unasked.
+    fn listen(&mut self, guest: &Guest) -> ExchangeId {
+        let mut head = RequestHead::new("GET", "/mcp");
+        head.field("host", b"localhost");
+        head.field("accept", b"text/event-stream");
+        head.field("mcp-session-id", guest.0.as_bytes());
+        self.take(&head, b"", guest)
+    }
+
+    fn leave(&mut self, guest: &Guest) {
+        let mut head = RequestHead::new("DELETE", "/mcp");
+        head.field("host", b"localhost");
+        head.field("mcp-session-id", guest.0.as_bytes());
+        self.take(&head, b"", guest);
+    }
+
+    fn take(&mut self, head: &RequestHead<'_>, body: &[u8], guest: &Guest) -> ExchangeId {
+        let now = self.now;
+        let (exchange, work) = self.server.handle_request(head, body, guest.1.as_ref(), now);
+        if let Some(work) = work {
+            run(&mut self.server, &mut self.running, work, now);
+        }
+        self.settle();
+        exchange
+    }
+
+    /// Lets handlers go on until none can.
+    fn settle(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..5 {
+            self.server.poll_handlers(&mut cx, self.now);
+            while let Some(work) = self.server.poll_work() {
+                run(&mut self.server, &mut self.running, work, self.now);
+            }
+            let mut going = Vec::new();
+            for mut running in self.running.drain(..) {
+                match Pin::new(&mut running).poll(&mut cx) {
+                    Poll::Ready(Some(finished)) => self.server.finish(finished, self.now),
+                    Poll::Ready(None) => {}
+                    Poll::Pending => going.push(running),
+                }
+            }
+            self.running = going;
+        }
+    }
+
+    /// What has come of an exchange so far: whether as events, the session, the messages.
+    fn read(&mut self, exchange: ExchangeId) -> (bool, Option<String>, Vec<Value>) {
+        let (mut events, mut session, mut text) = (false, None, String::new());
+        while let Some(transmit) = self.server.poll_transmit(exchange, self.now) {
+            match transmit {
+                Transmit::Respond(response) => {
+                    session = session_in(&response.head);
+                    text = String::from_utf8(response.body).unwrap();
+                }
+                Transmit::Open(_) => events = true,
+                Transmit::Chunk(bytes) => text += std::str::from_utf8(bytes).unwrap(),
+                _ => break,
+            }
+        }
+        let lines = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+        (events, session, lines.filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
+    /// The response to a request, which must be the only message.
+    fn response(&mut self, guest: &Guest, method: &str, params: Value) -> Value {
+        let message = self.request(method, params);
+        let exchange = self.post(guest, &message);
+        let (_, _, mut messages) = self.read(exchange);
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        self.judge.response(method, &messages[0]);
+        messages.remove(0)
+    }
+
+    fn task(&mut self, guest: &Guest, tool: &str) -> String {
+        let created = self.response(guest, "tools/call", json!({ "name": tool, "task": {} }));
+        created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).into()
+    }
+
+    fn about(&mut self, guest: &Guest, method: &str, task: &str) -> Value {
+        self.response(guest, method, json!({ "taskId": task }))
+    }
+
+    /// Begins to wait for the result of a task.
+    fn wait(&mut self, guest: &Guest, task: &str) -> ExchangeId {
+        let message = self.request("tasks/result", json!({ "taskId": task }));
+        self.post(guest, &message)
+    }
+}
+
+fn house() -> (Gate, House) {
+    let gate = Gate::default();
+    let house = House::new(&gate, ServerOptions::new());
+    (gate, house)
+}
+
+/// The session that a response opens.
+fn session_in(head: &ResponseHead) -> Option<String> {
+    let field = head.fields().find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id"));
+    field.map(|(_, value)| value.into_owned())
+}
+
+fn text(response: &Value) -> &str {
+    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+}
+
+#[test]
+fn a_task_outlives_the_exchange_that_asked_for_it() {
+    // Rule: [TASK-013] [TASK-014] [TASK-045].
+    let (gate, mut house) = house();
+    let guest = house.enter(None);
+    let task = house.task(&guest, "slow");
+    assert_eq!(house.server.machine().exchange_count(), 0);
+    assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], "working");
+    let waiting = house.wait(&guest, &task);
+    assert!(house.read(waiting).2.is_empty());
+    // Whoever waits may go away, and come back.
+    house.server.handle_disconnect(waiting, house.now);
+    let waiting = house.wait(&guest, &task);
+    gate.open();
+    house.settle();
+    let (_, _, messages) = house.read(waiting);
+    assert_eq!(text(&messages[0]), "slow false");
+    assert_eq!(messages[0]["result"]["_meta"][RELATED]["taskId"], *task);
+    assert_eq!(text(&house.about(&guest, "tasks/result", &task)), "slow false");
+}
+
+#[test]
+fn what_a_task_asks_comes_on_the_stream_of_whoever_waits() {
+    // Rule: [TASK-015] [TASK-048].
+    let (_, mut house) = house();
+    let guest = house.enter(None);
+    let task = house.task(&guest, "ask");
+    assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], "input_required");
+    let waiting = house.wait(&guest, &task);
+    let (events, _, messages) = house.read(waiting);
+    assert!(events);
+    assert_eq!(messages[0]["method"], "elicitation/create");
+    assert_eq!(messages[0]["params"]["_meta"][RELATED]["taskId"], *task);
+    let id = &messages[0]["id"];
+    let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
+    house.now = house.now + Duration::from_secs(3);
+    house.post(&guest, &answer);
+    let (_, _, messages) = house.read(waiting);
+    assert_eq!(text(&messages[0]), "true");
+    let done = house.about(&guest, "tasks/get", &task);
+    assert_eq!(done["result"]["lastUpdatedAt"], "2026-07-28T00:00:03.000Z");
+}
+
+#[test]
+fn who_closed_the_stream_is_asked_on_the_next_one() {
+    // Rule: [TASK-015].
+    let (_, mut house) = house();
+    let guest = house.enter(None);
+    let task = house.task(&guest, "ask");
+    let first = house.wait(&guest, &task);
+    let question = house.read(first).2.remove(0);
+    house.server.handle_disconnect(first, house.now);
+    let second = house.wait(&guest, &task);
+    let again = house.read(second).2.remove(0);
+    assert_eq!(again["method"], "elicitation/create");
+    assert_ne!(again["id"], question["id"]);
+    // The first question is none any more.
+    for (id, status) in [(&question["id"], "input_required"), (&again["id"], "completed")] {
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
+        house.post(&guest, &answer);
+        assert_eq!(house.about(&guest, "tasks/get", &task)["result"]["status"], status);
+    }
+    assert_eq!(text(&house.read(second).2[0]), "true");
+}
+
+#[test]
+fn progress_comes_on_the_stream_of_whoever_waits_else_on_that_of_what_comes_unasked() {
+    // Rule: [PROG-010].
+    let (gate, mut house) = house();
+    let guest = house.enter(None);
+    let unasked = house.listen(&guest);
+    assert!(house.read(unasked).2.is_empty());
+    let params = json!({ "name": "talkative", "task": {}, "_meta": { "progressToken": 7 } });
+    let created = house.response(&guest, "tools/call", params);
+    let task = created["result"]["task"]["taskId"].as_str().unwrap().to_owned();
+    let (_, _, told) = house.read(unasked);
+    assert_eq!(told[0]["method"], "notifications/progress");
+    let meta = json!({ RELATED: { "taskId": task } });
+    let expected = |progress: u32, message: &str| json!({ "progressToken": 7, "progress": progress, "message": message, "_meta": meta });
+    assert_eq!(told[0]["params"], expected(1, "begun"));
+    let waiting = house.wait(&guest, &task);
+    gate.open();
+    house.settle();
+    let (events, _, messages) = house.read(waiting);
+    assert!(events);
+    assert_eq!(messages[0]["params"], expected(2, "done"));
+    assert_eq!(text(&messages[1]), "said");
+    assert!(house.read(unasked).2.is_empty());
+}
+
+#[test]
+fn the_tasks_of_one_do_not_exist_for_another() {
+    // Rule: [TASK-019] [TASK-021].
+    let (gate, mut house) = house();
+    let (owner, other) = (Principal::new("owner"), Principal::new("other"));
+    let one = house.enter(Some(owner.clone()));
+    let again = house.enter(Some(owner));
+    let other = house.enter(Some(other));
+    let (nobody, anybody) = (house.enter(None), house.enter(None));
+    let task = house.task(&one, "slow");
+    let unknown = house.task(&nobody, "slow");
+    for (guest, task) in [
+        (&other, &task),
+        (&nobody, &task),
+        (&one, &unknown),
+        (&other, &unknown),
+        // Without a principal it is the session that tells one from another.
+        (&anybody, &unknown),
+    ] {
+        for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+            let none = house.about(guest, method, "none")["error"].clone();
+            assert_eq!(none["code"], -32602);
+            assert_eq!(house.about(guest, method, task)["error"], none, "{method}");
+        }
+        let listed = house.response(guest, "tasks/list", json!({}))["result"]["tasks"].clone();
+        assert!(!listed.to_string().contains(&**task), "{listed}");
+    }
+    // One principal has them in all of its sessions, and when the first one is over.
+    let listed = house.response(&again, "tasks/list", json!({}));
+    assert_eq!(listed["result"]["tasks"][0]["taskId"], *task);
+    house.leave(&one);
+    gate.open();
+    house.settle();
+    assert_eq!(text(&house.about(&again, "tasks/result", &task)), "slow true");
+}
+
+#[test]
+fn a_task_that_is_cancelled_or_expires_drops_its_handler_and_answers_who_waits() {
+    // Rule: [CANC-009] [TASK-018] [TASK-023].
+    let (gate, mut house) = house();
+    let guest = house.enter(None);
+    let (first, second) = (house.task(&guest, "slow"), house.task(&guest, "ask"));
+    let third = house.task(&guest, "slow");
+    let waiting = [&first, &second, &third].map(|task| house.wait(&guest, task));
+    let question = house.read(waiting[1]).2.remove(0);
+    assert_eq!(house.running.len(), 2);
+    let cancelled = house.about(&guest, "tasks/cancel", &first);
+    assert_eq!(cancelled["result"]["status"], "cancelled");
+    house.settle();
+    assert_eq!(house.running.len(), 1);
+    assert_eq!(house.read(waiting[0]).2[0]["error"]["code"], -32603);
+    house.now = house.now + Duration::from_secs(60);
+    house.server.handle_timeout(house.now);
+    house.settle();
+    assert_eq!(house.running.len(), 0);
+    assert_eq!(gate.holders(), 3);
+    let withdrawn = house.read(waiting[1]).2;
+    assert_eq!(withdrawn[0]["method"], "notifications/cancelled");
+    assert_eq!(withdrawn[0]["params"]["requestId"], question["id"]);
+    assert_eq!(withdrawn[1]["error"]["code"], -32602);
+    assert_eq!(house.read(waiting[2]).2[0]["error"]["code"], -32602);
+}
+
+#[test]
+fn the_answer_to_who_polls_is_no_stream_even_where_others_are() {
+    // Rule: [TASK-022].
+    let gate = Gate::default();
+    let mut house = House::new(&gate, ServerOptions::new().answers(Answers::Stream));
+    let mut guest = Guest(String::new(), None);
+    let opening = house.request("initialize", initialize(&everything()));
+    let opening = house.post(&guest, &opening);
+    while let Some(transmit) = house.server.poll_transmit(opening, house.now) {
+        if let Transmit::Open(head) = transmit {
+            guest.0 = session_in(&head).unwrap();
+        }
+    }
+    let message = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    house.post(&guest, &message);
+    let message = house.request("tools/call", json!({ "name": "slow", "task": {} }));
+    let exchange = house.post(&guest, &message);
+    let (events, _, messages) = house.read(exchange);
+    assert!(events);
+    let created = messages.iter().find(|message| message.get("result").is_some()).unwrap();
+    let task = created["result"]["task"]["taskId"].as_str().unwrap();
+    let message = house.request("tasks/get", json!({ "taskId": task }));
+    let exchange = house.post(&guest, &message);
+    let (events, _, messages) = house.read(exchange);
+    assert!(!events);
+    assert_eq!(messages[0]["result"]["status"], "working");
+}

@@ -1,0 +1,202 @@
+//! What tasks of 2025-11-25 want to know of their client.
+
+use std::time::Duration;
+
+use mcp_sansio::peer::Limits;
+use mcp_sansio::protocol::{ElicitSchema, ListRootsParams, TaskSupport};
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use serde_json::{Value, json};
+
+use crate::task_desk::{Gate, settings};
+use crate::task_visitor::{RELATED, Visitor, everything};
+
+fn server(gate: &Gate) -> Server {
+    let gate = gate.clone();
+    let name = || Elicit::form_with("Who?", ElicitSchema::new());
+    Server::new("s", "1")
+        .tasks(settings())
+        .tool("ask", "", move |call: Call<NoArguments>| {
+            let gate = gate.clone();
+            async move {
+                match call.input::<Value>("name")? {
+                    None => call.ask("name", name()).state("kept").into_result(),
+                    Some(answer) => {
+                        gate.passed().await;
+                        Ok(format!("{} {:?}", answer.accepted(), call.state()))
+                    }
+                }
+            }
+        })
+        .tool("both", "", move |call: Call<NoArguments>| {
+            if call.inputs().is_empty() {
+                return call.ask("name", name()).and("roots", ListRootsParams::new()).into_result();
+            }
+            let refused = call.inputs().refusal("name").is_some();
+            let roots = call.inputs().response("roots").map(|roots| roots.as_str().to_owned());
+            Ok::<_, Error>(format!("{refused} {roots:?}"))
+        })
+        .tool("forever", "", move |call: Call<NoArguments>| {
+            call.ask("name", name()).into_result::<String>()
+        })
+        .task_support("ask", TaskSupport::Optional)
+        .task_support("both", TaskSupport::Optional)
+        .task_support("forever", TaskSupport::Optional)
+}
+
+fn visitor() -> (Gate, Visitor) {
+    let gate = Gate::default();
+    let visitor = Visitor::new(&server(&gate));
+    (gate, visitor)
+}
+
+/// The questions that were asked since the last time.
+fn questions(visitor: &mut Visitor) -> Vec<Value> {
+    let all = std::mem::take(&mut visitor.unasked);
+    all.into_iter().filter(|message| message.get("id").is_some()).collect()
+}
+
+fn yes() -> Value {
+    json!({ "action": "accept", "content": {} })
+}
+
+fn text(response: &Value) -> &str {
+    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+}
+
+#[test]
+fn a_task_asks_whoever_waits_for_its_result() {
+    // Rule: [TASK-009] [TASK-013] [TASK-015] [TASK-048] [META-015].
+    let (gate, mut visitor) = visitor();
+    let task = visitor.task("ask");
+    assert_eq!(visitor.status(&task), "input_required");
+    assert!(questions(&mut visitor).is_empty());
+    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut visitor);
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0]["method"], "elicitation/create");
+    assert_eq!(asked[0]["params"]["message"], "Who?");
+    assert_eq!(asked[0]["params"]["_meta"], json!({ RELATED: { "taskId": task } }));
+    // Whoever else waits is not asked the same.
+    let other = visitor.send("tasks/result", json!({ "taskId": task }));
+    assert!(questions(&mut visitor).is_empty());
+    visitor.reply(&asked[0], yes());
+    assert_eq!(visitor.status(&task), "working");
+    assert_eq!(visitor.answer(waiting), None);
+    gate.open();
+    visitor.settle();
+    for waiting in [waiting, other] {
+        assert_eq!(text(&visitor.answer(waiting).unwrap()), r#"true Some("kept")"#);
+    }
+    assert_eq!(visitor.status(&task), "completed");
+}
+
+#[test]
+fn one_who_waited_before_is_asked_as_soon_as_there_is_something_to_ask() {
+    // Rule: [TASK-015].
+    let (_, mut visitor) = visitor();
+    let task = visitor.task("forever");
+    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    let mut rounds = 0;
+    while let Some(question) = questions(&mut visitor).pop() {
+        rounds += 1;
+        visitor.reply(&question, yes());
+    }
+    // Until it has asked too often.
+    assert_eq!(rounds, Limits::default().rounds_max);
+    let response = visitor.answer(waiting).unwrap();
+    assert_eq!(response["error"]["code"], -32603, "{response}");
+    assert_eq!(visitor.status(&task), "failed");
+}
+
+#[test]
+fn every_question_names_the_task_and_a_refusal_is_an_answer() {
+    // Rule: [TASK-015] [TASK-048].
+    let (_, mut visitor) = visitor();
+    let task = visitor.task("both");
+    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut visitor);
+    assert_eq!(asked.len(), 2);
+    for question in &asked {
+        assert_eq!(question["params"]["_meta"][RELATED]["taskId"], *task, "{question}");
+        if question["method"] == "roots/list" {
+            visitor.reply(question, json!({ "roots": [] }));
+            assert_eq!(visitor.status(&task), "input_required");
+        }
+    }
+    let elicit = asked.iter().find(|question| question["method"] == "elicitation/create").unwrap();
+    let error = json!({ "code": -32603, "message": "no user" });
+    visitor.deliver(&json!({ "jsonrpc": "2.0", "id": elicit["id"], "error": error }));
+    assert_eq!(text(&visitor.answer(waiting).unwrap()), r#"true Some("{\"roots\":[]}")"#);
+}
+
+#[test]
+fn who_gives_up_waiting_gives_the_questions_to_the_next() {
+    // Rule: [TASK-013] [TASK-015].
+    let (gate, mut visitor) = visitor();
+    gate.open();
+    let task = visitor.task("ask");
+    let first = visitor.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut visitor);
+    visitor.tell("notifications/cancelled", json!({ "requestId": first }));
+    let withdrawn = visitor.unasked.pop().unwrap();
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    assert_eq!(withdrawn["params"]["requestId"], asked[0]["id"]);
+    assert_eq!(visitor.status(&task), "input_required");
+    // Too late.
+    visitor.reply(&asked[0], yes());
+    assert_eq!(visitor.status(&task), "input_required");
+    let second = visitor.send("tasks/result", json!({ "taskId": task }));
+    let asked = questions(&mut visitor);
+    visitor.reply(&asked[0], yes());
+    assert_eq!(text(&visitor.answer(second).unwrap()), r#"true Some("kept")"#);
+    assert_eq!(visitor.answer(first), None);
+}
+
+#[test]
+fn the_end_of_a_task_withdraws_its_questions_and_answers_who_waits() {
+    // Rule: [CANC-009] [TASK-018].
+    let (_, mut visitor) = visitor();
+    for expires in [false, true] {
+        let task = visitor.task("ask");
+        let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+        let asked = questions(&mut visitor);
+        let code = if expires {
+            visitor.pass(Duration::from_secs(60));
+            -32602
+        } else {
+            let cancelled = visitor.result("tasks/cancel", json!({ "taskId": task }));
+            assert_eq!(cancelled["status"], "cancelled");
+            -32603
+        };
+        let withdrawn = visitor.unasked.pop().unwrap();
+        assert_eq!(withdrawn["method"], "notifications/cancelled");
+        assert_eq!(withdrawn["params"]["requestId"], asked[0]["id"]);
+        assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], code);
+        visitor.reply(&asked[0], yes());
+        assert!(visitor.unasked.is_empty());
+    }
+}
+
+#[test]
+fn what_the_client_cannot_be_asked_is_a_failure_that_the_model_sees() {
+    // Rule: [TASK-020] [ELIC-001].
+    let mut capabilities = everything();
+    capabilities.as_object_mut().unwrap().remove("elicitation");
+    let mut visitor = Visitor::with(&server(&Gate::default()), capabilities);
+    let task = visitor.task("ask");
+    assert_eq!(visitor.status(&task), "failed");
+    let result = visitor.result("tasks/result", json!({ "taskId": task }));
+    assert_eq!(result["isError"], true);
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("elicitation"), "{result}");
+}
+
+#[test]
+fn the_end_of_the_input_leaves_nobody_waiting() {
+    let (_, mut visitor) = visitor();
+    let task = visitor.task("ask");
+    let waiting = visitor.send("tasks/result", json!({ "taskId": task }));
+    mcp_sansio_handlers::Endpoint::handle_eof(&mut visitor.endpoint, visitor.now);
+    visitor.settle();
+    assert_eq!(visitor.answer(waiting).unwrap()["error"]["code"], -32603);
+    assert!(mcp_sansio_handlers::Endpoint::is_drained(&visitor.endpoint));
+}

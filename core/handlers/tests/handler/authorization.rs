@@ -1,0 +1,375 @@
+//! A host that gets tokens: what its application sees of that.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::auth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
+    SigningKey, SigningRequest,
+};
+use mcp_sansio_handlers::{
+    Authorization, Call, Host, HttpEndpoint, MemoryStore, NoArguments, Server,
+};
+
+use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};
+use crate::pair::Pair;
+use crate::text;
+
+/// A user who takes a while to decide.
+#[derive(Clone, Default)]
+struct User {
+    decision: Arc<Mutex<Option<Result<(), ActionFailure>>>>,
+    waker: Arc<Mutex<Option<Waker>>>,
+    asked: Arc<AtomicUsize>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// One function that waits for a user.
+struct Waits(Arc<AtomicUsize>);
+
+impl Waits {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl User {
+    /// An authorization that sends this user.
+    fn authorization(&self) -> Authorization {
+        let user = self.clone();
+        Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
+            let user = user.clone();
+            user.asked.fetch_add(1, Ordering::SeqCst);
+            let waits = Waits::new(&user.waiting);
+            async move {
+                let decision = poll_fn(|cx| {
+                    *user.waker.lock().unwrap() = Some(cx.waker().clone());
+                    user.decision.lock().unwrap().take().map_or(Poll::Pending, Poll::Ready)
+                });
+                decision.await?;
+                drop(waits);
+                Ok(agreed(&request))
+            }
+        })
+    }
+
+    fn decide(&self, decision: Result<(), ActionFailure>) {
+        *self.decision.lock().unwrap() = Some(decision);
+        if let Some(waker) = self.waker.lock().unwrap().take() {
+            waker.wake();
+        }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// How many functions wait for the decision.
+    fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_call_that_needs_a_token_goes_on_with_it_once() {
+    let (client, mut net) = Guarded::opened(&host(at_once()));
+    let result = net.run(call(&client)).unwrap();
+    assert_eq!(text(&result), "sunny", "{:#?}", net.log);
+    let calls: Vec<_> = net.log.iter().filter(|line| line.contains("tools/call")).collect();
+    assert_eq!(
+        calls,
+        ["POST mcp.example/mcp tools/call 401", "POST mcp.example/mcp tools/call 200"]
+    );
+    // The next one has the token from the start.
+    net.run(call(&client)).unwrap();
+    assert_eq!((net.count(" 401"), net.count("as.example/token")), (1, 1), "{:#?}", net.log);
+}
+
+#[test]
+fn a_host_without_an_authorization_hands_the_refusal_on() {
+    // Rule: [AUTHC-001].
+    let (client, mut net) = Guarded::opened(&Host::new("host", "1"));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("refused the authorization, with HTTP status 401"), "{error}");
+    assert_eq!(net.log.len(), 1, "{:#?}", net.log);
+}
+
+#[test]
+fn over_a_byte_stream_nothing_is_authorized() {
+    // Rule: [AUTHC-003].
+    let authorization =
+        at_once().unix_time(|| unreachable!()).entropy(|| unreachable!("no secret is drawn"));
+    let host = Host::new("host", "1").authorization(authorization);
+    let (client, endpoint) = host.connect(7, Instant::ZERO);
+    let server = Server::new("server", "1").tool("forecast", "", |_: Call<NoArguments>| "sunny");
+    let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
+    pair.run(client.opened()).unwrap();
+    client.authorize().unwrap();
+    client.forget_authorization().unwrap();
+    assert_eq!(text(&pair.run(call(&client)).unwrap()), "sunny");
+}
+
+#[test]
+fn the_opening_waits_for_the_user_however_long_that_takes() {
+    let user = User::default();
+    let (client, mut net) = Guarded::new(&host(user.authorization()));
+    let mut opened = Box::pin(client.opened());
+    assert!(net.poll(opened.as_mut()).is_none());
+    net.advance(Duration::from_secs(240));
+    assert!(net.poll(opened.as_mut()).is_none());
+    user.decide(Ok(()));
+    net.run(opened).unwrap();
+    assert_eq!(user.asked(), 1);
+}
+
+#[test]
+fn the_time_of_a_call_is_not_that_of_the_user() {
+    let user = User::default();
+    let (client, mut net) = Guarded::opened(&host(user.authorization()));
+    let mut waiting = call(&client);
+    assert!(net.poll(waiting.as_mut()).is_none());
+    // Four times as long as a call may take.
+    net.advance(Duration::from_secs(240));
+    assert!(net.poll(waiting.as_mut()).is_none());
+    user.decide(Ok(()));
+    assert_eq!(text(&net.run(waiting).unwrap()), "sunny");
+}
+
+#[test]
+fn a_user_who_declines_fails_the_call_that_says_so() {
+    let user = User::default();
+    let (client, mut net) = Guarded::opened(&host(user.authorization()));
+    let mut waiting = call(&client);
+    assert!(net.poll(waiting.as_mut()).is_none());
+    user.decide(Err(ActionFailure::Declined));
+    let error = net.run(waiting).unwrap_err().to_string();
+    assert!(error.contains("the user declined"), "{error}");
+    // The connection is as good as before, and the next call asks again.
+    let mut waiting = call(&client);
+    assert!(net.poll(waiting.as_mut()).is_none());
+    user.decide(Ok(()));
+    net.run(waiting).unwrap();
+    assert_eq!(user.asked(), 2);
+}
+
+#[test]
+fn calls_that_come_together_wait_for_one_authorization() {
+    let user = User::default();
+    let (client, mut net) = Guarded::opened(&host(user.authorization()));
+    let (mut one, mut other) = (call(&client), call(&client));
+    assert!(net.poll(one.as_mut()).is_none() && net.poll(other.as_mut()).is_none());
+    user.decide(Ok(()));
+    net.run(one).unwrap();
+    net.run(other).unwrap();
+    assert_eq!((user.asked(), net.count("as.example/token")), (1, 1), "{:#?}", net.log);
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_it_waits_leaves_the_authorization_to_the_others() {
+    let user = User::default();
+    let (client, mut net) = Guarded::opened(&host(user.authorization()));
+    let (mut one, mut other) = (call(&client), call(&client));
+    assert!(net.poll(one.as_mut()).is_none() && net.poll(other.as_mut()).is_none());
+    drop(one);
+    net.settle();
+    assert_eq!(user.waiting(), 1);
+    user.decide(Ok(()));
+    net.run(other).unwrap();
+    assert_eq!((user.asked(), net.count("tools/call 200")), (1, 1), "{:#?}", net.log);
+}
+
+#[test]
+fn a_connection_that_is_dropped_drops_what_waits_for_the_user() {
+    let user = User::default();
+    let (client, mut net) = Guarded::opened(&host(user.authorization()));
+    let mut waiting = call(&client);
+    assert!(net.poll(waiting.as_mut()).is_none());
+    assert_eq!(user.waiting(), 1);
+    net.endpoint = None;
+    assert_eq!(user.waiting(), 0);
+    net.run(waiting).unwrap_err();
+}
+
+#[test]
+fn a_connection_that_is_closed_withdraws_what_waits_for_the_user() {
+    let user = User::default();
+    let (client, mut net) = Guarded::opened(&host(user.authorization()));
+    let mut waiting = call(&client);
+    assert!(net.poll(waiting.as_mut()).is_none());
+    client.close();
+    net.run(waiting).unwrap_err();
+    assert_eq!(user.waiting(), 0);
+    assert!(net.endpoint.as_ref().unwrap().is_drained());
+}
+
+#[test]
+fn a_forged_redirect_is_passed_over() {
+    // Rule: [AUTHC-048].
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let authorization =
+        Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
+            assert!(!request.is_answered_by(&forged(&request)));
+            assert!(request.is_answered_by(&agreed(&request)));
+            let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
+            Ok(if first { forged(&request) } else { agreed(&request) })
+        });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    net.run(call(&client)).unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_function_that_never_has_the_answer_is_not_called_forever() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let authorization =
+        Authorization::new(options()).on_authorize(move |request: AuthorizationRequest| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Ok(forged(&request))
+        });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("no redirect answers"), "{error}");
+    assert_eq!(calls.load(Ordering::SeqCst), 8);
+}
+
+#[test]
+fn without_a_function_the_failure_says_which_one_is_missing() {
+    let (client, mut net) = Guarded::opened(&host(Authorization::new(options())));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("`Authorization::on_authorize`"), "{error}");
+}
+
+#[test]
+fn without_entropy_the_failure_says_what_is_missing() {
+    let host = Host::new("host", "1").authorization(Authorization::new(options()));
+    let (client, mut net) = Guarded::new(&host);
+    let reason = net.run(client.opened()).unwrap_err().to_string();
+    assert!(reason.contains("`Authorization::entropy`"), "{reason}");
+    assert!(net.log.is_empty());
+    assert!(net.endpoint.as_ref().unwrap().is_drained());
+}
+
+#[test]
+fn what_an_adapter_brings_along_does_not_replace_what_the_application_has() {
+    let host = host(at_once()).equip_authorization(|| unreachable!(), || unreachable!());
+    let (client, mut net) = Guarded::opened(&host);
+    net.run(call(&client)).unwrap();
+    let bare = Host::new("host", "1").authorization(at_once());
+    let (client, mut net) = Guarded::opened(&bare.equip_authorization(|| 1, || [1; 32]));
+    net.run(call(&client)).unwrap();
+}
+
+#[test]
+fn an_observer_sees_what_happens() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = Arc::clone(&seen);
+    let authorization = at_once().observe(move |event| {
+        sees.lock().unwrap().push(match event {
+            Event::Waiting(_) => "waiting",
+            Event::GoesOn(_) => "goes on",
+            Event::Authorized { .. } => "authorized",
+            _ => "other",
+        });
+    });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    net.run(call(&client)).unwrap();
+    let seen = seen.lock().unwrap();
+    let at = |what| seen.iter().position(|it| *it == what).unwrap_or_else(|| panic!("{seen:?}"));
+    assert!(at("waiting") < at("goes on") && at("waiting") < at("authorized"));
+}
+
+#[test]
+fn an_application_signs_in_before_the_server_asks_and_signs_out() {
+    let user = User::default();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let shown = Arc::clone(&seen);
+    let store = MemoryStore::new();
+    let authorization = user.authorization().store(store.clone()).observe(move |event| {
+        shown.lock().unwrap().push(format!("{event:?}"));
+    });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    client.authorize().unwrap();
+    // Once is enough.
+    client.authorize().unwrap();
+    net.settle();
+    assert_eq!((user.asked(), user.waiting()), (1, 1));
+    user.decide(Ok(()));
+    net.settle();
+    assert_eq!(seen.lock().unwrap().iter().filter(|it| it.starts_with("Authorized")).count(), 1);
+    net.log.clear();
+    assert_eq!(text(&net.run(call(&client)).unwrap()), "sunny");
+    assert_eq!(net.log, ["POST mcp.example/mcp tools/call 200"]);
+    client.forget_authorization().unwrap();
+    net.settle();
+    assert_eq!(format!("{store:?}"), "MemoryStore { length: 0 }");
+    net.log.clear();
+    let mut second = call(&client);
+    assert!(net.poll(second.as_mut()).is_none());
+    assert_eq!((net.log[0].as_str(), user.asked()), ("POST mcp.example/mcp tools/call 401", 2));
+    // To sign out is to give up what waits for the user, too.
+    client.forget_authorization().unwrap();
+    let failure = net.run(second).unwrap_err();
+    assert!(failure.to_string().contains("given up"), "{failure}");
+    assert_eq!((user.asked(), user.waiting()), (2, 0));
+}
+
+#[test]
+fn the_functions_of_a_local_host_stay_on_its_thread() {
+    let asked = std::rc::Rc::new(std::cell::Cell::new(0));
+    let counted = std::rc::Rc::clone(&asked);
+    let authorization =
+        Authorization::local(options()).on_authorize(async move |request: AuthorizationRequest| {
+            counted.set(counted.get() + 1);
+            Ok(agreed(&request))
+        });
+    let host = Host::local("host", "1").authorization(equipped(authorization));
+    let (client, mut net) = Guarded::opened(&host);
+    net.run(call(&client)).unwrap();
+    assert_eq!(asked.get(), 1);
+}
+
+#[test]
+fn what_is_to_be_signed_goes_to_the_function_that_signs() {
+    let secret = ClientSecret::PrivateKey { algorithm: "ES256".to_owned(), key_id: None };
+    let options = known(ClientOptions::client_credentials(), secret);
+    let authorization = Authorization::new(options.clone()).on_sign(|request: SigningRequest| {
+        assert_eq!(request.key, SigningKey::Client("demo".to_owned()));
+        Ok(vec![1; 64])
+    });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    net.run(call(&client)).unwrap();
+    assert_eq!(net.count("client_assertion="), 1, "{:#?}", net.log);
+
+    let (client, mut net) = Guarded::opened(&host(Authorization::new(options)));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("`Authorization::on_sign`"), "{error}");
+}
+
+#[test]
+fn an_assertion_comes_from_the_function_that_gets_it() {
+    let options = known(ClientOptions::assertion(), ClientSecret::None);
+    let authorization =
+        Authorization::new(options.clone()).on_assertion(async |request: AssertionRequest| {
+            Ok(format!("for-{}", request.audience.len()))
+        });
+    let (client, mut net) = Guarded::opened(&host(authorization));
+    net.run(call(&client)).unwrap();
+    assert_eq!(net.count("assertion=for-18"), 1, "{:#?}", net.log);
+
+    let (client, mut net) = Guarded::opened(&host(Authorization::new(options)));
+    let error = net.run(call(&client)).unwrap_err().to_string();
+    assert!(error.contains("`Authorization::on_assertion`"), "{error}");
+}

@@ -1,0 +1,105 @@
+//! Where a host keeps what it was given.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
+use mcp_sansio_handlers::{CredentialStore, HttpEndpoint};
+
+use crate::guarded::{Guarded, at_once, call, host};
+
+#[test]
+fn connections_of_one_authorization_share_what_is_kept() {
+    let host = host(at_once());
+    let (client, mut net) = Guarded::opened(&host.clone());
+    net.run(call(&client)).unwrap();
+    let (client, mut net) = Guarded::opened(&host);
+    net.run(call(&client)).unwrap();
+    assert_eq!((net.count(" 401"), net.count("as.example")), (0, 0), "{:#?}", net.log);
+}
+
+/// A store whose writes take as long as the test wants.
+#[derive(Clone, Default)]
+struct Slow {
+    written: Arc<Mutex<Vec<CredentialKey>>>,
+    may_write: Arc<Mutex<bool>>,
+    waker: Arc<Mutex<Option<Waker>>>,
+}
+
+impl Slow {
+    fn let_write(&self) {
+        *self.may_write.lock().unwrap() = true;
+        if let Some(waker) = self.waker.lock().unwrap().take() {
+            waker.wake();
+        }
+    }
+}
+
+impl CredentialStore for Slow {
+    async fn load(&self, _: &CredentialKey) -> Result<Option<Credential>, ActionFailure> {
+        Err(ActionFailure::Failed("the key ring is locked".to_owned()))
+    }
+
+    async fn save(&self, key: &CredentialKey, _: Credential) {
+        poll_fn(|cx| {
+            *self.waker.lock().unwrap() = Some(cx.waker().clone());
+            if *self.may_write.lock().unwrap() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        self.written.lock().unwrap().push(key.clone());
+    }
+
+    async fn remove(&self, _: &CredentialKey) {}
+}
+
+#[test]
+fn a_store_that_cannot_be_read_costs_the_user_a_sign_in_and_no_more() {
+    let (client, mut net) = Guarded::opened(&host(at_once().store(Slow::default())));
+    net.run(call(&client)).unwrap();
+}
+
+#[test]
+fn a_connection_ends_when_what_is_to_be_kept_is_kept_or_takes_too_long() {
+    for in_time in [true, false] {
+        let slow = Slow::default();
+        let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
+        net.run(call(&client)).unwrap();
+        client.close();
+        net.settle();
+        assert!(!net.endpoint.as_ref().unwrap().is_drained());
+        if in_time {
+            slow.let_write();
+            net.settle();
+        } else {
+            net.advance(Duration::from_millis(4999));
+            assert!(!net.endpoint.as_ref().unwrap().is_drained());
+            net.advance(Duration::from_millis(1));
+        }
+        let endpoint = net.endpoint.as_ref().unwrap();
+        assert!(endpoint.is_drained());
+        assert_eq!(endpoint.poll_timeout(), None);
+        assert_eq!(!slow.written.lock().unwrap().is_empty(), in_time);
+    }
+}
+
+#[test]
+fn a_store_that_lags_behind_is_given_only_what_is_still_to_be_kept() {
+    let slow = Slow::default();
+    let (client, mut net) = Guarded::opened(&host(at_once().store(slow.clone())));
+    for _ in 0..5 {
+        client.authorize().unwrap();
+        net.settle();
+        client.forget_authorization().unwrap();
+        net.settle();
+    }
+    client.authorize().unwrap();
+    net.settle();
+    assert_eq!(net.count("as.example/token"), 6, "{:#?}", net.log);
+    slow.let_write();
+    net.settle();
+    // The one that was under way, and the last one.
+    let written = slow.written.lock().unwrap();
+    assert_eq!(written.len(), 2, "{written:?}");
+}

@@ -1,0 +1,232 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_sansio::peer::{Event, Failure};
+use mcp_sansio::protocol::{LoggingLevel, Method, Prompt};
+use mcp_sansio::{Era, Revision};
+use mcp_sansio_handlers::{Call, ClientError, Host, NoArguments, Server};
+
+use crate::{Place, connect, connect_host, text};
+
+#[test]
+fn progress_comes_in_order_and_before_the_answer() {
+    // Rule: [PROG-003] [PROG-006].
+    let server = Server::new("s", "1")
+        .tool("plain", "", |call: Call<NoArguments>| {
+            call.progress(1.0, Some(2.0), "half");
+            call.progress(2.0, Some(2.0), "");
+        })
+        .tool("later", "", async |call: Call<NoArguments>| {
+            call.progress(1.0, Some(2.0), "half");
+            yield_once().await;
+            call.progress(2.0, Some(2.0), "");
+        });
+    for revision in Revision::ALL {
+        for tool in ["plain", "later"] {
+            let (client, mut pair) = connect(&server, revision);
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&seen);
+            let call = client
+                .call_tool(tool, &NoArguments {})
+                .on_progress(move |progress| sink.lock().unwrap().push(progress.progress));
+            pair.run(call).unwrap();
+            assert_eq!(*seen.lock().unwrap(), [1.0, 2.0]);
+            assert!(!pair.wire.last().unwrap().contains("notifications/progress"));
+            // Nobody asked, so nothing is sent.
+            pair.run(client.call_tool(tool, &NoArguments {})).unwrap();
+            assert_eq!(pair.count("notifications/progress"), 2);
+        }
+    }
+}
+
+/// Gives the others a turn.
+async fn yield_once() {
+    let mut again = true;
+    std::future::poll_fn(|cx| {
+        if std::mem::take(&mut again) {
+            cx.waker().wake_by_ref();
+            return std::task::Poll::Pending;
+        }
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
+#[test]
+fn log_messages_reach_whoever_asked_for_their_level() {
+    // Rule: [LOG-003] [LOG-004] [LOG-007] [LOG-008].
+    let server = Server::new("s", "1").logging().tool("log", "", |call: Call<NoArguments>| {
+        call.log(LoggingLevel::Info, "fine");
+        call.log_as(LoggingLevel::Error, Some("pump"), &[1, 2]);
+    });
+    for revision in Revision::ALL {
+        let seen = Arc::new(Mutex::new(0));
+        let sink = Arc::clone(&seen);
+        let host = Host::new("h", "1").observe(move |event| {
+            if matches!(event, Event::Notification(n) if n.method == Method::Message) {
+                *sink.lock().unwrap() += 1;
+            }
+        });
+        let (client, mut pair) = connect_host(&server, host, revision);
+        client.set_log_level(LoggingLevel::Warning).unwrap();
+        pair.run(client.call_tool("log", &NoArguments {})).unwrap();
+        assert_eq!(pair.count("fine"), 0);
+        assert_eq!(pair.count(r#""logger":"pump","data":[1,2]"#), 1, "{:#?}", pair.wire);
+        assert_eq!(*seen.lock().unwrap(), 1);
+        if revision.era() == Era::Modern {
+            let call = client.call_tool("log", &NoArguments {}).log_level(LoggingLevel::Debug);
+            pair.run(call).unwrap();
+            assert_eq!(pair.count("fine"), 1);
+        }
+    }
+}
+
+/// A server whose tool never answers, and whether its handler is still there.
+fn sleeper() -> (Server, Arc<()>) {
+    let alive = Arc::new(());
+    let held = Arc::clone(&alive);
+    let server = Server::new("s", "1").tool("sleep", "", move |_: Call<NoArguments>| {
+        let held = Arc::clone(&held);
+        async move {
+            std::future::pending::<()>().await;
+            drop(held);
+        }
+    });
+    (server, alive)
+}
+
+#[test]
+fn a_call_whose_future_is_dropped_is_cancelled_and_its_handler_dropped() {
+    // Rule: [CANC-001] [CANC-003] [CANC-014] [CANC-017].
+    for revision in Revision::ALL {
+        let (server, alive) = sleeper();
+        let (client, mut pair) = connect(&server, revision);
+        let mut call = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
+        assert!(pair.poll(call.as_mut()).is_none());
+        assert_eq!(Arc::strong_count(&alive), 3);
+        drop(call);
+        pair.settle();
+        assert_eq!(pair.count("notifications/cancelled"), 1);
+        assert_eq!(Arc::strong_count(&alive), 2);
+        // No answer came, and none is waited for.
+        assert!(pair.wire.last().unwrap().contains("notifications/cancelled"));
+    }
+}
+
+#[test]
+fn a_call_that_is_given_up_before_it_is_made_is_not_made() {
+    let (server, _) = sleeper();
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    drop(client.call_tool("sleep", &NoArguments {}).into_future());
+    pair.settle();
+    assert_eq!(pair.count("tools/call"), 0, "{:#?}", pair.wire);
+    assert_eq!(pair.count("cancelled"), 0, "{:#?}", pair.wire);
+}
+
+#[test]
+fn the_place_of_a_cancelled_call_can_be_taken_at_once() {
+    let server = Server::new("s", "1").tool("echo", "", async |call: Call<Place>| {
+        if call.arguments.location == "nowhere" {
+            std::future::pending::<()>().await;
+        }
+        Ok(call.arguments.location.clone())
+    });
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let place = |location: &str| Place { location: location.into() };
+    let mut first = Box::pin(client.call_tool("echo", &place("nowhere")).into_future());
+    assert!(pair.poll(first.as_mut()).is_none());
+    drop(first);
+    let second = client.call_tool("echo", &place("Oslo")).into_future();
+    assert_eq!(text(&pair.run(second).unwrap()), "Oslo");
+}
+
+#[test]
+fn a_call_without_an_answer_times_out_and_is_cancelled() {
+    // Rule: [TIME-001] [TIME-002] [TIME-003] [TIME-004].
+    let (server, alive) = sleeper();
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let call = client.call_tool("sleep", &NoArguments {}).timeout(Duration::from_secs(5));
+    let mut call = Box::pin(call.into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    pair.pass(Duration::from_secs(4));
+    assert!(pair.poll(call.as_mut()).is_none());
+    pair.pass(Duration::from_secs(1));
+    let error = pair.poll(call.as_mut()).unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::Failed(Failure::TimedOut { hard: false })), "{error}");
+    assert_eq!(pair.count("notifications/cancelled"), 1);
+    assert_eq!(Arc::strong_count(&alive), 2);
+}
+
+#[test]
+fn a_server_that_pages_in_circles_or_without_end_is_found_out() {
+    // Rule: [PAGE-002] [PAGE-004] [PAGE-005] [PAGE-006].
+    use mcp_sansio::framing::LineDecoder;
+    use mcp_sansio::jsonrpc::RawJson;
+    use mcp_sansio::{Instant, Revisions};
+    use mcp_sansio_handlers::Endpoint;
+
+    /// Answers every list with the next cursor of `cursors`.
+    fn all_tools(mut cursors: impl Iterator<Item = String>) -> ClientError {
+        let host = Host::new("h", "1").revisions(Revisions::only(Revision::V2025_11_25));
+        let (client, mut endpoint) = host.connect(0, Instant::ZERO);
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        let mut all = Box::pin(async {
+            client.opened().await.unwrap();
+            client.all_tools().await.unwrap_err()
+        });
+        loop {
+            if let std::task::Poll::Ready(error) = all.as_mut().poll(&mut cx) {
+                return error;
+            }
+            endpoint.poll_handlers(&mut cx, Instant::ZERO);
+            let mut decoder = LineDecoder::growing(1 << 16);
+            endpoint.transmit(&mut |bytes| decoder.feed(bytes));
+            while let Some(frame) = decoder.next_frame() {
+                let frame = RawJson::parse(std::str::from_utf8(frame.unwrap()).unwrap()).unwrap();
+                let Some(id) = frame.get("id") else { continue };
+                let result = if frame.get("method").unwrap().as_str() == r#""initialize""# {
+                    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},
+                       "serverInfo":{"name":"s","version":"1"}}"#
+                        .replace('\n', " ")
+                } else {
+                    format!(r#"{{"tools":[],"nextCursor":"{}"}}"#, cursors.next().unwrap())
+                };
+                let answer =
+                    format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id.as_str());
+                endpoint.handle_frame(Ok(answer.as_bytes()), Instant::ZERO);
+            }
+        }
+    }
+
+    let mut asked = 0;
+    let circle = ["", "b", ""].into_iter().inspect(|_| asked += 1).map(String::from);
+    let error = all_tools(circle);
+    assert!(matches!(&error, ClientError::CursorLoop(cursor) if cursor.is_empty()), "{error}");
+    assert_eq!(asked, 3);
+    let error = all_tools((0..).map(|n: u32| n.to_string()));
+    assert!(matches!(error, ClientError::TooManyPages { limit: 1000 }), "{error}");
+}
+
+#[test]
+fn a_list_of_several_pages_is_put_together() {
+    // Rule: [PAGE-001] [PAGE-005] [PRMT-008].
+    let mut server = Server::new("s", "1").catalog(|catalog| {
+        catalog.page_size(std::num::NonZeroUsize::new(2));
+    });
+    for n in 0..5 {
+        server = server.tool(&format!("t{n}"), "", |_: Call<NoArguments>| ());
+        server = server.prompt(Prompt::new(format!("p{n}")), |_: Call<NoArguments>| String::new());
+    }
+    for revision in Revision::ALL {
+        let (client, mut pair) = connect(&server, revision);
+        let tools = pair.run(client.all_tools()).unwrap();
+        assert!(tools.iter().map(|tool| &*tool.name).eq(["t0", "t1", "t2", "t3", "t4"]));
+        assert_eq!(pair.count(r#""method":"tools/list""#), 3);
+        // Rule: [PAGE-003]: what a list ended with is not kept for the next one.
+        pair.run(client.all_tools()).unwrap();
+        assert_eq!(pair.count(r#""method":"tools/list""#), 6);
+        assert_eq!(pair.count(r#""cursor":"#), 4);
+        let prompts = pair.run(client.all_prompts()).unwrap();
+        assert!(prompts.iter().map(|prompt| &*prompt.name).eq(["p0", "p1", "p2", "p3", "p4"]));
+    }
+}

@@ -1,0 +1,178 @@
+use std::sync::{Arc, Mutex};
+
+use mcp_sansio::peer::{CloseReason, Event, Failure};
+use mcp_sansio::{Instant, Revision};
+use mcp_sansio_handlers::{Call, ClientError, CommandError, Endpoint, Host, NoArguments, Server};
+
+use crate::connect;
+use crate::pair::Pair;
+
+fn sleeper() -> Server {
+    Server::new("s", "1").tool("sleep", "", async |_: Call<NoArguments>| {
+        std::future::pending::<()>().await;
+    })
+}
+
+#[test]
+fn calls_of_a_closed_connection_end_with_its_reason() {
+    let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
+    client.close();
+    pair.settle();
+    let error = pair.run(client.call_tool("sleep", &NoArguments {})).unwrap_err();
+    assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
+    assert_eq!(client.close_reason(), Some(CloseReason::Local));
+    assert_eq!(pair.run(client.opened()).unwrap_err(), CloseReason::Local);
+    assert!(client.session().is_some());
+}
+
+#[test]
+fn every_call_ends_when_the_driver_goes_away() {
+    let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
+    let mut made = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
+    assert!(pair.poll(made.as_mut()).is_none());
+    let mut waiting = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
+    pair.client = None;
+    let error = pair.poll(made.as_mut()).unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::Failed(Failure::ConnectionLost)), "{error}");
+    let error = pair.poll(waiting.as_mut()).unwrap().unwrap_err();
+    assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
+    assert!(pair.run(client.call_tool("sleep", &NoArguments {})).is_err());
+    // An ended call says so once.
+    assert!(pair.poll(made.as_mut()).is_none());
+}
+
+#[test]
+fn the_connection_closes_with_the_last_handle_and_not_before() {
+    let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
+    let second = client.clone();
+    drop(client);
+    pair.settle();
+    assert!(!pair.client.as_ref().unwrap().is_closed());
+    let mut call = Box::pin(second.call_tool("sleep", &NoArguments {}).into_future());
+    drop(second);
+    assert!(pair.poll(call.as_mut()).is_none());
+    assert!(!pair.client.as_ref().unwrap().is_closed());
+    drop(call);
+    pair.settle();
+    assert!(pair.client.as_ref().unwrap().is_drained());
+}
+
+#[test]
+fn the_last_handles_close_the_connection_from_any_number_of_threads() {
+    for _ in 0..50 {
+        let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let client = client.clone();
+                std::thread::spawn(move || drop(client))
+            })
+            .collect();
+        drop(client);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        pair.settle();
+        assert!(pair.client.as_ref().unwrap().is_closed());
+    }
+}
+
+#[test]
+fn a_server_that_is_closed_drops_its_handlers_and_is_drained() {
+    let (client, mut pair) = connect(&sleeper(), Revision::LATEST);
+    let mut call = Box::pin(client.call_tool("sleep", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    let remote = pair.server.as_ref().unwrap().remote();
+    remote.close();
+    pair.settle();
+    assert!(pair.server.as_ref().unwrap().is_drained());
+    // Nobody is there any more, and that is what is said.
+    pair.server = None;
+    assert_eq!(remote.resource_updated("mem://a"), Err(CommandError::Closed));
+}
+
+#[test]
+fn a_client_may_close_its_output_and_still_read_the_answer() {
+    // Rule: [STDIO-017].
+    let gate = Arc::new(Mutex::new(None::<std::task::Waker>));
+    let held = Arc::clone(&gate);
+    let server = Server::new("s", "1").tool("wait", "", move |_: Call<NoArguments>| {
+        let (held, mut first) = (Arc::clone(&held), true);
+        std::future::poll_fn(move |cx| {
+            if std::mem::take(&mut first) {
+                *held.lock().unwrap() = Some(cx.waker().clone());
+                return std::task::Poll::Pending;
+            }
+            std::task::Poll::Ready("done")
+        })
+    });
+    let (client, mut pair) = connect(&server, Revision::LATEST);
+    let mut call = Box::pin(client.call_tool("wait", &NoArguments {}).into_future());
+    assert!(pair.poll(call.as_mut()).is_none());
+    let now = pair.now;
+    pair.server.as_mut().unwrap().handle_eof(now);
+    assert!(!pair.server.as_ref().unwrap().is_drained());
+    gate.lock().unwrap().take().unwrap().wake();
+    assert!(pair.poll(call.as_mut()).unwrap().is_ok());
+    assert!(pair.server.as_ref().unwrap().is_drained());
+}
+
+#[test]
+fn whoever_waits_for_the_opening_learns_that_it_failed() {
+    let (client, endpoint) = Host::new("h", "1").connect(0, Instant::ZERO);
+    let mut pair = Pair::new(sleeper().endpoint(0).unwrap(), endpoint);
+    pair.server = None;
+    let mut opened = Box::pin(client.opened());
+    assert!(pair.poll(opened.as_mut()).is_none());
+    let error = pair.run(client.call_tool("sleep", &NoArguments {})).unwrap_err();
+    assert_eq!(error.to_string(), "the connection is not open yet");
+    pair.client.as_mut().unwrap().handle_eof(Instant::ZERO);
+    assert_eq!(pair.poll(opened.as_mut()).unwrap().unwrap_err(), CloseReason::EndOfInput);
+}
+
+#[test]
+fn observers_see_what_the_other_side_does_wrong() {
+    // Rule: [RPC-017].
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (theirs, ours) = (Arc::clone(&seen), Arc::clone(&seen));
+    let note = |event: &Event<'_>, to: &Mutex<Vec<String>>| {
+        if let Event::Violation(violation) = event {
+            to.lock().unwrap().push(violation.to_string());
+        }
+    };
+    let server = sleeper().observe(move |event| note(event, &theirs));
+    let host = Host::new("h", "1").observe(move |event| note(event, &ours));
+    let (client, mut pair) = crate::connect_host(&server, host, Revision::LATEST);
+    let now = pair.now;
+    pair.server.as_mut().unwrap().handle_frame(Ok(b"{"), now);
+    pair.client.as_mut().unwrap().handle_frame(Ok(b"noise"), now);
+    assert_eq!(seen.lock().unwrap().len(), 2);
+    assert!(!pair.client.as_ref().unwrap().is_closed());
+    drop(client);
+}
+
+#[test]
+fn who_waits_for_the_opening_calls_the_server_that_was_started_again() {
+    // Rule: [VER-022].
+    let server = Server::new("s", "1").revisions(mcp_sansio::Revisions::LEGACY).tool(
+        "greet",
+        "",
+        |_: Call<NoArguments>| "hello",
+    );
+    let (client, endpoint) = Host::new("host", "1").connect(7, Instant::ZERO);
+    // The first process reads the probe, then it is gone.
+    let mut pair = Pair::new(server.endpoint(7).expect("a server"), endpoint);
+    let second = pair.server.take();
+    let mut call = std::pin::pin!(async {
+        client.opened().await.expect("a session");
+        client.call_tool("greet", &NoArguments {}).await
+    });
+    assert!(pair.poll(call.as_mut()).is_none());
+    assert_eq!(pair.wire.len(), 1, "{:?}", pair.wire);
+    assert!(pair.client.as_mut().expect("a client").restart(pair.now));
+    pair.server = second;
+    let result = pair.poll(call.as_mut()).expect("an answer").expect("a result");
+    assert_eq!(crate::text(&result), "hello");
+    assert_eq!(client.era(), Some(mcp_sansio::Era::Legacy));
+    assert_eq!(pair.count("server/discover"), 1);
+    assert!(!pair.client.as_mut().expect("a client").restart(pair.now));
+}

@@ -1,0 +1,102 @@
+//! Everything that has a secret in it, as it is shown in logs.
+
+use mcp_sansio::Instant;
+use mcp_sansio::Principal;
+use mcp_sansio::auth::client::{
+    Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, Grant,
+    IdentityProvider, RegisteredClient,
+};
+use mcp_sansio::auth::protected_resource::{ProtectedResource, VerifiedToken};
+use mcp_sansio::auth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
+use mcp_sansio::http::{Location, RequestHead, ServerOptions};
+use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenDemand};
+
+/// What must not be seen. Entropy of this value makes verifiers and states, too.
+const SECRET: &str = "hush-hush-hush-hush-hush-hush-32";
+
+fn entropy() -> [u8; 32] {
+    *SECRET.as_bytes().first_chunk().expect("32 bytes")
+}
+
+fn password() -> ClientSecret {
+    ClientSecret::Password(SECRET.to_owned())
+}
+
+fn registered() -> RegisteredClient {
+    let issuer = Some("https://as.example".to_owned());
+    RegisteredClient { issuer, client_id: "demo".to_owned(), secret: password() }
+}
+
+fn provider() -> IdentityProvider {
+    IdentityProvider {
+        issuer: "https://idp.example".to_owned(),
+        token_endpoint: Location::parse("https://idp.example/token").unwrap(),
+        client_id: "demo".to_owned(),
+        secret: password(),
+    }
+}
+
+/// What is shown of all that is known to have a secret in it.
+fn shown() -> Vec<String> {
+    let options = ClientOptions::code("http://127.0.0.1:1/callback").unwrap();
+    let options = options.registered(registered()).unwrap();
+    let server = Location::parse("https://mcp.example/mcp").unwrap();
+    let client = Client::new(options.clone(), server, entropy(), 0, Instant::ZERO);
+    let credential = Credential::new(SECRET);
+    let key = CredentialKey::Tokens("https://mcp.example/mcp".to_owned());
+    let (state, verifier) = (State::new(entropy()), CodeVerifier::new(entropy()));
+    let redirect = format!("/callback?code={SECRET}&state={}", state.as_str());
+    let response = AuthorizationResponse::parse(&redirect).unwrap();
+    let issuer = "https://as.example";
+    let expected = ExpectedResponse { state: &state, issuer, iss_supported: false };
+    let code = response.clone().check(&expected).unwrap();
+    let jwk = format!(r#"{{"kty":"EC","crv":"P-256","x":"x","y":"y","d":"{SECRET}"}}"#);
+    let authorization = Authorization::new(options.clone()).store(MemoryStore::new());
+    let host = Host::new("host", "1").authorization(authorization.clone());
+    Vec::from([
+        format!("{options:?}"),
+        format!("{client:?}"),
+        format!("{:?}", Action::Save(key, credential.clone())),
+        format!("{credential:?} {verifier:?} {response:?} {expected:?} {code:?}"),
+        format!("{:?} {:?} {:?}", password(), registered(), Grant::Enterprise(provider())),
+        format!("{:?}", DpopKey { algorithm: "ES256".to_owned(), jwk }),
+        format!("{authorization:?} {host:?}"),
+    ])
+}
+
+/// The same on the side of the server.
+fn shown_by_servers() -> Vec<String> {
+    let resource =
+        ProtectedResource::new("https://mcp.example/mcp", ["https://as.example"]).unwrap();
+    let token = VerifiedToken::new(Principal::new(SECRET));
+    let field = format!("Bearer {SECRET}");
+    let target = format!("/mcp?session={SECRET}");
+    let mut head = RequestHead::new("POST", &target);
+    head.field("host", b"localhost");
+    head.field("authorization", field.as_bytes());
+    let check = resource.judge(&head, 0).unwrap();
+    let granted = token.clone();
+    let server = Server::new("s", "1").protect(resource, move |_| Ok(granted.clone()), || 0);
+    let http = server.http(ServerOptions::new(), entropy(), 0).unwrap();
+    let demand = http.authorize(&head);
+    assert!(matches!(demand, TokenDemand::Check(_)));
+    Vec::from([
+        format!("{head:?} {check:?} {token:?} {demand:?}"),
+        format!("{server:?}"),
+        format!("{http:?}"),
+    ])
+}
+
+#[test]
+fn nothing_that_has_a_secret_shows_it() {
+    // Rule: [AUTHC-046] [AUTHC-062].
+    // As bytes, and as what is made of entropy.
+    let bytes = format!("{:?}", &SECRET.as_bytes()[..4]);
+    let bytes = bytes.trim_matches(['[', ']']);
+    let (state, verifier) = (State::new(entropy()), CodeVerifier::new(entropy()));
+    for text in shown().into_iter().chain(shown_by_servers()) {
+        for secret in [SECRET, bytes, state.as_str(), verifier.as_str()] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+    }
+}

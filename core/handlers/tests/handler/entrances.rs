@@ -1,0 +1,106 @@
+//! All the ways into a server that wants a token, and who gets through.
+
+use std::sync::atomic::Ordering;
+
+use mcp_sansio::Principal;
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio_handlers::{Call, NoArguments, Server};
+
+use crate::gatehouse::{Gatehouse, legacy_call};
+
+fn gatehouse() -> Gatehouse {
+    let server = Server::new("s", "1").tool("who", "", |call: Call<NoArguments>| {
+        call.principal().map_or("nobody", Principal::as_str).to_owned()
+    });
+    Gatehouse::with(server, ServerOptions::new().legacy_sse("/sse", "/messages"))
+}
+
+/// The field that has a token.
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+#[test]
+fn the_older_transport_has_the_same_doors() {
+    // Rule: [AUTHS-012] [SEC-011] [SESS-014].
+    let mut house = gatehouse();
+    for token in [None, Some("ann/use/forged")] {
+        let field = token.map(bearer);
+        let fields: Vec<_> = field.iter().map(|it| ("authorization", it.as_str())).collect();
+        assert_eq!(house.send("GET", "/sse", &fields, "").status, 401);
+        let answer = house.send("POST", "/messages?sessionId=x", &fields, &legacy_call(1, "who"));
+        assert_eq!(answer.status, 401);
+    }
+    let ann = bearer("ann/use");
+    let opened = house.send("GET", "/sse", &[("authorization", &ann)], "");
+    let endpoint = opened.text.lines().find_map(|line| line.strip_prefix("data: "));
+    let endpoint = endpoint.expect("an endpoint").to_owned();
+    for (token, status) in [("bob/use", 404), ("ann/other", 403), ("ann/use", 202)] {
+        let token = bearer(token);
+        let fields = [("authorization", token.as_str())];
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        assert_eq!(house.send("POST", &endpoint, &fields, body).status, status, "{token}");
+    }
+}
+
+#[test]
+fn a_stream_is_taken_up_again_by_whom_it_belongs_to() {
+    // Rule: [SESS-014] [SEC-011].
+    let mut house = gatehouse();
+    let session = house.open("ann/use");
+    for (token, status) in [(None, 401), (Some("bob/use"), 404), (Some("ann/other"), 403)] {
+        let token = token.map(bearer);
+        let mut fields = vec![("mcp-session-id", session.as_str()), ("last-event-id", "0-0")];
+        fields.extend(token.iter().map(|it| ("authorization", it.as_str())));
+        for method in ["GET", "DELETE"] {
+            assert_eq!(house.send(method, "/mcp", &fields, "").status, status, "{token:?}");
+        }
+    }
+    assert_eq!(house.server.machine().session_count(), 1);
+}
+
+#[test]
+fn what_is_nearly_a_path_is_none() {
+    let mut house = gatehouse();
+    let well_known = "/.well-known/oauth-protected-resource";
+    for target in [
+        format!("{well_known}/mcp/"),
+        format!("{well_known}//mcp"),
+        format!("/{well_known}/mcp"),
+        format!("{well_known}/./mcp"),
+        format!("{well_known}/x/../mcp"),
+        format!("{well_known}/%6dcp"),
+        format!("{well_known}/mcp%3F"),
+        format!("{well_known}/MCP"),
+        well_known.to_owned(),
+        "//mcp".to_owned(),
+        "/mcp/".to_owned(),
+        "/%6dcp".to_owned(),
+        "/mcp%2f".to_owned(),
+        "/mcp;x".to_owned(),
+        "/x/../mcp".to_owned(),
+        "*".to_owned(),
+        String::new(),
+    ] {
+        for method in ["GET", "POST", "OPTIONS"] {
+            assert_eq!(house.send(method, &target, &[], "").status, 404, "{method} {target}");
+        }
+    }
+    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_method_that_does_nothing_says_nothing() {
+    let mut house = gatehouse();
+    let token = bearer("ann/use");
+    for method in ["HEAD", "OPTIONS", "TRACE", "CONNECT", "PATCH", "get", "post", ""] {
+        for fields in [&[][..], &[("authorization", token.as_str())]] {
+            for target in ["/mcp", "/sse", "/messages"] {
+                let answer = house.send(method, target, fields, "");
+                assert_eq!(answer.status, 405, "{method} {target}");
+                assert_eq!(answer.field("access-control-allow-origin"), None);
+            }
+        }
+    }
+    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+}

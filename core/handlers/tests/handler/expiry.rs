@@ -1,0 +1,257 @@
+//! Streams end with the token that they were opened with, and clients come back with another one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mcp_sansio::auth::{TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio::http::{ClientOptions, ExchangeId, OutgoingRequest};
+use mcp_sansio::protocol::{
+    Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
+};
+use mcp_sansio::{Instant, Principal, Revision, Revisions};
+use mcp_sansio_handlers::{
+    Authorization, Call, Client, Host, HttpClientEndpoint, NoArguments, Read, Server,
+};
+use serde_json::{Value, json};
+
+use crate::gatehouse::{Gatehouse, legacy_call, request, resource};
+use crate::guarded::{METADATA, at_once, equipped};
+use crate::http_pair::{HttpPair, location};
+use crate::task_desk::{Gate, everything, request as modern_request};
+use crate::text;
+
+/// How long tokens last.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+fn server(gate: &Gate) -> Server {
+    let gate = gate.clone();
+    Server::new("s", "1")
+        .subscriptions()
+        .resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
+            ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
+        })
+        .tool("slow", "", move |_: Call<NoArguments>| {
+            let gate = gate.clone();
+            async move {
+                gate.passed().await;
+                "done"
+            }
+        })
+}
+
+fn get(house: &mut Gatehouse, session: &str, last: Option<&str>) -> ExchangeId {
+    let mut fields = vec![("authorization", "Bearer ann/use"), ("mcp-session-id", session)];
+    fields.extend(last.map(|last| ("last-event-id", last)));
+    house.begin("GET", "/mcp", &fields, "").unwrap()
+}
+
+fn last_id(text: &str) -> &str {
+    text.lines().rev().find_map(|line| line.strip_prefix("id: ")).expect("an id")
+}
+
+#[test]
+fn a_listen_stream_ends_with_its_result_when_its_token_expires() {
+    // Rule: [SUBS-008] [AUTHS-001].
+    let mut house = Gatehouse::new(server(&Gate::default()));
+    let filter = json!({ "notifications": { "resourceSubscriptions": ["mem://a"] } });
+    let body = modern_request(7, "subscriptions/listen", filter, &everything());
+    let fields = [
+        ("authorization", "Bearer ann/use"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "subscriptions/listen"),
+    ];
+    let stream = house.begin("POST", "/mcp", &fields, &body).unwrap();
+    assert!(house.read(stream).text.contains("subscriptions/acknowledged"));
+    house.advance(LIFETIME - Duration::from_secs(1));
+    house.server.remote().resource_updated("mem://a").unwrap();
+    house.advance(Duration::ZERO);
+    assert!(house.read_on(stream).contains("resources/updated"));
+    house.advance(Duration::from_secs(1));
+    let rest = house.read_on(stream);
+    let data = rest.lines().find_map(|line| line.strip_prefix("data: ")).expect("a result");
+    let end: Value = serde_json::from_str(data).unwrap();
+    assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(7), &json!("complete")));
+    assert_eq!(house.server.machine().exchange_count(), 0);
+}
+
+#[test]
+fn a_stream_of_a_session_ends_with_its_token_and_goes_on_with_another() {
+    // Rule: [HSRV-014] [RESUME-006] [AUTHS-001].
+    for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut house = Gatehouse::new(server(&Gate::default()));
+        let session = house.open_at(revision, "ann/use");
+        let subscribe = request(3, "resources/subscribe", &json!({ "uri": "mem://a" }));
+        assert_eq!(house.post("ann/use", &session, &subscribe).status, 200);
+        let stream = get(&mut house, &session, None);
+        let mut seen = house.read(stream).text;
+        house.advance(LIFETIME - Duration::from_secs(1));
+        house.server.remote().resource_updated("mem://a").unwrap();
+        house.advance(Duration::ZERO);
+        seen.push_str(&house.read_on(stream));
+        assert!(seen.contains("resources/updated"), "{revision}");
+        house.advance(Duration::from_secs(1));
+        let end = house.read_on(stream);
+        assert_eq!(end.contains("retry: "), revision == "2025-11-25", "{revision} {end}");
+        seen.push_str(&end);
+        assert_eq!(house.server.machine().exchange_count(), 0, "{revision}");
+        assert_eq!(house.server.machine().session_count(), 1, "{revision}");
+        house.server.remote().resource_updated("mem://a").unwrap();
+        house.advance(Duration::from_secs(1));
+        let stream = get(&mut house, &session, Some(last_id(&seen)));
+        let rest = house.read(stream).text;
+        assert_eq!(rest.matches("resources/updated").count(), 1, "{revision} {rest}");
+    }
+}
+
+#[test]
+fn a_call_at_work_is_polled_for_with_another_token() {
+    // Rule: [SSE-006] [SSE-007] [AUTHS-001].
+    let gate = Gate::default();
+    let mut house = Gatehouse::new(server(&gate));
+    let session = house.open("ann/use");
+    let fields = [("authorization", "Bearer ann/use"), ("mcp-session-id", session.as_str())];
+    let stream = house.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap();
+    house.advance(LIFETIME);
+    let seen = house.read(stream).text;
+    assert!(seen.contains("retry: ") && !seen.contains("done"), "{seen}");
+    assert_eq!(house.server.machine().exchange_count(), 0);
+    gate.open();
+    house.advance(Duration::from_secs(1));
+    let stream = get(&mut house, &session, Some(last_id(&seen)));
+    assert!(house.read(stream).text.contains("done"));
+}
+
+#[test]
+fn a_call_at_work_goes_on_to_its_answer_where_that_belongs_on_its_stream() {
+    // Rule: [SSE-002] [HSRV-028].
+    for revision in ["2025-03-26", "2025-06-18", "2026-07-28"] {
+        let gate = Gate::default();
+        let mut house = Gatehouse::new(server(&gate));
+        let stream = if revision == "2026-07-28" {
+            let call = json!({ "name": "slow", "arguments": {} });
+            let body = modern_request(4, "tools/call", call, &everything());
+            let fields = [
+                ("authorization", "Bearer ann/use"),
+                ("mcp-protocol-version", revision),
+                ("mcp-method", "tools/call"),
+                ("mcp-name", "slow"),
+            ];
+            house.begin("POST", "/mcp", &fields, &body).unwrap()
+        } else {
+            let session = house.open_at(revision, "ann/use");
+            let fields =
+                [("authorization", "Bearer ann/use"), ("mcp-session-id", session.as_str())];
+            house.begin("POST", "/mcp", &fields, &legacy_call(4, "slow")).unwrap()
+        };
+        house.advance(LIFETIME * 2);
+        assert_eq!(house.server.machine().exchange_count(), 1, "{revision}");
+        gate.open();
+        house.advance(Duration::ZERO);
+        assert!(house.read(stream).text.contains("done"), "{revision}");
+        assert_eq!(house.server.machine().exchange_count(), 0, "{revision}");
+    }
+}
+
+#[test]
+fn a_token_without_an_end_opens_streams_without_one() {
+    let check = |check: TokenCheck| {
+        let token = VerifiedToken::new(Principal::new("ann")).scope("use");
+        Ok::<_, TokenRefusal>(token.audiences([check.resource()]))
+    };
+    let server = server(&Gate::default()).protect(resource(), check, || 1_000);
+    let mut house = Gatehouse::of(&server, mcp_sansio::http::ServerOptions::new());
+    let session = house.open("ann/use");
+    let stream = get(&mut house, &session, None);
+    house.read(stream);
+    house.advance(Duration::from_secs(24 * 3600));
+    assert_eq!(house.server.machine().exchange_count(), 1);
+}
+
+// ---------------------------------------------------------------------- our client
+
+/// The resource that the server of a pair is.
+fn of_pair() -> mcp_sansio::auth::ProtectedResource {
+    let url = "http://localhost:8080/mcp";
+    mcp_sansio::auth::ProtectedResource::new(url, ["https://as.example"]).unwrap()
+}
+
+/// A client that signs in, and a protected server whose tokens say when they expire.
+fn pair(gate: &Gate, revision: Revision) -> (Client, HttpPair) {
+    let clock = Arc::<AtomicU64>::default();
+    let unix_time = {
+        let clock = Arc::clone(&clock);
+        move || 1_800_000_000 + clock.load(Ordering::SeqCst)
+    };
+    let check = |check: TokenCheck| {
+        let end = check.token().strip_prefix("until-").and_then(|it| it.parse().ok());
+        let token = VerifiedToken::new(Principal::new("ann")).audiences([check.resource()]);
+        end.map(|end| token.expires_at(end)).ok_or(TokenRefusal::Invalid)
+    };
+    let server = server(gate).protect(of_pair(), check, unix_time.clone());
+    let authorization: Authorization = equipped(at_once()).unix_time(unix_time.clone());
+    let host =
+        Host::new("host", "1").authorization(authorization).revisions(Revisions::only(revision));
+    let (client, endpoint): (_, HttpClientEndpoint) =
+        host.connect_http(ClientOptions::new(location()), 7, Instant::ZERO);
+    let mut pair = HttpPair::new(&server, endpoint, usize::MAX);
+    pair.clock = clock;
+    pair.elsewhere = Some(Box::new(move |request: &OutgoingRequest| {
+        let (_, place) = request.url().as_str().split_once("://").unwrap();
+        Some(match place {
+            "as.example/.well-known/oauth-authorization-server" => (200, METADATA.to_owned()),
+            "as.example/token" => {
+                let end = unix_time() + LIFETIME.as_secs();
+                let token = json!({ "access_token": format!("until-{end}"),
+                    "token_type": "Bearer", "expires_in": LIFETIME.as_secs() });
+                (200, token.to_string())
+            }
+            _ if place.starts_with("as.example") => (404, String::new()),
+            _ => return None,
+        })
+    }));
+    pair.run(client.opened()).unwrap();
+    (client, pair)
+}
+
+#[test]
+fn our_client_comes_back_for_its_answer_with_another_token() {
+    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+        let gate = Gate::default();
+        let (client, mut pair) = pair(&gate, revision);
+        let call = client.call_tool("slow", &NoArguments {}).timeout(LIFETIME * 10);
+        let mut call = Box::pin(call.into_future());
+        assert!(pair.poll(call.as_mut()).is_none());
+        pair.pass_until(Instant::ZERO + LIFETIME * 3);
+        gate.open();
+        let result = pair.run(call).unwrap();
+        assert_eq!(text(&result), "done", "{revision}: {:#?}", pair.log);
+        let resumed = pair.log.iter().filter(|line| line.starts_with("> GET")).count();
+        let expected = if revision == Revision::V2025_11_25 { 3.. } else { 0.. };
+        assert!(expected.contains(&resumed), "{revision}: {:#?}", pair.log);
+    }
+}
+
+#[test]
+fn our_client_goes_on_listening_with_another_token() {
+    // Rule: [SUBS-008].
+    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+        let (client, mut pair) = pair(&Gate::default(), revision);
+        let filter = SubscriptionFilter::default().resource_subscriptions(["mem://a".to_owned()]);
+        let mut subscription = client.subscribe(filter.clone());
+        assert_eq!(pair.run(subscription.honoured()).unwrap(), filter, "{revision}");
+        for round in 1..=3 {
+            pair.pass_until(Instant::ZERO + LIFETIME * round + Duration::from_secs(10));
+            pair.server.remote().resource_updated("mem://a").unwrap();
+            let news = pair.run(subscription.next()).unwrap();
+            let news = news.unwrap_or_else(|| panic!("{revision} {round}: {:#?}", pair.log));
+            assert_eq!(news.method, Method::ResourcesUpdated, "{revision}");
+        }
+        if revision == Revision::V2026_07_28 {
+            let listened = pair.count("subscriptions/listen");
+            assert!(listened >= 4, "{listened}: {:#?}", pair.log);
+            pair.server.close(pair.now);
+            assert!(pair.run(subscription.next()).unwrap().is_none(), "the server is gone");
+        }
+    }
+}

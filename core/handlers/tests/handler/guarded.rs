@@ -1,0 +1,262 @@
+//! A connection to a server that wants a token, an authorization server beside it, and a clock that
+//! jumps.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use mcp_sansio::Instant;
+use mcp_sansio::auth::client::{
+    AuthorizationRequest, ClientOptions, ClientSecret, RegisteredClient,
+};
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{self, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio_handlers::{
+    Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Kind,
+};
+
+pub(crate) const MCP: &str = "https://mcp.example/mcp";
+pub(crate) const ISSUER: &str = "https://as.example";
+const REDIRECT: &str = "http://127.0.0.1:8910/callback";
+
+/// A client that is known to the authorization server, and whose user signs in.
+pub(crate) fn options() -> ClientOptions {
+    known(ClientOptions::code(REDIRECT).unwrap(), ClientSecret::None)
+}
+
+/// A client that is known to the authorization server.
+pub(crate) fn known(options: ClientOptions, secret: ClientSecret) -> ClientOptions {
+    let issuer = Some(ISSUER.to_owned());
+    let client = RegisteredClient { issuer, client_id: "demo".to_owned(), secret };
+    options.registered(client).unwrap()
+}
+
+/// With a clock that stands still, and secrets that are none.
+pub(crate) fn equipped<K: Kind>(authorization: Authorization<K>) -> Authorization<K> {
+    authorization.unix_time(|| 1_800_000_000).entropy(|| [7; 32])
+}
+
+/// A host with a clock and entropy for its authorization.
+pub(crate) fn host(authorization: Authorization) -> Host {
+    Host::new("host", "1").authorization(equipped(authorization))
+}
+
+/// A call of a tool that wants a token.
+pub(crate) fn call(
+    client: &Client,
+) -> Pin<Box<dyn Future<Output = Result<CallToolResult, ClientError>>>> {
+    Box::pin(client.call_tool("forecast", &BTreeMap::<String, String>::new()).into_future())
+}
+
+/// A user who agrees at once.
+pub(crate) fn at_once() -> Authorization {
+    Authorization::new(options())
+        .on_authorize(async |request: AuthorizationRequest| Ok(agreed(&request)))
+}
+
+/// Where a browser comes back to when the user agrees at once.
+pub(crate) fn agreed(request: &AuthorizationRequest) -> String {
+    let (_, query) = request.url.split_once('?').expect("a query");
+    let state = query.split('&').find(|pair| pair.starts_with("state=")).expect("a state");
+    format!("{}?code=c1&{state}&iss=https%3A%2F%2Fas.example", request.redirect_uri)
+}
+
+/// Where a browser comes back to that somebody else has sent.
+pub(crate) fn forged(request: &AuthorizationRequest) -> String {
+    format!("{}?code=evil&state=guessed", request.redirect_uri)
+}
+
+/// What a client of the server is connected to.
+pub(crate) struct Guarded<K: Kind = mcp_sansio_handlers::Shared> {
+    pub(crate) endpoint: Option<HttpClientEndpoint<K>>,
+    pub(crate) now: Instant,
+    /// Every request: its method and place, what it carries, and the status that it got.
+    pub(crate) log: Vec<String>,
+    /// Whether the opening wants a token, too.
+    guards_opening: bool,
+    bell: Arc<Bell>,
+}
+
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl<K: Kind> Guarded<K> {
+    /// Not open yet. The opening wants a token.
+    pub(crate) fn new(host: &Host<K>) -> (Client, Self) {
+        let options = http::ClientOptions::new(Location::parse(MCP).unwrap());
+        let (client, endpoint) = host.connect_http(options, 7, Instant::ZERO);
+        let it = Self {
+            endpoint: Some(endpoint),
+            now: Instant::ZERO,
+            log: Vec::new(),
+            guards_opening: true,
+            bell: Arc::default(),
+        };
+        (client, it)
+    }
+
+    /// Open, without a token; whatever comes now wants one.
+    pub(crate) fn opened(host: &Host<K>) -> (Client, Self) {
+        let (client, mut it) = Self::new(host);
+        it.guards_opening = false;
+        it.run(client.opened()).unwrap();
+        it.log.clear();
+        (client, it)
+    }
+
+    fn turn(&mut self) -> bool {
+        let rung = self.bell.0.load(Ordering::SeqCst);
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        endpoint.poll_handlers(&mut Context::from_waker(&waker), self.now);
+        let mut moved = false;
+        while let Some(transmit) = self.endpoint.as_mut().and_then(HttpEndpoint::poll_transmit) {
+            moved = true;
+            match transmit {
+                Transmit::Send(request) => self.answer(&request),
+                Transmit::Abort(_) => self.log.push("abort".to_owned()),
+            }
+        }
+        moved || self.bell.0.load(Ordering::SeqCst) > rung
+    }
+
+    /// Turns until nothing moves.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..1000 {
+            if !self.turn() {
+                return;
+            }
+        }
+        panic!("it never comes to rest: {:#?}", self.log);
+    }
+
+    /// Turns until `future` is done or nothing moves.
+    pub(crate) fn poll<F: Future + ?Sized>(
+        &mut self,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        for _ in 0..1000 {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(output);
+            }
+            if !self.turn() {
+                return None;
+            }
+        }
+        panic!("it never comes to rest: {:#?}", self.log);
+    }
+
+    /// Turns until `future` is done, with no time passing.
+    pub(crate) fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
+        let mut future = std::pin::pin!(future.into_future());
+        self.poll(future.as_mut()).unwrap_or_else(|| panic!("stuck after {:#?}", self.log))
+    }
+
+    /// Lets time pass up to every deadline on the way.
+    pub(crate) fn advance(&mut self, duration: Duration) {
+        let until = self.now + duration;
+        self.settle();
+        loop {
+            let Some(endpoint) = &mut self.endpoint else { return };
+            let due = endpoint.poll_timeout().filter(|due| *due <= until);
+            self.now = due.unwrap_or(until).max(self.now);
+            endpoint.handle_timeout(self.now);
+            self.settle();
+            if due.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// How many lines of the log contain `text`.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.log.iter().filter(|line| line.contains(text)).count()
+    }
+
+    // ------------------------------------------------------------------ the two servers
+
+    fn answer(&mut self, request: &OutgoingRequest) {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let (_, place) = request.url().as_str().split_once("://").unwrap();
+        let (status, challenge, answer) = match place {
+            "mcp.example/mcp" => self.answer_message(request, &body),
+            "mcp.example/.well-known/oauth-protected-resource/mcp" => (
+                200,
+                false,
+                format!(r#"{{"resource":"{MCP}","authorization_servers":["{ISSUER}"]}}"#),
+            ),
+            "as.example/.well-known/oauth-authorization-server" => {
+                (200, false, METADATA.to_owned())
+            }
+            "as.example/token" => (
+                200,
+                false,
+                r#"{"access_token":"t1","token_type":"Bearer","expires_in":3600}"#.to_owned(),
+            ),
+            _ => (404, false, String::new()),
+        };
+        let message = RawJson::parse(&body).ok();
+        let message = message.as_ref().and_then(|it| it.get("method")?.to_text().map(String::from));
+        let message = message.unwrap_or_default();
+        let carried = if message.is_empty() { body } else { message };
+        self.log.push(format!("{} {place} {carried} {status}", request.method));
+        self.respond(request.exchange, status, challenge, &answer);
+    }
+
+    fn answer_message(&self, request: &OutgoingRequest, body: &str) -> (u16, bool, String) {
+        let token = request.fields().find(|(name, _)| *name == "authorization");
+        let opens = body.contains("server/discover");
+        if token.map(|(_, value)| value) != Some("Bearer t1") && (!opens || self.guards_opening) {
+            return (401, true, String::new());
+        }
+        let message = RawJson::parse(body).unwrap();
+        let id = message.get("id").unwrap();
+        let result = if opens { DISCOVERED } else { SUNNY };
+        (200, false, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    }
+
+    fn respond(&mut self, exchange: ExchangeId, status: u16, challenge: bool, body: &str) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let mut head = IncomingResponse::new(Status(status));
+        head.field("content-type", b"application/json");
+        if challenge {
+            head.field("www-authenticate", CHALLENGE.as_bytes());
+        }
+        endpoint.handle_response(exchange, &head, self.now);
+        endpoint.handle_body(exchange, body.as_bytes(), self.now);
+        endpoint.handle_body_end(exchange, self.now);
+    }
+}
+
+const CHALLENGE: &str =
+    r#"Bearer resource_metadata="https://mcp.example/.well-known/oauth-protected-resource/mcp""#;
+
+pub(crate) const METADATA: &str = r#"{
+    "issuer": "https://as.example",
+    "authorization_endpoint": "https://as.example/authorize",
+    "token_endpoint": "https://as.example/token",
+    "response_types_supported": ["code"],
+    "grant_types_supported": [
+        "authorization_code", "client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    ],
+    "code_challenge_methods_supported": ["S256"],
+    "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+    "token_endpoint_auth_signing_alg_values_supported": ["ES256"]
+}"#;
+
+const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#;
+
+const SUNNY: &str = r#"{"resultType":"complete","content":[{"type":"text","text":"sunny"}]}"#;

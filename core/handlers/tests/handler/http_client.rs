@@ -1,0 +1,246 @@
+//! A host's side of HTTP, with the same handles and handlers as on a byte stream, against a server
+//! of the same kind.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mcp_sansio::http::ClientOptions;
+use mcp_sansio::peer::CloseReason;
+use mcp_sansio::protocol::{
+    ElicitParams, ElicitResult, Resource, ResourceContents, SubscriptionFilter,
+    TextResourceContents,
+};
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_handlers::{
+    Call, Client, ClientError, Elicit, Host, HttpEndpoint, NoArguments, Question, Read, Server,
+};
+
+use crate::http_pair::{HttpPair, location, mount};
+use crate::{ASKING, Place, text};
+
+/// Whatever is said in exchanges of its own per message.
+const OVER_HTTP: [Revision; 4] =
+    [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Confirmation {
+    /// Whether to go on.
+    #[allow(dead_code, reason = "its presence counts")]
+    sure: bool,
+}
+
+fn server() -> Server {
+    Server::new("weather", "1")
+        .tool("forecast", "Weather", async |call: Call<Place>| {
+            Ok(format!("Sunny in {}", call.arguments.location))
+        })
+        .tool("book", "Book a table", async |call: Call<NoArguments>| {
+            call.progress(1.0, Some(2.0), "looking");
+            match call.input::<Confirmation>("confirm")? {
+                None => call.ask("confirm", Elicit::form::<Confirmation>("Sure?")).into_result(),
+                Some(answer) if answer.accepted() => Ok("Booked."),
+                Some(_) => Ok("Not booked."),
+            }
+        })
+        .tool("hang", "Never answers", async |_: Call<NoArguments>| {
+            std::future::pending::<()>().await;
+            "never"
+        })
+}
+
+fn connect_host(
+    server: &Server,
+    host: Host,
+    revision: Revision,
+    piece: usize,
+) -> (Client, HttpPair) {
+    let host = host.revisions(Revisions::only(revision));
+    let (client, endpoint) = host.connect_http(ClientOptions::new(location()), 7, Instant::ZERO);
+    let mut pair = HttpPair::new(server, endpoint, piece);
+    pair.run(client.opened()).unwrap();
+    assert_eq!(client.session().unwrap().revision, revision);
+    (client, pair)
+}
+
+fn connect(server: &Server, revision: Revision) -> (Client, HttpPair) {
+    connect_host(server, Host::new("host", "1"), revision, usize::MAX)
+}
+
+fn oslo() -> Place {
+    Place { location: "Oslo".to_owned() }
+}
+
+#[test]
+fn a_call_is_the_same_over_http_in_every_revision_however_bodies_are_cut() {
+    for revision in OVER_HTTP {
+        for piece in [1, 7, usize::MAX] {
+            let (client, mut pair) =
+                connect_host(&server(), Host::new("host", "1"), revision, piece);
+            let result = pair.run(client.call_tool("forecast", &oslo())).unwrap();
+            assert_eq!(text(&result), "Sunny in Oslo", "{revision}");
+            assert_eq!(pair.run(client.all_tools()).unwrap().len(), 3);
+        }
+    }
+}
+
+#[test]
+fn a_call_with_progress_and_a_question_is_the_same_in_both_eras() {
+    for revision in ASKING {
+        for piece in [1, 7, usize::MAX] {
+            let host = Host::new("host", "1").on_elicit(async |_: Question<ElicitParams>| {
+                Ok(ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect()))
+            });
+            let (client, mut pair) = connect_host(&server(), host, revision, piece);
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let shown = Arc::clone(&seen);
+            let call = client.call_tool("book", &NoArguments {}).on_progress(move |progress| {
+                shown.lock().unwrap().push(progress.progress);
+            });
+            let result = pair.run(call).unwrap();
+            assert_eq!(text(&result), "Booked.", "{revision}: {:#?}", pair.log);
+            assert!(seen.lock().unwrap().contains(&1.0), "{revision}: {:#?}", pair.log);
+        }
+    }
+}
+
+#[test]
+fn an_elicitation_by_an_address_has_an_id_over_http_too() {
+    // Rule: [ELIC-014].
+    let server = Server::new("tickets", "1").tool("pay", "", |call: Call<NoArguments>| match call
+        .input::<()>("pay")?
+    {
+        None => call.ask("pay", Elicit::url("Pay", "https://pay.example/7")).into_result(),
+        Some(_) => Ok("paid"),
+    });
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let asked = Arc::clone(&seen);
+    let host = Host::new("host", "1").on_elicit(move |question: Question<ElicitParams>| {
+        let ElicitParams::Url(params) = &question.params else { panic!("{question:?}") };
+        asked.lock().unwrap().push(params.elicitation_id.clone().expect("an id"));
+        ElicitResult::accept_url()
+    });
+    for _ in 0..2 {
+        let (client, mut pair) =
+            connect_host(&server, host.clone(), Revision::V2025_11_25, usize::MAX);
+        for _ in 0..2 {
+            let result = pair.run(client.call_tool("pay", &NoArguments {})).unwrap();
+            assert_eq!(text(&result), "paid");
+        }
+    }
+    let seen = seen.lock().unwrap();
+    assert!(seen.iter().all(|id| id.len() == 22 && !id.contains("pay")), "{seen:?}");
+    // The server of each session is another one, with the same secret.
+    assert_eq!(seen[..2], seen[2..]);
+    assert_ne!(seen[0], seen[1]);
+}
+
+#[test]
+fn a_call_that_is_dropped_is_cancelled_on_the_server() {
+    // Rule: [CANC-017] [SSE-011].
+    for revision in OVER_HTTP {
+        let (client, mut pair) = connect(&server(), revision);
+        {
+            let mut call = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());
+            assert!(pair.poll(call.as_mut()).is_none());
+            assert_eq!(pair.at_work(), 1);
+        }
+        pair.settle();
+        assert_eq!(pair.at_work(), 0, "{revision}: {:#?}", pair.log);
+        let told = pair.count("notifications/cancelled");
+        assert_eq!(told, usize::from(revision != Revision::V2026_07_28));
+    }
+}
+
+#[test]
+fn one_call_that_takes_long_holds_up_no_other() {
+    // Rule: [HCLI-001].
+    for revision in OVER_HTTP {
+        let (client, mut pair) = connect(&server(), revision);
+        let mut long = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());
+        assert!(pair.poll(long.as_mut()).is_none());
+        let result = pair.run(client.call_tool("forecast", &oslo())).unwrap();
+        assert_eq!(text(&result), "Sunny in Oslo", "{revision}");
+    }
+}
+
+#[test]
+fn changes_reach_a_subscription() {
+    for revision in OVER_HTTP {
+        let server =
+            server().subscriptions().resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
+                ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
+            });
+        let (client, mut pair) = connect(&server, revision);
+        let filter = SubscriptionFilter::default().resource_subscriptions(["mem://a".to_owned()]);
+        let mut subscription = client.subscribe(filter.clone());
+        assert_eq!(pair.run(subscription.honoured()).unwrap(), filter, "{revision}");
+        pair.server.remote().resource_updated("mem://a").unwrap();
+        let notification = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(notification.params.get("uri").unwrap().as_str(), r#""mem://a""#);
+    }
+}
+
+#[test]
+fn a_new_session_is_shown_in_place_of_the_one_that_the_server_forgot() {
+    // Rule: [SESS-009].
+    let opened = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&opened);
+    let host = Host::new("host", "1").observe(move |event| {
+        if matches!(event, mcp_sansio::peer::Event::Opened(_)) {
+            seen.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let (client, mut pair) = connect_host(&server(), host, Revision::V2025_11_25, usize::MAX);
+    let info = |client: &Client| client.session().unwrap().server_info.clone().unwrap();
+    assert!(info(&client).as_str().contains(r#""version":"1""#));
+    // The same server, started anew.
+    pair.server =
+        mount(&Server::new("weather", "2").tool("forecast", "Weather", |_: Call<Place>| "Rainy"));
+    pair.cut_all();
+    let result = pair.run(client.call_tool("forecast", &oslo())).unwrap();
+    assert_eq!(text(&result), "Rainy", "{:#?}", pair.log);
+    assert_eq!(opened.load(Ordering::SeqCst), 2);
+    assert!(info(&client).as_str().contains(r#""version":"2""#));
+}
+
+#[test]
+fn closing_tells_the_server_and_ends_what_is_under_way() {
+    // Rule: [SESS-010].
+    for revision in OVER_HTTP {
+        let (client, mut pair) = connect(&server(), revision);
+        let mut call = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());
+        assert!(pair.poll(call.as_mut()).is_none());
+        client.close();
+        let error = pair.run(call).unwrap_err();
+        assert!(matches!(error, ClientError::Failed(_) | ClientError::Closed(_)), "{error}");
+        pair.settle();
+        assert_eq!(client.close_reason(), Some(CloseReason::Local));
+        assert_eq!(pair.count("DELETE"), usize::from(revision != Revision::V2026_07_28));
+        assert_eq!(pair.server.machine().session_count(), 0);
+        let endpoint = pair.client.as_ref().unwrap();
+        assert!(endpoint.is_closed() && endpoint.is_drained());
+        let error = pair.run(client.call_tool("forecast", &oslo())).unwrap_err();
+        assert!(matches!(error, ClientError::Closed(CloseReason::Local)), "{error}");
+    }
+}
+
+#[test]
+fn a_driver_that_goes_away_takes_the_connection_with_it() {
+    for revision in OVER_HTTP {
+        let (client, mut pair) = connect(&server(), revision);
+        let mut call = Box::pin(client.call_tool("hang", &NoArguments {}).into_future());
+        assert!(pair.poll(call.as_mut()).is_none());
+        pair.client = None;
+        pair.run(call).unwrap_err();
+        assert_eq!(client.close_reason(), Some(CloseReason::Local));
+    }
+}
+
+#[test]
+fn a_connection_without_handles_closes() {
+    let (client, mut pair) = connect(&server(), Revision::V2025_11_25);
+    drop(client);
+    pair.settle();
+    assert!(pair.client.as_ref().unwrap().is_drained(), "{:#?}", pair.log);
+    assert_eq!(pair.count("DELETE"), 1);
+}

@@ -1,0 +1,340 @@
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::server::Transmit as FromServer;
+use mcp_sansio::http::{
+    ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, RequestHead,
+    ResponseHead, ServerOptions, Status,
+};
+#[cfg(feature = "auth")]
+use mcp_sansio::{auth::Grant, http::Response};
+use mcp_sansio_handlers::TokenDemand;
+use mcp_sansio_handlers::{
+    HttpClientEndpoint, HttpEndpoint, HttpServer, Ran, Running, Server, Work,
+};
+
+/// A client and a server that exchange HTTP in memory, driven by hand.
+pub(crate) struct HttpPair {
+    pub(crate) server: HttpServer,
+    pub(crate) client: Option<HttpClientEndpoint>,
+    pub(crate) now: Instant,
+    /// Every request of the client: method, what it carries; every status of the server.
+    pub(crate) log: Vec<String>,
+    /// How many bytes of a body come at once.
+    pub(crate) piece: usize,
+    /// The seconds that have gone by, for clocks.
+    pub(crate) clock: Arc<AtomicU64>,
+    /// What other servers answer: status and JSON. `None`: it is for this one.
+    pub(crate) elsewhere: Option<Elsewhere>,
+    /// The server's name for each exchange of the client.
+    under_way: BTreeMap<ExchangeId, ExchangeId>,
+    running: Vec<Pin<Box<Running>>>,
+    bell: Arc<Bell>,
+}
+
+/// Answers requests to other servers.
+pub(crate) type Elsewhere = Box<dyn FnMut(&OutgoingRequest) -> Option<(u16, String)>>;
+
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Where the client finds the server.
+pub(crate) fn location() -> Location {
+    Location::parse("http://localhost:8080/mcp").unwrap()
+}
+
+/// The server's end of HTTP.
+pub(crate) fn mount(server: &Server) -> HttpServer {
+    server.http(ServerOptions::new(), [7; 32], 7).unwrap()
+}
+
+impl HttpPair {
+    pub(crate) fn new(server: &Server, client: HttpClientEndpoint, piece: usize) -> Self {
+        Self {
+            server: mount(server),
+            client: Some(client),
+            now: Instant::ZERO,
+            log: Vec::new(),
+            piece,
+            clock: Arc::default(),
+            elsewhere: None,
+            under_way: BTreeMap::new(),
+            running: Vec::new(),
+            bell: Arc::default(),
+        }
+    }
+
+    /// One round of both drivers. Whether anything moved, or wants to.
+    pub(crate) fn turn(&mut self) -> bool {
+        let rung = |bell: &Bell| bell.0.load(Ordering::SeqCst);
+        let (before, lines) = (rung(&self.bell), self.log.len());
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let mut cx = Context::from_waker(&waker);
+        if let Some(client) = &mut self.client {
+            client.poll_handlers(&mut cx, self.now);
+        }
+        let mut moved = self.take_requests(&mut cx);
+        moved |= self.run_handlers(&mut cx);
+        moved |= self.take_responses();
+        moved || self.log.len() > lines || rung(&self.bell) > before
+    }
+
+    fn take_requests(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        while let Some(transmit) = self.client.as_mut().and_then(HttpEndpoint::poll_transmit) {
+            moved = true;
+            match transmit {
+                Transmit::Send(request) => self.take_request(&request, cx),
+                Transmit::Abort(exchange) => {
+                    // The response may have come whole meanwhile.
+                    if let Some(theirs) = self.under_way.remove(&exchange) {
+                        self.log.push("> abort".to_owned());
+                        self.server.handle_disconnect(theirs, self.now);
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    fn take_request(&mut self, request: &OutgoingRequest, cx: &mut Context<'_>) {
+        let body = String::from_utf8_lossy(&request.body);
+        self.log.push(format!("> {} {body}", request.method));
+        let answer = self.elsewhere.as_mut().and_then(|elsewhere| elsewhere(request));
+        if let Some((status, text)) = answer {
+            let mut head = IncomingResponse::new(Status(status));
+            head.field("content-type", b"application/json");
+            let Some(client) = &mut self.client else { return };
+            client.handle_response(request.exchange, &head, self.now);
+            client.handle_body(request.exchange, text.as_bytes(), self.now);
+            return client.handle_body_end(request.exchange, self.now);
+        }
+        let mut head = RequestHead::new(request.method, request.url().path_and_query());
+        head.field("host", request.url().authority().as_bytes());
+        for (name, value) in request.fields() {
+            head.field(name, value.as_bytes());
+        }
+        #[cfg(feature = "auth")]
+        let (theirs, work) = match self.grant(&head) {
+            Ok(Some(grant)) => self.server.handle_granted(&head, &request.body, &grant, self.now),
+            Ok(None) => self.server.handle_request(&head, &request.body, None, self.now),
+            Err(response) => {
+                self.log.push(format!("< {}", response.head.status.0));
+                return self.hand_back(request.exchange, &response.head, &response.body);
+            }
+        };
+        #[cfg(not(feature = "auth"))]
+        let (theirs, work) = self.server.handle_request(&head, &request.body, None, self.now);
+        assert!(self.under_way.insert(request.exchange, theirs).is_none());
+        run(&mut self.server, &mut self.running, work, cx, self.now);
+    }
+
+    /// What the token of a request is good for, on a server that wants one.
+    #[cfg(feature = "auth")]
+    fn grant(&self, head: &RequestHead<'_>) -> Result<Option<Grant>, Response> {
+        let mut checking = match self.server.authorize(head) {
+            TokenDemand::NotNeeded => return Ok(None),
+            TokenDemand::Respond(response) => return Err(response),
+            TokenDemand::Check(checking) => checking,
+        };
+        match Pin::new(&mut checking).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(granted) => granted.map(Some),
+            Poll::Pending => panic!("a check that waits"),
+        }
+    }
+
+    /// Gives the client a whole response.
+    #[cfg(feature = "auth")]
+    fn hand_back(&mut self, exchange: ExchangeId, head: &ResponseHead, body: &[u8]) {
+        let Some(client) = &mut self.client else { return };
+        show(client, exchange, head, self.now);
+        client.handle_body(exchange, body, self.now);
+        client.handle_body_end(exchange, self.now);
+    }
+
+    fn run_handlers(&mut self, cx: &mut Context<'_>) -> bool {
+        self.server.poll_handlers(cx, self.now);
+        let mut moved = false;
+        while let Some(work) = self.server.poll_work() {
+            run(&mut self.server, &mut self.running, Some(work), cx, self.now);
+            moved = true;
+        }
+        for mut handler in std::mem::take(&mut self.running) {
+            match handler.as_mut().poll(cx) {
+                Poll::Pending => self.running.push(handler),
+                Poll::Ready(finished) => {
+                    moved = true;
+                    if let Some(finished) = finished {
+                        self.server.finish(finished, self.now);
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    fn take_responses(&mut self) -> bool {
+        let Some(client) = &mut self.client else { return false };
+        let (mut moved, now) = (false, self.now);
+        for (ours, theirs) in self.under_way.clone() {
+            while let Some(transmit) = self.server.poll_transmit(theirs, now) {
+                moved = true;
+                match transmit {
+                    FromServer::Respond(response) => {
+                        self.log.push(format!("< {}", response.head.status.0));
+                        show(client, ours, &response.head, now);
+                        for piece in response.body.chunks(self.piece) {
+                            client.handle_body(ours, piece, now);
+                        }
+                        client.handle_body_end(ours, now);
+                        self.under_way.remove(&ours);
+                    }
+                    FromServer::Open(head) => {
+                        self.log.push(format!("< {} …", head.status.0));
+                        show(client, ours, &head, now);
+                    }
+                    FromServer::Chunk(bytes) => {
+                        for piece in bytes.chunks(self.piece) {
+                            client.handle_body(ours, piece, now);
+                        }
+                    }
+                    FromServer::Finish => {
+                        client.handle_body_end(ours, now);
+                        self.under_way.remove(&ours);
+                    }
+                    FromServer::Abort => {
+                        client.handle_exchange_failed(ours, ExchangeFailure::Broken, now);
+                        self.under_way.remove(&ours);
+                    }
+                }
+            }
+        }
+        moved
+    }
+
+    /// Turns until nothing moves.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..1000 {
+            if !self.turn() {
+                return;
+            }
+        }
+        panic!("it never comes to rest");
+    }
+
+    /// Turns until `future` is done. Where nothing moves, time passes up to the next deadline.
+    pub(crate) fn run<F: IntoFuture>(&mut self, future: F) -> F::Output {
+        let mut future = std::pin::pin!(future.into_future());
+        for _ in 0..1000 {
+            if let Some(output) = self.poll(future.as_mut()) {
+                return output;
+            }
+            self.pass();
+        }
+        panic!("stuck after {:#?}", self.log)
+    }
+
+    /// Turns until `future` is done or nothing moves.
+    pub(crate) fn poll<F: Future + ?Sized>(
+        &mut self,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        for _ in 0..1000 {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(output);
+            }
+            if !self.turn() {
+                return None;
+            }
+        }
+        panic!("it never comes to rest");
+    }
+
+    /// Lets time pass up to the next deadline of either side.
+    fn pass(&mut self) {
+        let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
+        let next = [client, self.server.poll_timeout()].into_iter().flatten().min();
+        self.pass_to(next.expect("somebody waits for something"));
+    }
+
+    /// Lets time pass, deadline by deadline.
+    pub(crate) fn pass_until(&mut self, end: Instant) {
+        self.settle();
+        while self.now < end {
+            let client = self.client.as_ref().and_then(HttpEndpoint::poll_timeout);
+            let next = [client, self.server.poll_timeout()].into_iter().flatten().min();
+            self.pass_to(next.map_or(end, |next| next.min(end)));
+            self.settle();
+        }
+    }
+
+    fn pass_to(&mut self, time: Instant) {
+        self.now = time.max(self.now);
+        let seconds = self.now.saturating_since(Instant::ZERO).as_secs();
+        self.clock.store(seconds, Ordering::SeqCst);
+        if let Some(client) = &mut self.client {
+            client.handle_timeout(self.now);
+        }
+        self.server.handle_timeout(self.now);
+    }
+
+    /// Breaks off whatever is under way, as a server does that dies.
+    pub(crate) fn cut_all(&mut self) {
+        for ours in std::mem::take(&mut self.under_way).into_keys() {
+            if let Some(client) = &mut self.client {
+                client.handle_exchange_failed(ours, ExchangeFailure::Broken, self.now);
+            }
+        }
+        self.running.clear();
+    }
+
+    /// How many lines of the log contain `text`.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        self.log.iter().filter(|line| line.contains(text)).count()
+    }
+
+    /// Handlers that the server has at work.
+    pub(crate) fn at_work(&self) -> usize {
+        self.running.len()
+    }
+}
+
+fn run(
+    server: &mut HttpServer,
+    running: &mut Vec<Pin<Box<Running>>>,
+    work: Option<Work<'_>>,
+    cx: &mut Context<'_>,
+    now: Instant,
+) {
+    match work.map(Work::run) {
+        Some(Ran::Done(finished)) => server.finish(finished, now),
+        Some(Ran::Running(handler)) => {
+            server.attend(&handler);
+            running.push(Box::pin(handler));
+            cx.waker().wake_by_ref();
+        }
+        None => {}
+    }
+}
+
+fn show(client: &mut HttpClientEndpoint, exchange: ExchangeId, head: &ResponseHead, now: Instant) {
+    let fields: Vec<_> = head.fields().collect();
+    let mut seen = IncomingResponse::new(head.status);
+    for (name, value) in &fields {
+        seen.field(name, value.as_bytes());
+    }
+    client.handle_response(exchange, &seen, now);
+}

@@ -1,0 +1,96 @@
+//! Servers and clients written as handlers, against each other in memory.
+
+#![cfg(feature = "schemars")]
+
+mod asked_tasks;
+mod asked_tasks_bounds;
+#[cfg(feature = "http")]
+mod asked_tasks_http;
+mod asked_tasks_input;
+#[cfg(feature = "auth")]
+mod authorization;
+#[cfg(feature = "auth")]
+mod authorization_store;
+mod calls;
+mod client_tasks;
+mod connection;
+#[cfg(feature = "auth")]
+mod debug_output;
+#[cfg(feature = "auth")]
+mod entrances;
+#[cfg(feature = "auth")]
+mod expiry;
+#[cfg(feature = "auth")]
+mod gatehouse;
+#[cfg(feature = "auth")]
+mod guarded;
+#[cfg(feature = "http")]
+mod http_client;
+#[cfg(feature = "http")]
+mod http_pair;
+mod pair;
+mod panics;
+#[cfg(feature = "auth")]
+mod protection;
+mod questions;
+#[cfg(feature = "auth")]
+mod repeater;
+#[cfg(feature = "auth")]
+mod repeats;
+#[cfg(feature = "auth")]
+mod repeats_host;
+mod room;
+mod scheduling;
+#[cfg(all(feature = "http", feature = "seal"))]
+mod sealing;
+mod server;
+#[cfg(feature = "http")]
+mod shares;
+#[cfg(feature = "auth")]
+#[path = "../../../machine/tests/schema/spec.rs"]
+#[allow(dead_code, reason = "here nothing is judged by a schema, only its members are listed")]
+mod spec;
+mod subscriptions;
+mod task_desk;
+mod task_visitor;
+mod tasks;
+mod tasks_bounds;
+#[cfg(feature = "http")]
+mod tasks_http;
+mod tasks_input;
+
+use mcp_sansio::protocol::CallToolResult;
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_handlers::{Client, ClientEndpoint, Host, Kind, Server, ServerEndpoint};
+use pair::Pair;
+
+/// What a handler may want or not.
+#[derive(Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+struct Place {
+    /// City name or postal code.
+    location: String,
+}
+
+type Both<K = mcp_sansio_handlers::Shared> = (Client, Pair<ServerEndpoint<K>, ClientEndpoint>);
+
+/// Connects a host to a server at one revision.
+fn connect_host<K: Kind>(server: &Server<K>, host: Host, revision: Revision) -> Both<K> {
+    let host = host.revisions(Revisions::only(revision));
+    let (client, endpoint) = host.connect(7, Instant::ZERO);
+    let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
+    pair.run(client.opened()).unwrap();
+    assert_eq!(client.session().unwrap().revision, revision);
+    (client, pair)
+}
+
+fn connect<K: Kind>(server: &Server<K>, revision: Revision) -> Both<K> {
+    connect_host(server, Host::new("host", "1"), revision)
+}
+
+/// The text that a tool answered with.
+fn text(result: &CallToolResult) -> &str {
+    result.content.iter().find_map(|block| block.as_text()).unwrap_or_default()
+}
+
+/// The three ways in which revisions ask the user.
+const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];

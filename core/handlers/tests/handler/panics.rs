@@ -1,0 +1,191 @@
+//! Functions of the application that panic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::ErrorCode;
+use mcp_sansio::peer::Event;
+use mcp_sansio::protocol::{ElicitParams, ElicitResult};
+use mcp_sansio_handlers::{
+    Call, Client, Elicit, Endpoint, Host, NoArguments, PanicGuard, Question, Server,
+};
+
+use crate::task_desk::{Desk, Gate, settings};
+use crate::{ASKING, Both, connect, connect_host, text};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Confirmation {
+    sure: bool,
+}
+
+/// Panics when it is dropped.
+struct Fragile;
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        panic!("in a destructor");
+    }
+}
+
+fn guard() -> PanicGuard {
+    PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok())
+}
+
+/// Lends both sides what stops panics.
+fn guarded(mut both: Both) -> Both {
+    both.1.server.as_mut().unwrap().catch_panics(guard());
+    both.1.client.as_mut().unwrap().catch_panics(guard());
+    both
+}
+
+/// Is done the second time.
+async fn pause() {
+    let mut first = true;
+    std::future::poll_fn(move |cx| {
+        cx.waker().wake_by_ref();
+        if std::mem::take(&mut first) { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+}
+
+fn server() -> Server {
+    Server::new("s", "1")
+        .tool("plain", "", |_: Call<NoArguments>| "plain")
+        .tool("at-once", "", |_: Call<NoArguments>| -> &str { panic!("at once") })
+        .tool("first", "", async |_: Call<NoArguments>| -> &str { panic!("in the first poll") })
+        .tool("later", "", async |_: Call<NoArguments>| -> &str {
+            pause().await;
+            panic!("later")
+        })
+        .tool("edit", "", |call: Call<NoArguments>| {
+            call.edit_catalog(|_| panic!("in an edit")).map_or("refused", |()| "edited")
+        })
+        .tool("fragile", "", async |_: Call<NoArguments>| {
+            let _fragile = Fragile;
+            std::future::pending::<()>().await;
+        })
+        .tool("report", "", |call: Call<NoArguments>| {
+            call.progress(1.0, None, "");
+            call.progress(2.0, None, "");
+            "reported"
+        })
+        .tool("ask", "", |call: Call<NoArguments>| match call.input::<Confirmation>("sure")? {
+            None => call.ask("sure", Elicit::form::<Confirmation>("Sure?")).into_result(),
+            Some(answer) => Ok(answer.content.is_some_and(|it| it.sure).to_string()),
+        })
+}
+
+fn plain(client: &Client) -> impl Future<Output = String> + use<> {
+    let call = client.call_tool("plain", &NoArguments {});
+    async move { text(&call.await.unwrap()).to_owned() }
+}
+
+#[test]
+fn a_handler_that_panics_is_an_internal_error_and_the_connection_goes_on() {
+    for revision in Revision::ALL {
+        let (client, mut pair) = guarded(connect(&server(), revision));
+        for tool in ["at-once", "first", "later"] {
+            let error = pair.run(client.call_tool(tool, &NoArguments {})).unwrap_err();
+            let refusal = error.as_refusal().unwrap();
+            assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{revision} {tool}");
+            assert!(!refusal.message.contains(tool), "{refusal:?}");
+            assert_eq!(pair.run(plain(&client)), "plain");
+        }
+        let edited = pair.run(client.call_tool("edit", &NoArguments {})).unwrap();
+        assert_eq!(text(&edited), "edited");
+        assert_eq!(pair.run(plain(&client)), "plain");
+    }
+}
+
+#[test]
+fn a_handler_that_is_dropped_and_panics_then_disturbs_nobody() {
+    let (client, mut pair) = guarded(connect(&server(), Revision::LATEST));
+    let mut fragile = Box::pin(client.call_tool("fragile", &NoArguments {}).into_future());
+    assert!(pair.poll(fragile.as_mut()).is_none());
+    drop(fragile);
+    pair.settle();
+    assert_eq!(pair.run(plain(&client)), "plain");
+}
+
+#[test]
+fn without_a_guard_a_panic_goes_where_it_goes() {
+    let (client, mut pair) = connect(&server(), Revision::LATEST);
+    let call = client.call_tool("at-once", &NoArguments {});
+    assert!(catch_unwind(AssertUnwindSafe(|| pair.run(call))).is_err());
+}
+
+#[test]
+fn a_request_that_an_observer_panics_at_is_an_internal_error() {
+    let server = server().observe(|event| {
+        if let Event::Request(request) = event {
+            assert!(!request.params.as_str().contains("report"), "an observer's panic");
+        }
+    });
+    let (client, mut pair) = guarded(connect(&server, Revision::LATEST));
+    let error = pair.run(client.call_tool("report", &NoArguments {})).unwrap_err();
+    assert_eq!(error.as_refusal().unwrap().code, ErrorCode::INTERNAL_ERROR);
+    assert_eq!(pair.run(plain(&client)), "plain");
+}
+
+#[test]
+fn a_host_that_panics_answers_the_question_with_an_internal_error() {
+    for revision in ASKING {
+        let at_once =
+            Host::new("h", "1").on_elicit(|_: Question<ElicitParams>| -> ElicitResult { panic!() });
+        let later =
+            Host::new("h", "1").on_elicit(async |_: Question<ElicitParams>| -> ElicitResult {
+                pause().await;
+                panic!("later")
+            });
+        for host in [at_once, later] {
+            let (client, mut pair) = guarded(connect_host(&server(), host, revision));
+            let mut asking = Box::pin(client.call_tool("ask", &NoArguments {}).into_future());
+            let asked = pair.poll(asking.as_mut()).expect("the call ends");
+            assert!(asked.as_ref().map_or(true, |it| text(it) != "true"), "{asked:?}");
+            if revision < Revision::LATEST {
+                let answer = r#"> {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"#;
+                assert_eq!(pair.count(answer), 1, "{:#?}", pair.wire);
+            }
+            assert_eq!(pair.run(plain(&client)), "plain", "{revision}");
+        }
+    }
+}
+
+#[test]
+fn a_callback_of_progress_that_panics_is_not_called_again_and_the_call_goes_on() {
+    let seen = Arc::new(Mutex::new(0));
+    let sink = Arc::clone(&seen);
+    let (client, mut pair) = guarded(connect(&server(), Revision::LATEST));
+    let call = client.call_tool("report", &NoArguments {}).on_progress(move |_| {
+        *sink.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
+        panic!("in a callback");
+    });
+    assert_eq!(text(&pair.run(call).unwrap()), "reported");
+    assert_eq!(pair.count("notifications/progress"), 2);
+    assert_eq!(*seen.lock().unwrap(), 1);
+}
+
+#[test]
+fn a_task_whose_handler_panics_has_failed() {
+    let gate = Gate::default();
+    let waits = gate.clone();
+    let server =
+        Server::new("s", "1").tasks(settings()).tool("late", "", move |call: Call<NoArguments>| {
+            let gate = waits.clone();
+            async move {
+                call.run_as_task();
+                gate.passed().await;
+                assert!(!call.accepts_task(), "as a task");
+            }
+        });
+    let mut desk = Desk::new(&server);
+    desk.endpoint.catch_panics(guard());
+    let created = desk.call("late");
+    let task = created["taskId"].as_str().unwrap();
+    assert_eq!(desk.status(task), "working");
+    gate.open();
+    let failed = desk.get(task);
+    assert_eq!((&failed["status"], &failed["error"]["code"]), (&"failed".into(), &(-32603).into()));
+}

@@ -1,0 +1,464 @@
+//! Servers that want a token, and what becomes of requests without the right one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use mcp_sansio::auth::{
+    MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
+};
+use mcp_sansio::http::{Location, RequestHead, ServerOptions};
+use mcp_sansio::protocol::{
+    ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
+};
+use mcp_sansio::{Instant, Principal, Revision};
+use mcp_sansio_handlers::{Call, Elicit, NoArguments, Read, Server, TokenDemand};
+use serde_json::{Value, json};
+
+use crate::gatehouse::{Gatehouse, METADATA, URI, check, legacy_call, request, resource};
+use crate::task_desk::{everything, request as task_request, settings};
+use crate::{connect, text};
+
+/// Tools: `who` tells who calls and with which scopes, `delete` does nothing, `look` finds out by
+/// itself that it needs `write`, `late` after it has said something, `ask` after a question.
+fn server() -> Server {
+    Server::new("s", "1")
+        .tool("who", "", |call: Call<NoArguments>| {
+            let who = call.principal().map_or("nobody", Principal::as_str);
+            format!("{who}: {}", call.scopes().join(" "))
+        })
+        .tool("delete", "", |_: Call<NoArguments>| "deleted")
+        .tool("look", "", |call: Call<NoArguments>| {
+            call.require_scopes(&["write", "mail"])?;
+            Ok("written")
+        })
+        .tool("late", "", async |call: Call<NoArguments>| {
+            call.progress(1.0, None, "so far");
+            call.require_scopes(&["write"])?;
+            Ok("written")
+        })
+        .tool("ask", "", |call: Call<NoArguments>| match call.input::<Value>("sure")? {
+            None => call.ask("sure", Elicit::form_with("Sure?", ElicitSchema::new())).into_result(),
+            Some(_) => {
+                call.require_scopes(&["write"])?;
+                Ok(call.scopes().join(" "))
+            }
+        })
+}
+
+fn gatehouse() -> Gatehouse {
+    Gatehouse::new(server())
+}
+
+fn refusal(status: u16, error: &str, scope: &str) -> (u16, Option<String>, Option<String>) {
+    (status, Some(error.into()), Some(scope.into()))
+}
+
+#[test]
+fn a_client_finds_from_the_challenge_to_the_token_and_in() {
+    // Rule: [AUTHS-001] [AUTHS-008] [AUTHS-009] [AUTHS-010] [AUTHS-011].
+    let mut house = gatehouse();
+    let refused = house.call_with(&[], "who");
+    assert_eq!(refused.refusal(), (401, None, Some("use".into())));
+    let named = refused.challenge().and_then(|it| it.resource_metadata);
+    assert_eq!(named.as_deref(), Some(METADATA));
+    let server = Location::parse(URI).unwrap();
+    let url = MetadataUrls::of_resource(Revision::LATEST, &server, named.as_deref()).next();
+    let answer = house.send("GET", url.unwrap().path_and_query(), &[], "");
+    let metadata = ProtectedResourceMetadata::parse(answer.text.as_bytes()).unwrap();
+    assert_eq!(metadata.issuers().unwrap(), ["https://auth.example.com"]);
+    assert_eq!(metadata.resource_for(&server).unwrap().as_str(), URI);
+    assert_eq!(metadata.scopes_supported.unwrap(), ["use"]);
+    let answer = house.call("ann/use", "who");
+    assert_eq!(answer.status, 200);
+    assert!(answer.text.contains("ann: use"), "{answer:?}");
+}
+
+#[test]
+fn a_token_that_is_not_taken_is_answered_401_and_one_that_cannot_be_checked_503() {
+    // Rule: [AUTHS-001] [AUTHS-012] [AUTHS-013] [SEC-008] [SEC-011].
+    let mut house = gatehouse();
+    for token in ["ann/use/forged", "ann/use/revoked", "ann/use/old", "ann/use/other"] {
+        let answer = house.call(token, "who");
+        assert_eq!(answer.refusal(), refusal(401, "invalid_token", "use"), "{token}");
+    }
+    let answer = house.call("ann/use/dark", "who");
+    assert_eq!(answer.refusal(), (503, None, None));
+    assert!(answer.field("retry-after").is_some());
+    assert_eq!(house.server.machine().exchange_count(), 0);
+}
+
+#[test]
+fn what_is_malformed_is_answered_400_and_never_checked() {
+    // Rule: [AUTHS-002].
+    let mut house = gatehouse();
+    for fields in [
+        &[("authorization", "Bearer")][..],
+        &[("authorization", "Bearer ann/use"), ("authorization", "Bearer ann/use")],
+    ] {
+        let answer = house.call_with(fields, "who");
+        assert_eq!(answer.refusal(), (400, Some("invalid_request".into()), None));
+    }
+    let answer = house.send("POST", "/mcp?access_token=ann/use", &[], "{}");
+    assert_eq!(answer.refusal(), (400, Some("invalid_request".into()), None));
+    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn where_nothing_is_served_nobody_is_asked_for_a_token() {
+    let mut house = gatehouse();
+    for (method, target, status) in [
+        ("POST", "/other", 404),
+        // Where clients of 2025-03-26 look for an authorization server.
+        ("GET", "/.well-known/oauth-authorization-server", 404),
+        ("PUT", "/mcp", 405),
+    ] {
+        let answer = house.send(method, target, &[("authorization", "Bearer a/use")], "");
+        assert_eq!(answer.refusal(), (status, None, None), "{method} {target}");
+    }
+    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+    let answer = house.send("GET", "/mcp", &[], "");
+    assert_eq!(answer.refusal(), (401, None, Some("use".into())));
+}
+
+#[test]
+fn a_page_of_another_host_gets_the_metadata_and_nothing_else() {
+    let mut house = gatehouse();
+    let origin = [("origin", "https://evil.example"), ("authorization", "Bearer ann/use")];
+    let target = "/.well-known/oauth-protected-resource/mcp";
+    let answer = house.send("GET", target, &origin, "");
+    assert_eq!((answer.status, answer.field("access-control-allow-origin")), (200, Some("*")));
+    assert_eq!(house.call_with(&origin, "who").status, 403);
+    assert_eq!(house.checks.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn an_operation_that_needs_more_is_refused_before_it_is_done_in_both_eras() {
+    // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-017] [AUTHS-018] [AUTHS-019].
+    let mut house = gatehouse();
+    let session = house.open("ann/use");
+    let wanted = refusal(403, "insufficient_scope", "use write");
+    for answer in [
+        house.call("ann/use", "delete"),
+        house.post("ann/use", &session, &legacy_call(4, "delete")),
+        house.call("ann/", "delete"),
+    ] {
+        assert_eq!(answer.refusal(), wanted);
+        assert_eq!(answer.challenge().unwrap().resource_metadata.as_deref(), Some(METADATA));
+        assert!(!answer.text.contains("deleted"));
+    }
+    for token in ["ann/use+write", "ann/use+all"] {
+        for answer in
+            [house.call(token, "delete"), house.post(token, &session, &legacy_call(4, "delete"))]
+        {
+            assert!(answer.text.contains("deleted"), "{token}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_needs_more_has_the_request_refused() {
+    // Rule: [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018].
+    let mut house = gatehouse();
+    let session = house.open("ann/use");
+    for answer in
+        [house.call("ann/use", "look"), house.post("ann/use", &session, &legacy_call(4, "look"))]
+    {
+        assert_eq!(answer.refusal(), refusal(403, "insufficient_scope", "use write mail"));
+        let body: Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!(body["error"]["code"], -32600);
+    }
+    let answer = house.call("ann/use+all+mail", "look");
+    assert!(answer.status == 200 && answer.text.contains("written"), "{answer:?}");
+}
+
+#[test]
+fn a_handler_that_has_said_something_ends_with_an_error() {
+    let mut house = gatehouse();
+    let answer = house.call("ann/use", "late");
+    assert_eq!((answer.status, answer.field("content-type")), (200, Some("text/event-stream")));
+    assert!(answer.text.contains("so far") && answer.text.contains("-32600"), "{answer:?}");
+    assert!(house.call("ann/use+write", "late").text.contains("written"));
+}
+
+#[test]
+fn a_session_belongs_to_the_principal_of_the_token() {
+    // Rule: [SESS-014] [SEC-011].
+    let mut house = gatehouse();
+    let session = house.open("ann/use");
+    let call = legacy_call(4, "who");
+    assert_eq!(house.post("bob/use", &session, &call).status, 404);
+    // Another token of the same person is as good.
+    let answer = house.post("ann/use+write", &session, &call);
+    assert!(answer.text.contains("ann: use write"), "{answer:?}");
+    for (token, status) in [("bob/use", 404), ("ann/use/forged", 401), ("ann/write", 403)] {
+        let bearer = format!("Bearer {token}");
+        let fields = [("authorization", bearer.as_str()), ("mcp-session-id", session.as_str())];
+        for method in ["GET", "DELETE"] {
+            assert_eq!(house.send(method, "/mcp", &fields, "").status, status, "{method} {token}");
+        }
+        for body in [call.as_str(), "{"] {
+            assert_eq!(house.send("POST", "/mcp", &fields, body).status, status, "{token} {body}");
+        }
+    }
+    assert_eq!(house.server.machine().session_count(), 1);
+}
+
+#[test]
+fn every_request_of_a_batch_has_the_scopes_of_the_token() {
+    // Rule: [BATCH-007].
+    let mut house = gatehouse();
+    let session = house.open_at("2025-03-26", "ann/use+write+mail");
+    let calls = [4, 5, 6].map(|id| legacy_call(id, if id == 6 { "who" } else { "look" }));
+    let answer = house.post("ann/use+write+mail", &session, &format!("[{}]", calls.join(",")));
+    assert_eq!(answer.text.matches("written").count(), 2, "{answer:?}");
+    assert!(answer.text.contains("ann: use write mail"), "{answer:?}");
+    // What comes later with another token has no part in it.
+    let answer = house.post("ann/use", &session, &format!("[{}]", calls.join(",")));
+    assert_eq!(answer.text.matches("written").count(), 0, "{answer:?}");
+    assert!(answer.text.contains("ann: use\""), "{answer:?}");
+}
+
+#[test]
+fn a_later_round_has_the_scopes_of_its_request() {
+    let mut house = gatehouse();
+    for (scopes, expected) in [("use+write", "use write"), ("use", "-32600")] {
+        let token = format!("ann/{scopes}");
+        let session = house.open(&token);
+        let bearer = format!("Bearer {token}");
+        let fields = [("authorization", bearer.as_str()), ("mcp-session-id", session.as_str())];
+        let exchange = house.begin("POST", "/mcp", &fields, &legacy_call(4, "ask")).unwrap();
+        let asked = house.read(exchange);
+        let data = asked.text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let mut messages = data.filter_map(|it| serde_json::from_str::<Value>(it).ok());
+        let question = messages.next().expect("a question");
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"],
+            "result": { "action": "accept", "content": {} } });
+        // Whoever answers may do so with another token.
+        assert_eq!(house.post("ann/use", &session, &answer.to_string()).status, 202);
+        let rest = house.read_on(exchange);
+        assert!(rest.contains(expected), "{rest}");
+    }
+}
+
+#[test]
+fn a_task_has_the_scopes_of_its_request() {
+    let server = server().tasks(settings()).tool("later", "", |call: Call<NoArguments>| {
+        call.run_as_task();
+        match call.input::<Value>("sure")? {
+            None => call.ask("sure", Elicit::form_with("Sure?", ElicitSchema::new())).into_result(),
+            Some(_) => Ok(call.scopes().join(" ")),
+        }
+    });
+    let mut house = Gatehouse::new(server);
+    let mut ask = |token: &str, method: &str, name: &str, params: Value| -> Value {
+        let bearer = format!("Bearer {token}");
+        let fields = [
+            ("authorization", bearer.as_str()),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+            ("mcp-name", name),
+        ];
+        let body = task_request(1, method, params, &everything());
+        serde_json::from_str(&house.send("POST", "/mcp", &fields, &body).text).unwrap()
+    };
+    let call = json!({ "name": "later", "arguments": {} });
+    let created = ask("ann/use+write", "tools/call", "later", call);
+    let task = created["result"]["taskId"].as_str().expect("a task").to_owned();
+    let yes = json!({ "sure": { "action": "accept", "content": {} } });
+    let update = json!({ "taskId": task, "inputResponses": yes });
+    assert!(ask("bob/use", "tasks/update", &task, update.clone())["error"].is_object());
+    ask("ann/use", "tasks/update", &task, update);
+    let done = ask("ann/use", "tasks/get", &task, json!({ "taskId": task }));
+    let said = &done["result"]["result"]["content"][0]["text"];
+    assert_eq!(*said, "use write", "{done}");
+}
+
+#[test]
+fn a_resource_of_a_template_needs_what_the_template_does_whose_handler_gets_it() {
+    // Rule: [AUTHS-015] [AUTHS-018].
+    let said = |what: &'static str| {
+        move |call: Call<Read>| {
+            ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, what))
+        }
+    };
+    let server = Server::new("s", "1")
+        .resource(Resource::new("file:///open/readme", "readme"), said("the resource"))
+        .resource_template(ResourceTemplate::new("file:///open/{name}", "open"), said("the first"))
+        .resource_template(ResourceTemplate::new("file:///{a}/{b}", "all"), said("the second"));
+    let resource = resource()
+        .scopes_for(Operation::template("file:///open/{name}"), ["first"])
+        .and_then(|it| it.scopes_for(Operation::template("file:///{a}/{b}"), ["second"]))
+        .and_then(|it| it.scopes_for(Operation::prompt("file:///open/x"), ["none"]))
+        .unwrap();
+    let server = server.protect(resource, |asked: TokenCheck| check(&asked), || 1_000);
+    let mut house = Gatehouse::of(&server, ServerOptions::new());
+    let session = house.open("ann/use");
+    for (uri, scope, what) in [
+        // Both templates match it, and it has a handler of its own.
+        ("file:///open/readme", None, "the resource"),
+        // Both match it, and the first one gets it, however it is written.
+        ("file:///open/x", Some("first"), "the first"),
+        (r"file:///open/\u0078", Some("first"), "the first"),
+        ("file:///closed/x", Some("second"), "the second"),
+    ] {
+        let read = |id| {
+            let params = format!(r#"{{"uri":"{uri}"}}"#);
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/read","params":{params}}}"#)
+        };
+        if let Some(scope) = scope {
+            for lacking in
+                ["use", "use+write", if scope == "first" { "use+second" } else { "use+first" }]
+            {
+                let answer = house.post(&format!("ann/{lacking}"), &session, &read(4));
+                assert_eq!(answer.status, 403, "{uri} {lacking}: {answer:?}");
+                let named = answer.refusal().2.unwrap_or_default();
+                assert!(named.split(' ').any(|it| it == scope), "{uri}: {named}");
+            }
+        }
+        let token = format!("ann/use+{}", scope.unwrap_or("read"));
+        let answer = house.post(&token, &session, &read(5));
+        assert!(answer.text.contains(what), "{uri}: {answer:?}");
+    }
+}
+
+#[test]
+fn whoever_forgets_to_ask_for_the_token_lets_nobody_in() {
+    // Rule: [AUTHS-012] [SEC-011].
+    let mut house = gatehouse();
+    let mut head = RequestHead::new("POST", "/mcp");
+    head.field("host", b"localhost");
+    head.field("content-type", b"application/json");
+    head.field("authorization", b"Bearer ann/use");
+    let body = request(0, "initialize", &json!({}));
+    let ann = Principal::new("ann");
+    let (exchange, work) =
+        house.server.handle_request(&head, body.as_bytes(), Some(&ann), Instant::ZERO);
+    assert!(work.is_none());
+    assert_eq!(house.read(exchange).refusal(), (401, None, Some("use".into())));
+    // Nor does a grant of another server, of the same name at that.
+    let other = gatehouse();
+    let TokenDemand::Check(mut checking) = other.server.authorize(&head) else {
+        panic!("no check")
+    };
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(grant)) = std::pin::Pin::new(&mut checking).poll(&mut cx) else {
+        panic!("no grant")
+    };
+    let (exchange, work) =
+        house.server.handle_granted(&head, body.as_bytes(), &grant, Instant::ZERO);
+    assert!(work.is_none());
+    assert_eq!(house.read(exchange).status, 401);
+}
+
+#[test]
+fn a_check_may_take_its_time_and_the_token_expire_meanwhile() {
+    // Rule: [AUTHS-001].
+    let clock = Arc::new(AtomicU64::new(1_000));
+    let (asked, time) = (Arc::clone(&clock), Arc::clone(&clock));
+    let slow = move |check: TokenCheck| {
+        let clock = Arc::clone(&asked);
+        async move {
+            let mut polled = false;
+            std::future::poll_fn(|_| {
+                if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            clock.fetch_add(10, Ordering::SeqCst);
+            let token = VerifiedToken::new(Principal::new("ann")).scope("use");
+            Ok::<_, TokenRefusal>(token.audiences([check.resource()]).expires_at(1_020))
+        }
+    };
+    let server = server().protect(resource(), slow, move || time.load(Ordering::SeqCst));
+    let mut house = Gatehouse::of(&server, ServerOptions::new());
+    assert_eq!(house.call("x", "who").status, 200);
+    assert_eq!(house.call("x", "who").refusal(), refusal(401, "invalid_token", "use"));
+}
+
+#[test]
+fn only_so_many_tokens_are_under_check_at_once() {
+    let endless = async |_: TokenCheck| std::future::pending().await;
+    let server = server().protect(resource().checks_max(2), endless, || 0);
+    let http = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut head = RequestHead::new("POST", "/mcp");
+    head.field("host", b"localhost");
+    head.field("authorization", b"Bearer ann/use");
+    let ask = || match http.authorize(&head) {
+        TokenDemand::Check(checking) => Ok(checking),
+        TokenDemand::Respond(response) => Err(response.head.status.0),
+        TokenDemand::NotNeeded => panic!("nobody asks for a token"),
+    };
+    let (first, _second) = (ask().unwrap(), ask().unwrap());
+    assert_eq!(ask().err(), Some(503));
+    drop(first);
+    let _third = ask().unwrap();
+    assert_eq!(ask().err(), Some(503));
+}
+
+#[test]
+fn handlers_that_stay_on_their_thread_can_check_tokens() {
+    let seen = std::rc::Rc::new(std::cell::Cell::new(0));
+    let count = std::rc::Rc::clone(&seen);
+    let server = Server::local("s", "1").protect(
+        resource(),
+        async move |asked: TokenCheck| {
+            count.set(count.get() + 1);
+            check(&asked)
+        },
+        || 0,
+    );
+    let server = server.http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut head = RequestHead::new("POST", "/mcp");
+    head.field("host", b"localhost");
+    head.field("authorization", b"Bearer ann/use");
+    let TokenDemand::Check(mut checking) = server.authorize(&head) else { panic!("no check") };
+    let mut cx = Context::from_waker(Waker::noop());
+    let granted = std::pin::Pin::new(&mut checking).poll(&mut cx);
+    assert!(matches!(granted, Poll::Ready(Ok(grant)) if grant.principal().as_str() == "ann"));
+    assert_eq!(seen.get(), 1);
+}
+
+#[test]
+fn byte_streams_are_not_protected() {
+    // Rule: [AUTHC-003].
+    let server = server().protect(resource(), |asked: TokenCheck| check(&asked), || 0);
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let (client, mut pair) = connect(&server, revision);
+        for (tool, said) in [("look", "written"), ("delete", "deleted"), ("who", "nobody: ")] {
+            let result = pair.run(client.call_tool(tool, &NoArguments {})).unwrap();
+            assert_eq!(text(&result), said);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_checks_no_tokens_has_no_scopes_to_give() {
+    let server = server().http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut head = RequestHead::new("POST", "/mcp");
+    head.field("host", b"localhost");
+    assert!(matches!(server.authorize(&head), TokenDemand::NotNeeded));
+    let mut site = crate::tasks_http::Site::of(&self::server());
+    let params = json!({ "name": "look", "arguments": {} });
+    let crate::tasks_http::Response(status, messages) =
+        site.response("tools/call", params, Some("look"), Some(&Principal::new("ann")));
+    assert_eq!((status, &messages[0]["result"]["isError"]), (200, &json!(true)));
+}
+
+#[test]
+fn a_token_is_in_nothing_that_is_shown_or_handed_on() {
+    let seen = Arc::new(std::sync::Mutex::new(String::new()));
+    let log = Arc::clone(&seen);
+    let server = server()
+        .tool("show", "", |call: Call<NoArguments>| format!("{call:?}"))
+        .observe(move |event| log.lock().unwrap().push_str(&format!("{event:?}")));
+    let mut house = Gatehouse::new(server);
+    let answer = house.call("secret-part/use", "show");
+    assert_eq!(answer.status, 200);
+    let refused = house.call("secret-part/use/forged", "show");
+    let log = seen.lock().unwrap().clone();
+    assert!(!log.is_empty());
+    let shown = format!("{answer:?} {refused:?} {log} {:?}", house.server);
+    assert!(!shown.contains("secret-part/use"), "{shown}");
+    // What is left is the principal, which is told to nobody.
+    assert!(!shown.contains("secret"), "{shown}");
+}

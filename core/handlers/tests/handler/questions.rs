@@ -1,0 +1,383 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use std::task::{Context, Waker};
+
+use mcp_sansio::jsonrpc::{ErrorCode, Json};
+use mcp_sansio::protocol::{
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ListRootsParams, Role,
+    Root, SamplingContent, SamplingMessage, ToolUseContent, Wire,
+};
+use mcp_sansio::{Era, Instant, Revision};
+use mcp_sansio_handlers::{Call, Elicit, Endpoint, Error, Host, NoArguments, Question, Server};
+
+use crate::{ASKING, connect, connect_host, text};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Confirmation {
+    /// Whether to go on.
+    sure: bool,
+    /// Anything to add.
+    remark: Option<String>,
+}
+
+async fn book(table: u32) -> Result<String, std::fmt::Error> {
+    Ok(format!("Booked table {table}."))
+}
+
+/// The server that is the same for all revisions.
+fn server() -> Server {
+    Server::new("tables", "1")
+        .tool("book", "Book a table", async |call: Call<NoArguments>| {
+            match call.input::<Confirmation>("confirm")? {
+                None => call.ask("confirm", Elicit::form::<Confirmation>("Book it?")).into_result(),
+                Some(answer) if answer.accepted() => Ok(book(7).await?),
+                Some(_) => Ok("Not booked.".into()),
+            }
+        })
+        .tool("twice", "Asks twice", async |call: Call<NoArguments>| {
+            let form = || Elicit::form::<Confirmation>("Sure?");
+            match call.state() {
+                None => call.ask("first", form()).state("first").into_result(),
+                Some("first") => {
+                    let sure = call.input::<Confirmation>("first")?.is_some_and(|a| a.accepted());
+                    assert!(call.input::<Confirmation>("second")?.is_none());
+                    call.ask("second", form()).state(format!("second {sure}")).into_result()
+                }
+                Some(state) => {
+                    let second = call.input::<Confirmation>("second")?.and_then(|a| a.content);
+                    let second = second.ok_or_else(|| Error::failed("no answer"))?;
+                    Ok(format!("{state} {} {:?}", second.sure, second.remark))
+                }
+            }
+        })
+        .tool("think", "Asks the model", |call: Call<NoArguments>| {
+            let Some(said) = call.sampled("thought")? else {
+                let message = SamplingMessage::user(SamplingContent::text("2 + 2?"));
+                let roots = ListRootsParams::default();
+                let question = CreateMessageParams::new([message], 10);
+                return call.ask("thought", question).and("roots", roots).into_result();
+            };
+            let roots = call.roots("roots")?.map_or(0, |roots| roots.roots.len());
+            Ok(format!("{} in {roots} roots", said.model))
+        })
+}
+
+/// The host that is the same for all revisions.
+fn host(answer: fn() -> ElicitResult) -> Host {
+    Host::new("host", "1")
+        .on_elicit(move |question: Question<ElicitParams>| async move {
+            assert!(matches!(question.params, ElicitParams::Form(_)));
+            Ok(answer())
+        })
+        .on_sample(|question: Question<CreateMessageParams>| {
+            assert_eq!(question.params.max_tokens, 10);
+            CreateMessageResult::new(Role::Assistant, SamplingContent::text("4"), "abacus")
+        })
+        .on_roots(|_: Question<()>| vec![Root::new("file:///a"), Root::new("file:///b")])
+}
+
+fn yes() -> ElicitResult {
+    ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
+}
+
+#[test]
+fn a_handler_that_asks_the_user_is_written_once_for_all_revisions() {
+    // Rule: [MRTR-009] [ELIC-002].
+    for revision in ASKING {
+        for (answer, expected) in
+            [(yes as fn() -> _, "Booked table 7."), (ElicitResult::decline, "Not booked.")]
+        {
+            let (client, mut pair) = connect_host(&server(), host(answer), revision);
+            let result = pair.run(client.call_tool("book", &NoArguments {})).unwrap();
+            assert_eq!(text(&result), expected, "{revision}: {:#?}", pair.wire);
+        }
+    }
+}
+
+#[test]
+fn several_rounds_carry_what_is_known_in_the_state() {
+    // Rule: [MRTR-009] [MRTR-012].
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server(), host(yes), revision);
+        let result = pair.run(client.call_tool("twice", &NoArguments {})).unwrap();
+        assert_eq!(text(&result), "second true true None", "{revision}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+fn the_model_and_the_roots_are_asked_in_one_round() {
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server(), host(yes), revision);
+        let result = pair.run(client.call_tool("think", &NoArguments {})).unwrap();
+        assert_eq!(text(&result), "abacus in 2 roots", "{revision}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+fn a_host_declares_with_each_modern_request_what_it_can_be_asked() {
+    // Rule: [CAP-010] [CAP-012] [STDIO-014].
+    let (client, mut pair) = connect_host(&server(), host(yes), Revision::LATEST);
+    pair.run(client.call_tool("book", &NoArguments {})).unwrap();
+    let declared =
+        r#"clientCapabilities":{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}"#;
+    let calls = pair.count(r#""method":"tools/call""#);
+    assert_eq!((calls, pair.count(declared)), (2, calls + 1), "{:#?}", pair.wire);
+}
+
+#[test]
+fn a_change_of_the_roots_is_told_where_servers_keep_them() {
+    // Rule: [ROOT-003] [ROOT-005].
+    for revision in ASKING {
+        let (client, mut pair) = connect_host(&server(), host(yes), revision);
+        client.roots_changed().unwrap();
+        pair.settle();
+        let told = usize::from(revision < Revision::LATEST);
+        assert_eq!(pair.count("notifications/roots/list_changed"), told, "{revision}");
+    }
+}
+
+#[test]
+fn roots_are_files_or_are_not_given() {
+    // Rule: [ROOT-002].
+    for revision in ASKING {
+        let host = host(yes).on_roots(|_: Question<()>| vec![Root::new("https://example.com/a")]);
+        let (client, mut pair) = connect_host(&server(), host, revision);
+        let said = match pair.run(client.call_tool("think", &NoArguments {})) {
+            Ok(result) => text(&result).to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains("not a `file://` URI"), "{revision}: {said}");
+    }
+}
+
+fn tool_use() -> SamplingMessage {
+    let input = Json::from_serialize(&NoArguments {}).unwrap();
+    SamplingMessage::assistant(SamplingContent::from(ToolUseContent::new("1", "clock", input)))
+}
+
+#[test]
+fn a_server_does_not_ask_a_model_to_go_on_without_the_results_it_waits_for() {
+    // Rule: [SAMP-008] [SAMP-009].
+    let server = Server::new("s", "1").tool("loop", "", |call: Call<NoArguments>| {
+        let question = CreateMessageParams::new([tool_use()], 10);
+        call.ask("next", question).into_result::<String>()
+    });
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let (client, mut pair) = connect_host(&server, host(yes), revision);
+        let error = pair.run(client.call_tool("loop", &NoArguments {})).unwrap_err();
+        let refusal = error.as_refusal().unwrap();
+        assert_eq!(refusal.code, ErrorCode::INTERNAL_ERROR, "{refusal}");
+        assert!(refusal.message.contains("the tool use `1` has no result"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_host_is_not_asked_to_go_on_without_the_results_it_waits_for() {
+    // Rule: [SAMP-011].
+    let host = Host::new("host", "1").known_era(Era::Legacy).on_sample_with_tools(
+        |_: Question<CreateMessageParams>| -> CreateMessageResult { panic!("it was asked") },
+    );
+    let now = Instant::ZERO;
+    let (_client, mut endpoint) = host.connect(1, now);
+    let opened = br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",
+        "capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+    let question = CreateMessageParams::new([tool_use()], 10).to_json_at(Revision::V2025_11_25);
+    let question = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}}"#,
+        question.unwrap().as_str()
+    );
+    endpoint.handle_frame(Ok(opened), now);
+    endpoint.handle_frame(Ok(question.as_bytes()), now);
+    endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), now);
+    let mut sent = Vec::new();
+    endpoint.transmit(&mut |bytes| {
+        sent.extend_from_slice(bytes);
+        bytes.len()
+    });
+    let sent = String::from_utf8(sent).unwrap();
+    let answer = sent.lines().find(|line| line.contains(r#""id":7"#)).unwrap();
+    assert!(answer.contains("-32602") && answer.contains("`1` has no result"), "{answer}");
+}
+
+#[test]
+fn a_host_that_refuses_ends_the_call_with_its_reason() {
+    for revision in ASKING {
+        let host = Host::new("host", "1").on_elicit(
+            async |_: Question<ElicitParams>| -> Result<ElicitResult, Error> {
+                Err(Error::failed("nobody is at home"))
+            },
+        );
+        let (client, mut pair) = connect_host(&server(), host, revision);
+        let said = match pair.run(client.call_tool("book", &NoArguments {})) {
+            Ok(result) => {
+                assert_eq!(result.is_error, Some(true));
+                text(&result).to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(said.contains("nobody is at home"), "{revision}: {said}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_be_asked_is_not_asked() {
+    // Rule: [MRTR-005] [ELIC-001].
+    for revision in ASKING {
+        let (client, mut pair) = connect(&server(), revision);
+        match pair.run(client.call_tool("book", &NoArguments {})) {
+            // The model is told, where there is no error of the protocol for it. Rule: [CAP-022].
+            Ok(result) => assert_eq!(result.is_error, Some(true)),
+            Err(error) => {
+                assert_eq!(revision, Revision::V2026_07_28);
+                assert!(error.as_refusal().is_some(), "{error}");
+            }
+        }
+        assert_eq!(pair.count("elicitation/create"), 0);
+    }
+}
+
+#[test]
+fn an_answer_of_another_shape_is_an_error() {
+    // Rule: [ELIC-013] [MRTR-016].
+    for revision in ASKING {
+        let nonsense =
+            || ElicitResult::accept([("sure".to_owned(), 5.into())].into_iter().collect());
+        let (client, mut pair) = connect_host(&server(), host(nonsense), revision);
+        let error = pair.run(client.call_tool("book", &NoArguments {})).unwrap_err();
+        assert!(error.to_string().contains("the answer to `confirm`"), "{error}");
+    }
+}
+
+#[test]
+fn a_question_of_a_call_that_is_cancelled_is_withdrawn_from_the_host() {
+    struct Counted(Arc<AtomicU32>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    for revision in ASKING {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&dropped);
+        let host = Host::new("host", "1").on_elicit(move |_: Question<ElicitParams>| {
+            let counted = Counted(Arc::clone(&seen));
+            async move {
+                std::future::pending::<()>().await;
+                drop(counted);
+                Ok(ElicitResult::cancel())
+            }
+        });
+        let (client, mut pair) = connect_host(&server(), host, revision);
+        {
+            let mut call = Box::pin(client.call_tool("book", &NoArguments {}).into_future());
+            assert!(pair.poll(call.as_mut()).is_none());
+            assert_eq!(dropped.load(Ordering::SeqCst), 0);
+        }
+        pair.settle();
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "{revision}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+#[should_panic(expected = "a form cannot have a field such as `inner`")]
+fn a_form_of_more_than_simple_fields_is_a_fault_of_the_program() {
+    #[derive(schemars::JsonSchema)]
+    struct Nested {
+        #[expect(dead_code, reason = "only its type matters")]
+        inner: std::collections::BTreeMap<String, String>,
+    }
+    drop(Elicit::form::<Nested>("?"));
+}
+
+#[test]
+fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
+    // Rule: [ELIC-007] [ELIC-009].
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its type matters")]
+    enum Meal {
+        Lunch,
+        Dinner,
+    }
+    #[derive(schemars::JsonSchema)]
+    #[expect(dead_code, reason = "only its type matters")]
+    struct Form {
+        meal: Meal,
+        second: Option<Meal>,
+        guests: Option<u8>,
+    }
+    let form = Elicit::form::<Form>("?");
+    let text = Wire::to_json_at(&form, Revision::LATEST).unwrap();
+    let [text, params] = [text.as_raw(), text.as_raw().get("params").unwrap().into_owned()];
+    assert_eq!(text.get("method").unwrap().as_str(), r#""elicitation/create""#);
+    let schema = params.get("requestedSchema").unwrap();
+    assert_eq!(schema.get("required").unwrap().as_str(), r#"["meal"]"#);
+    let properties = schema.get("properties").unwrap();
+    let second = properties.get("second").unwrap();
+    assert!(second.as_str().contains(r#""enum":["Lunch","Dinner"]"#), "{}", second.as_str());
+}
+
+/// What a user is sent to, and what this was called.
+type Visits = Arc<std::sync::Mutex<Vec<(String, Option<String>)>>>;
+
+fn tickets() -> Server {
+    let pay = || Elicit::url("Pay here", "https://pay.example/cart/7");
+    Server::new("tickets", "1").tool("pay", "", move |call: Call<NoArguments>| {
+        let seat = || Elicit::url("Choose here", "https://seats.example/7");
+        match (call.input::<Json>("pay")?, call.state()) {
+            (None, _) => call.ask("pay", pay()).and("seat", seat()).into_result(),
+            // The user agreed to go, but has not paid yet.
+            (Some(_), None) => call.ask("pay", pay()).state("again").into_result(),
+            (Some(_), Some(_)) => Ok("paid".to_owned()),
+        }
+    })
+}
+
+/// What the user is sent to by so many calls at a revision, of a server with this seed.
+fn visits(seed: u64, revision: Revision, calls: usize) -> Vec<(String, Option<String>)> {
+    let visits = Visits::default();
+    let seen = Arc::clone(&visits);
+    let host = Host::new("host", "1").on_elicit(move |question: Question<ElicitParams>| {
+        let ElicitParams::Url(params) = &question.params else { panic!("{question:?}") };
+        let visit = (params.url.clone(), params.elicitation_id.clone());
+        seen.lock().expect("a list").push(visit);
+        ElicitResult::accept_url()
+    });
+    let host = host.revisions(mcp_sansio::Revisions::only(revision));
+    let (client, endpoint) = host.connect(7, Instant::ZERO);
+    let mut pair = crate::Pair::new(tickets().endpoint(seed).expect("a server"), endpoint);
+    pair.run(client.opened()).expect("a session");
+    for _ in 0..calls {
+        let result = pair.run(client.call_tool("pay", &NoArguments {})).expect("a result");
+        assert_eq!(text(&result), "paid");
+    }
+    let visits = visits.lock().expect("a list");
+    visits.clone()
+}
+
+#[test]
+fn an_elicitation_by_an_address_has_an_id_that_nobody_can_guess() {
+    // Rule: [ELIC-014] [ELIC-015].
+    let seen = visits(7, Revision::V2025_11_25, 2);
+    let ids: Vec<&str> = seen.iter().map(|it| it.1.as_deref().expect("an id")).collect();
+    assert_eq!(ids.len(), 6, "{seen:?}");
+    for (url, id) in &seen {
+        let id = id.as_deref().expect("an id");
+        assert!(!url.contains(id) && !id.contains("example"), "{id}");
+        assert_eq!(id.len(), 22, "128 bits: {id}");
+    }
+    // The same question of the same request is the same elicitation, in each round of it.
+    let (first, second) = ids.split_at(3);
+    for round in [first, second] {
+        assert_eq!(round[2], round[0], "{seen:?}");
+        assert_ne!(round[1], round[0], "{seen:?}");
+    }
+    assert!(first.iter().all(|id| !second.contains(id)), "{seen:?}");
+    // The same entropy gives the same ids, another one others.
+    assert_eq!(visits(7, Revision::V2025_11_25, 2), seen);
+    let other = visits(8, Revision::V2025_11_25, 2);
+    assert!(other.iter().all(|it| !seen.contains(it)), "{other:?}");
+    // Later there is none.
+    let modern = visits(7, Revision::V2026_07_28, 1);
+    assert!(modern.len() == 3 && modern.iter().all(|it| it.1.is_none()), "{modern:?}");
+}

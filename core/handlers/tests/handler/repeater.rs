@@ -1,0 +1,263 @@
+//! A protected server and a client of it that writes each byte of its messages itself, over every
+//! transport and at every revision.
+
+use std::sync::{Arc, Mutex};
+
+use mcp_sansio::auth::{Operation, TokenCheck};
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio::peer::Event;
+use mcp_sansio::protocol::{
+    CompleteParams, Prompt, PromptMessage, Resource, ResourceContents, TaskSupport,
+    TextResourceContents, Tool,
+};
+use mcp_sansio::{Era, Instant, Revision};
+use mcp_sansio_handlers::{Call, Endpoint, NoArguments, Read, Server, ServerEndpoint};
+use serde_json::{Value, json};
+
+use crate::gatehouse::{Gatehouse, check, resource};
+use crate::task_desk::settings;
+
+/// The names of the handlers that ran, and of each violation that was told.
+pub(crate) type Log = Arc<Mutex<Vec<&'static str>>>;
+
+pub(crate) const VIOLATION: &str = "a violation";
+
+/// Tools, prompts and resources of which one each needs the scope `write`; every handler says that it
+/// ran.
+pub(crate) fn server(ran: &Log) -> Server {
+    let tool = |name: &'static str| {
+        let ran = Arc::clone(ran);
+        move |_: Call<NoArguments>| {
+            ran.lock().unwrap().push(name);
+            name
+        }
+    };
+    let prompt = |name: &'static str| {
+        let ran = Arc::clone(ran);
+        move |_: Call<NoArguments>| {
+            ran.lock().unwrap().push(name);
+            PromptMessage::user(name)
+        }
+    };
+    let read = |name: &'static str| {
+        let ran = Arc::clone(ran);
+        move |call: Call<Read>| {
+            ran.lock().unwrap().push(name);
+            ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, name))
+        }
+    };
+    let (completed, observed) = (Arc::clone(ran), Arc::clone(ran));
+    let resource = resource()
+        .scopes_for(Operation::prompt("secret"), ["write"])
+        .and_then(|it| it.scopes_for(Operation::resource("mem://secret"), ["write"]))
+        .unwrap();
+    let mirrored = r#"{"type":"object","properties":{
+        "region":{"type":"string","x-mcp-header":"Region"},
+        "where":{"type":"object","properties":{"dry":{"type":"boolean","x-mcp-header":"Dry"}}}}}"#;
+    let mirrored = mcp_sansio::jsonrpc::RawJson::parse(mirrored).unwrap();
+    Server::new("s", "1")
+        .tasks(settings())
+        .logging()
+        .subscriptions()
+        .tool("who", "", tool("who"))
+        .tool("delete", "", tool("delete"))
+        .task_support("who", TaskSupport::Optional)
+        .task_support("delete", TaskSupport::Optional)
+        .tool_with(Tool::new("route", mirrored), tool("route"))
+        .prompt(Prompt::new("open"), prompt("open"))
+        .prompt(Prompt::new("secret"), prompt("secret"))
+        .resource(Resource::new("mem://public", "public"), read("public"))
+        .resource(Resource::new("mem://secret", "secret"), read("secret"))
+        .completion(move |_: Call<CompleteParams>| {
+            completed.lock().unwrap().push("completion");
+            Vec::<String>::new()
+        })
+        .observe(move |event| {
+            if let Event::Violation(_) = event {
+                observed.lock().unwrap().push(VIOLATION);
+            }
+        })
+        .protect(resource, |asked: TokenCheck| check(&asked), || 1_000)
+}
+
+/// How messages get to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Stream,
+    Http,
+    /// In a batch with another message, on a stream.
+    StreamBatch,
+    /// The same on HTTP.
+    HttpBatch,
+}
+
+pub(crate) enum Line {
+    Stream(Box<ServerEndpoint>),
+    /// The session in it, of the older revisions.
+    Http(Box<Gatehouse>, String),
+}
+
+/// A client with a token that is good for the base scope only.
+pub(crate) struct Peer {
+    pub(crate) way: Way,
+    pub(crate) revision: Revision,
+    pub(crate) line: Line,
+    pub(crate) log: Log,
+    /// Of the last response on HTTP.
+    status: Option<u16>,
+}
+
+pub(crate) const TOKEN: &str = "ann/use";
+
+impl Peer {
+    pub(crate) fn new(way: Way, revision: Revision) -> Self {
+        let log = Log::default();
+        let server = server(&log);
+        let line = match way {
+            Way::Stream | Way::StreamBatch => Line::Stream(Box::new(server.endpoint(7).unwrap())),
+            Way::Http | Way::HttpBatch => {
+                let mut house = Gatehouse::of(&server, ServerOptions::new());
+                let session = match revision.era() {
+                    Era::Legacy => house.open_at(revision.as_str(), TOKEN),
+                    Era::Modern => String::new(),
+                };
+                Line::Http(Box::new(house), session)
+            }
+        };
+        let mut peer = Self { way, revision, line, log, status: None };
+        if let (Line::Stream(_), Era::Legacy) = (&peer.line, revision.era()) {
+            let opened = peer.tell(&message(Some("0"), "initialize", &initialize(revision)), None);
+            assert!(opened[0]["result"].is_object(), "{opened:?}");
+            peer.tell(&message(None, "notifications/initialized", "{}"), None);
+        }
+        // It works, and on a stream the start of `_meta` is known from here on.
+        for _ in 0..2 {
+            peer.ask("tools/call", Some("who"), r#""name":"who","arguments":{}"#);
+            assert_eq!(peer.ran(), ["who"], "{way:?} {revision}");
+        }
+        peer
+    }
+
+    /// The handlers that ran since this was last asked.
+    pub(crate) fn ran(&self) -> Vec<&'static str> {
+        let mut log = std::mem::take(&mut *self.log.lock().unwrap());
+        log.retain(|it| *it != VIOLATION);
+        log
+    }
+
+    /// Makes a request with these members in its parameters, and returns its answer. `name` is what
+    /// a header says of it.
+    pub(crate) fn ask(&mut self, method: &str, name: Option<&str>, members: &str) -> Value {
+        let params = self.params(members);
+        self.ask_whole(method, name, &params)
+    }
+
+    /// Parameters with these members, and what the revision wants beside them.
+    pub(crate) fn params(&self, members: &str) -> String {
+        match self.revision.era() {
+            Era::Modern => format!("{{{members},{META}}}"),
+            Era::Legacy => format!("{{{members}}}"),
+        }
+    }
+
+    /// The same with all of the parameters.
+    pub(crate) fn ask_whole(&mut self, method: &str, name: Option<&str>, params: &str) -> Value {
+        let request = message(Some("\"q\""), method, params);
+        let text = match self.way {
+            Way::Stream | Way::Http => request,
+            Way::StreamBatch | Way::HttpBatch => {
+                format!("[{},{request}]", message(Some("\"other\""), "ping", "{}"))
+            }
+        };
+        let mut answers = self.tell(&text, Some((method, name)));
+        answers.retain(|answer| answer["id"] == "q");
+        assert_eq!(answers.len(), 1, "{text}: {answers:?}");
+        answers.remove(0)
+    }
+
+    /// Sends a text, and returns what comes back.
+    pub(crate) fn tell(&mut self, text: &str, of: Option<(&str, Option<&str>)>) -> Vec<Value> {
+        match &mut self.line {
+            Line::Stream(endpoint) => {
+                endpoint.handle_frame(Ok(text.as_bytes()), Instant::ZERO);
+                let mut said = Vec::new();
+                endpoint.transmit(&mut |bytes| {
+                    said.extend_from_slice(bytes);
+                    bytes.len()
+                });
+                messages_in(&String::from_utf8(said).unwrap())
+            }
+            Line::Http(house, session) if !session.is_empty() => {
+                let session = session.clone();
+                let answer = house.post(TOKEN, &session, text);
+                self.status = Some(answer.status);
+                messages_in(&answer.text)
+            }
+            Line::Http(house, _) => {
+                let bearer = format!("Bearer {TOKEN}");
+                let (method, name) = of.unwrap_or_default();
+                let mut fields = vec![
+                    ("authorization", bearer.as_str()),
+                    ("mcp-protocol-version", "2026-07-28"),
+                    ("mcp-method", method),
+                ];
+                fields.extend(name.map(|name| ("mcp-name", name)));
+                let answer = house.send("POST", "/mcp", &fields, text);
+                self.status = Some(answer.status);
+                messages_in(&answer.text)
+            }
+        }
+    }
+
+    /// Asks something that repeats a member, which reaches nobody.
+    pub(crate) fn expect_refusal(
+        &mut self,
+        method: &str,
+        name: Option<&str>,
+        params: &str,
+        member: &str,
+    ) {
+        let whole = format!("{:?} {} {method} {params}", self.way, self.revision);
+        let answer = self.ask_whole(method, name, params);
+        assert_eq!(self.ran(), [""; 0], "{whole}: {answer}");
+        assert_eq!(answer["error"]["code"], -32602, "{whole}: {answer}");
+        let text = answer["error"]["message"].as_str().unwrap();
+        assert!(text.contains(member), "{whole}: {answer}");
+        if let Some(status) = self.status {
+            let expected = if self.revision.era() == Era::Modern { 400 } else { 200 };
+            assert_eq!(status, expected, "{whole}: {answer}");
+        }
+    }
+}
+
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
+
+fn initialize(revision: Revision) -> String {
+    json!({ "protocolVersion": revision.as_str(), "capabilities": {},
+            "clientInfo": { "name": "c", "version": "1" } })
+    .to_string()
+}
+
+pub(crate) fn message(id: Option<&str>, method: &str, params: &str) -> String {
+    let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
+    format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#)
+}
+
+/// The messages of lines, of a body or of an event stream.
+pub(crate) fn messages_in(text: &str) -> Vec<Value> {
+    let texts = text.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    let values = texts.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    values
+        .flat_map(|value| match value {
+            Value::Array(messages) => messages,
+            message => vec![message],
+        })
+        .collect()
+}
+
+/// Every way at every revision that has it.
+pub(crate) fn ways() -> Vec<(Way, Revision)> {
+    let plain = Revision::ALL.into_iter().flat_map(|it| [(Way::Stream, it), (Way::Http, it)]);
+    let batches = [Way::StreamBatch, Way::HttpBatch].map(|way| (way, Revision::V2025_03_26));
+    plain.chain(batches).collect()
+}

@@ -1,0 +1,258 @@
+//! States that leave sealed and are refused unless they come back as they left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mcp_sansio::protocol::{ElicitParams, ElicitResult, ElicitSchema, InputRequest};
+use mcp_sansio::seal::Seal;
+use mcp_sansio::{Era, Principal};
+use mcp_sansio_handlers::{Call, Elicit, Host, NoArguments, Question, Server};
+use serde_json::{Value, json};
+
+use crate::task_desk::{Desk, Gate};
+use crate::tasks_http::{Response, Site};
+use crate::tasks_input::{self, yes};
+use crate::{ASKING, connect_host, text};
+
+const INVALID_PARAMS: i64 = -32602;
+
+#[derive(Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+struct Table {
+    /// Which one.
+    number: u32,
+}
+
+/// A clock that is set by hand.
+#[derive(Clone, Default)]
+struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    fn pass(&self, seconds: u64) {
+        self.0.fetch_add(seconds, Ordering::SeqCst);
+    }
+}
+
+fn question() -> InputRequest {
+    Elicit::form_with("Sure?", ElicitSchema::new())
+}
+
+fn sealed(server: Server, clock: &Clock) -> Server {
+    let clock = clock.clone();
+    let time = move || 1_785_000_000 + clock.0.load(Ordering::SeqCst);
+    server.seal(Seal::new([7; 32]), Duration::from_secs(60), time)
+}
+
+fn server(clock: &Clock) -> Server {
+    sealed(tables(), clock)
+}
+
+fn tables() -> Server {
+    Server::new("tables", "1")
+        .tool("book", "", |call: Call<Table>| {
+            let number = call.arguments.number;
+            match call.state() {
+                None => call.ask("sure", question()).state(format!("table {number}")).into_result(),
+                Some("table 4") => call.ask("sure", question()).state("last").into_result(),
+                Some(state) => Ok(format!("{number}: {state}")),
+            }
+        })
+        .tool("later", "", async |call: Call<Table>| match call.state() {
+            None => {
+                Pause::default().await;
+                call.ask("sure", question()).state("later").into_result()
+            }
+            Some(state) => Ok(state.to_owned()),
+        })
+        .tool("endless", "", |call: Call<NoArguments>| {
+            call.ask("sure", question()).state("s".repeat(100_000)).into_result::<()>()
+        })
+}
+
+/// Is done when it is polled for the second time.
+#[derive(Default)]
+struct Pause(bool);
+
+impl Future for Pause {
+    type Output = ();
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    }
+}
+
+fn first(tool: &str, number: u32) -> Value {
+    json!({ "name": tool, "arguments": { "number": number } })
+}
+
+fn retry(tool: &str, number: u32, state: &str) -> Value {
+    let mut params = first(tool, number);
+    params["inputResponses"] = json!({ "sure": { "action": "accept", "content": {} } });
+    params["requestState"] = state.into();
+    params
+}
+
+fn state_of(result: &Value) -> String {
+    assert_eq!(result["resultType"], "input_required", "{result}");
+    result["requestState"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_handler_gets_its_state_back_in_every_revision() {
+    // Rule: [MRTR-006] [MRTR-012].
+    for revision in ASKING {
+        let host = Host::new("host", "1")
+            .on_elicit(|_: Question<ElicitParams>| ElicitResult::accept(Default::default()));
+        let (client, mut pair) = connect_host(&server(&Clock::default()), host, revision);
+        for (number, state) in [(3, "3: table 3"), (4, "4: last")] {
+            let result = pair.run(client.call_tool("book", &Table { number })).unwrap();
+            assert_eq!(text(&result), state, "{revision}: {:#?}", pair.wire);
+        }
+        let result = pair.run(client.call_tool("later", &Table { number: 1 })).unwrap();
+        assert_eq!(text(&result), "later", "{revision}: {:#?}", pair.wire);
+        let shown = pair.wire.iter().any(|line| line.contains("requestState"));
+        assert_eq!(shown, revision.era() == Era::Modern);
+    }
+}
+
+#[test]
+fn a_state_that_was_tampered_with_or_made_up_is_refused() {
+    // Rule: [MRTR-006].
+    let mut desk = Desk::new(&server(&Clock::default()));
+    let state = state_of(&desk.result("tools/call", first("book", 3)));
+    for forged in [format!("{state}A"), state[1..].to_owned(), "table 3".into(), String::new()] {
+        assert_eq!(desk.error("tools/call", retry("book", 3, &forged)), INVALID_PARAMS, "{forged}");
+    }
+    let result = desk.result("tools/call", retry("book", 3, &state));
+    assert_eq!(result["content"][0]["text"], "3: table 3");
+}
+
+#[test]
+fn a_state_is_refused_with_another_tool_or_other_arguments() {
+    // Rule: [MRTR-007] [MRTR-015].
+    let mut desk = Desk::new(&server(&Clock::default()));
+    for tool in ["book", "later"] {
+        let state = state_of(&desk.result("tools/call", first(tool, 3)));
+        let other = if tool == "book" { "later" } else { "book" };
+        assert_eq!(desk.error("tools/call", retry(other, 3, &state)), INVALID_PARAMS);
+        assert_eq!(desk.error("tools/call", retry(tool, 5, &state)), INVALID_PARAMS);
+        desk.result("tools/call", retry(tool, 3, &state));
+    }
+}
+
+#[test]
+fn a_state_is_refused_once_it_has_expired() {
+    // Rule: [MRTR-007].
+    let clock = Clock::default();
+    let mut desk = Desk::new(&server(&clock));
+    let state = state_of(&desk.result("tools/call", first("book", 3)));
+    clock.pass(59);
+    desk.result("tools/call", retry("book", 3, &state));
+    clock.pass(1);
+    assert_eq!(desk.error("tools/call", retry("book", 3, &state)), INVALID_PARAMS);
+}
+
+#[test]
+fn a_state_comes_back_to_another_connection_but_not_from_another_principal() {
+    // Rule: [MRTR-007] [SEC-009] [SEC-010].
+    let server = server(&Clock::default());
+    let (mut here, mut there) = (Site::of(&server), Site::of(&server));
+    let (ann, ben) = (Principal::new("ann"), Principal::new("ben"));
+    for tool in ["book", "later"] {
+        let Response(_, messages) =
+            here.response("tools/call", first(tool, 3), Some(tool), Some(&ann));
+        let state = state_of(&messages[0]["result"]);
+        for stranger in [Some(&ben), None] {
+            let Response(_, messages) =
+                there.response("tools/call", retry(tool, 3, &state), Some(tool), stranger);
+            assert_eq!(messages[0]["error"]["code"], INVALID_PARAMS, "{messages:?}");
+        }
+        let Response(_, messages) =
+            there.response("tools/call", retry(tool, 3, &state), Some(tool), Some(&ann));
+        assert!(messages[0]["result"]["content"].is_array(), "{messages:?}");
+    }
+}
+
+#[test]
+fn a_server_on_http_seals_states_unless_it_says_otherwise() {
+    // Rule: [MRTR-006] [MRTR-007].
+    let server = tables();
+    let (ann, ben) = (Principal::new("ann"), Principal::new("ben"));
+    let ask = |site: &mut Site, params: Value, who| {
+        let Response(_, messages) = site.response("tools/call", params, Some("book"), Some(who));
+        messages[0].clone()
+    };
+    let mut site = Site::of(&server);
+    let state = state_of(&ask(&mut site, first("book", 3), &ann)["result"]);
+    assert!(!state.contains("table"), "{state}");
+    for (params, who) in [
+        (retry("book", 3, "table 4"), &ann),
+        (retry("book", 3, &format!("{state}A")), &ann),
+        (retry("book", 5, &state), &ann),
+        (retry("book", 3, &state), &ben),
+    ] {
+        assert_eq!(ask(&mut site, params, who)["error"]["code"], INVALID_PARAMS);
+    }
+    let opened = ask(&mut site, retry("book", 3, &state), &ann);
+    assert_eq!(opened["result"]["content"][0]["text"], "3: table 3");
+    // For an hour.
+    site.pass(Duration::from_secs(3599));
+    assert!(ask(&mut site, retry("book", 3, &state), &ann)["result"].is_object());
+    site.pass(Duration::from_secs(1));
+    let late = ask(&mut site, retry("book", 3, &state), &ann);
+    assert_eq!(late["error"]["code"], INVALID_PARAMS);
+    // Another process has another key.
+    let mut other = Site::with_secret(&server, [8; 32]);
+    let state = state_of(&ask(&mut other, first("book", 3), &ann)["result"]);
+    let stranger = ask(&mut site, retry("book", 3, &state), &ann);
+    assert_eq!(stranger["error"]["code"], INVALID_PARAMS);
+
+    let mut open = Site::of(&server.clone().unsealed_states());
+    let state = state_of(&ask(&mut open, first("book", 3), &ann)["result"]);
+    assert_eq!(state, "table 3");
+    let made_up = ask(&mut open, retry("book", 3, "made up"), &ben);
+    assert_eq!(made_up["result"]["content"][0]["text"], "3: made up");
+    // On a byte stream nothing is sealed unless the application says so.
+    let mut desk = Desk::new(&server);
+    assert_eq!(state_of(&desk.result("tools/call", first("book", 3))), "table 3");
+}
+
+#[test]
+fn a_task_keeps_its_state_on_this_side() {
+    let gate = Gate::default();
+    gate.open();
+    let mut desk = Desk::new(&sealed(tasks_input::server(&gate), &Clock::default()));
+    let task = desk.task("slowly");
+    desk.update(&task, json!({ "sure": yes() }));
+    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "kept");
+}
+
+#[test]
+fn a_call_that_becomes_a_task_when_it_comes_back_has_its_state() {
+    let gate = Gate::default();
+    let mut desk = Desk::new(&sealed(tasks_input::server(&gate), &Clock::default()));
+    let state = state_of(&desk.call("first"));
+    let retry = |state: &str| {
+        json!({ "name": "first", "arguments": {}, "inputResponses": { "sure": yes() },
+                "requestState": state })
+    };
+    assert_eq!(desk.error("tools/call", retry("asked")), INVALID_PARAMS);
+    let created = desk.result("tools/call", retry(&state));
+    gate.open();
+    let task = desk.get(created["taskId"].as_str().unwrap());
+    assert_eq!(task["result"]["content"][0]["text"], r#"true Some("asked")"#);
+}
+
+#[test]
+fn a_state_too_long_to_be_sealed_is_a_fault_of_the_server() {
+    let mut desk = Desk::new(&server(&Clock::default()));
+    let params = json!({ "name": "endless", "arguments": {} });
+    assert_eq!(desk.error("tools/call", params), -32603);
+}

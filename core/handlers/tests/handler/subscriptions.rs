@@ -1,0 +1,103 @@
+use mcp_sansio::protocol::{
+    Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
+};
+use mcp_sansio::{Era, Revision};
+use mcp_sansio_handlers::{Call, NoArguments, Read, Server};
+
+use crate::connect;
+
+fn server() -> Server {
+    Server::new("s", "1")
+        .subscriptions()
+        .resource(Resource::new("mem://a", "a"), |call: Call<Read>| {
+            ResourceContents::from(TextResourceContents::new(&*call.arguments.uri, "A"))
+        })
+        .tool("touch", "", |call: Call<NoArguments>| call.resource_updated("mem://a").unwrap())
+        .tool("vanish", "", async |call: Call<NoArguments>| {
+            call.edit_catalog(|catalog| drop(catalog.remove_tool("vanish"))).unwrap();
+        })
+}
+
+fn filter() -> SubscriptionFilter {
+    SubscriptionFilter::default()
+        .tools_list_changed(true)
+        .resource_subscriptions(["mem://a".to_owned()])
+}
+
+#[test]
+fn a_subscription_says_what_is_honoured_and_brings_it() {
+    // Rule: [SUBS-005] [RSRC-005] [TOOL-005] [TOOL-006].
+    for revision in Revision::ALL {
+        let (client, mut pair) = connect(&server(), revision);
+        let mut subscription = client.subscribe(filter());
+        let honoured = pair.run(subscription.honoured()).unwrap();
+        assert_eq!(honoured, filter(), "{revision}");
+        pair.run(client.call_tool("touch", &NoArguments {})).unwrap();
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(update.method, Method::ResourcesUpdated);
+        pair.run(client.call_tool("vanish", &NoArguments {})).unwrap();
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(update.method, Method::ToolsListChanged);
+        assert_eq!(pair.run(client.all_tools()).unwrap().len(), 1);
+
+        let remote = pair.server.as_ref().unwrap().remote();
+        remote.resource_updated("mem://a").unwrap();
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(update.method, Method::ResourcesUpdated);
+        remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        assert_eq!(update.method, Method::ToolsListChanged);
+    }
+}
+
+#[test]
+fn a_subscription_that_is_dropped_ends() {
+    // Rule: [SUBS-008].
+    for revision in Revision::ALL {
+        let (client, mut pair) = connect(&server(), revision);
+        let mut subscription = client.subscribe(filter());
+        pair.run(subscription.honoured()).unwrap();
+        drop(subscription);
+        pair.settle();
+        let end = match revision.era() {
+            Era::Legacy => "resources/unsubscribe",
+            Era::Modern => "notifications/cancelled",
+        };
+        assert_eq!(pair.count(end), 1, "{:#?}", pair.wire);
+        pair.run(client.call_tool("touch", &NoArguments {})).unwrap();
+        assert_eq!(pair.count("notifications/resources/updated"), 0);
+    }
+}
+
+#[test]
+fn a_subscription_ends_with_its_server() {
+    let (client, mut pair) = connect(&server(), Revision::LATEST);
+    let mut subscription = client.subscribe(filter());
+    pair.run(subscription.honoured()).unwrap();
+    pair.server.as_ref().unwrap().remote().close();
+    assert!(pair.run(subscription.next()).unwrap().is_none());
+    assert!(pair.run(subscription.next()).unwrap().is_none());
+}
+
+#[test]
+fn a_reader_that_falls_behind_loses_the_oldest_notifications_only() {
+    let (client, mut pair) = connect(&server(), Revision::LATEST);
+    let mut subscription = client.subscribe(filter());
+    pair.run(subscription.honoured()).unwrap();
+    let remote = pair.server.as_ref().unwrap().remote();
+    for _ in 0..3000 {
+        remote.resource_updated("mem://a").unwrap();
+        pair.settle();
+    }
+    remote.edit_catalog(|catalog| drop(catalog.remove_tool("touch"))).unwrap();
+    pair.settle();
+    let mut read = 0;
+    loop {
+        let update = pair.run(subscription.next()).unwrap().unwrap();
+        read += 1;
+        if update.method == Method::ToolsListChanged {
+            break;
+        }
+    }
+    assert!((100..3000).contains(&read), "{read}");
+}

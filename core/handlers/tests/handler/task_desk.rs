@@ -1,0 +1,258 @@
+//! A client of tasks that writes its messages by hand, and judges what it gets by the schema of the
+//! extension.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use jsonschema::Validator;
+use mcp_sansio::Instant;
+use mcp_sansio_handlers::{Endpoint, Kind, Server, ServerEndpoint, Shared, TaskSettings};
+use serde_json::{Value, json};
+
+/// 2026-07-28T00:00:00Z.
+pub(crate) const EPOCH: Duration = Duration::from_secs(1_785_196_800);
+
+/// Settings whose names of tasks are 1, 2, 3.
+pub(crate) fn settings() -> TaskSettings {
+    let drawn = AtomicU64::new(0);
+    let entropy = move || u128::from(drawn.fetch_add(1, Ordering::SeqCst) + 1).to_be_bytes();
+    TaskSettings::new(entropy, EPOCH).ttl(Duration::from_secs(60))
+}
+
+/// The capabilities of a client that can do everything.
+pub(crate) fn everything() -> Value {
+    json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {},
+            "extensions": { "io.modelcontextprotocol/tasks": {} } })
+}
+
+/// A request as its client writes it.
+pub(crate) fn request(id: u64, method: &str, mut params: Value, capabilities: &Value) -> String {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "desk", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+/// The connection of a client over a byte stream.
+pub(crate) struct Desk<K: Kind = Shared> {
+    pub(crate) endpoint: ServerEndpoint<K>,
+    pub(crate) now: Instant,
+    pub(crate) capabilities: Value,
+    /// Messages that answer nothing.
+    pub(crate) notifications: Vec<Value>,
+    answers: BTreeMap<u64, Value>,
+    asked: BTreeMap<u64, String>,
+    last: u64,
+    judge: Judge,
+}
+
+impl<K: Kind> Desk<K> {
+    pub(crate) fn new(server: &Server<K>) -> Self {
+        Self {
+            endpoint: server.endpoint(7).unwrap(),
+            now: Instant::ZERO,
+            capabilities: everything(),
+            notifications: Vec::new(),
+            answers: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            last: 0,
+            judge: Judge::default(),
+        }
+    }
+
+    /// Sends a request, and returns its id.
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+        // What can go on has gone on before the request comes.
+        self.settle();
+        self.last += 1;
+        let text = request(self.last, method, params, &self.capabilities);
+        self.asked.insert(self.last, method.to_owned());
+        self.endpoint.handle_frame(Ok(text.as_bytes()), self.now);
+        self.settle();
+        self.last
+    }
+
+    /// The whole response to a request, which must be there.
+    pub(crate) fn response(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id).unwrap_or_else(|| panic!("no answer to {method}"))
+    }
+
+    pub(crate) fn answer(&mut self, id: u64) -> Option<Value> {
+        self.answers.remove(&id)
+    }
+
+    /// The result of a request, which must be one.
+    pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
+        let response = self.response(method, params);
+        assert!(response["result"].is_object(), "{response}");
+        response["result"].clone()
+    }
+
+    /// The code of the error that a request ends with.
+    pub(crate) fn error(&mut self, method: &str, params: Value) -> i64 {
+        let response = self.response(method, params);
+        response["error"]["code"].as_i64().unwrap_or_else(|| panic!("{response}"))
+    }
+
+    pub(crate) fn call(&mut self, tool: &str) -> Value {
+        self.result("tools/call", json!({ "name": tool, "arguments": {} }))
+    }
+
+    /// Calls a tool, which becomes a task, and returns its name.
+    pub(crate) fn task(&mut self, tool: &str) -> String {
+        let created = self.call(tool);
+        assert_eq!(created["resultType"], "task", "{created}");
+        created["taskId"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn get(&mut self, task: &str) -> Value {
+        self.result("tasks/get", json!({ "taskId": task }))
+    }
+
+    pub(crate) fn status(&mut self, task: &str) -> String {
+        self.get(task)["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Answers questions of a task.
+    pub(crate) fn update(&mut self, task: &str, responses: Value) {
+        let params = json!({ "taskId": task, "inputResponses": responses });
+        assert_empty(&self.result("tasks/update", params));
+    }
+
+    pub(crate) fn cancel(&mut self, task: &str) {
+        assert_empty(&self.result("tasks/cancel", json!({ "taskId": task })));
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.endpoint.handle_timeout(self.now);
+        self.settle();
+    }
+
+    /// Lets handlers go on until none can, and reads what was sent.
+    pub(crate) fn settle(&mut self) {
+        let mut bytes = Vec::new();
+        for _ in 0..20 {
+            self.endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), self.now);
+            self.endpoint.transmit(&mut |waiting| {
+                bytes.extend_from_slice(waiting);
+                waiting.len()
+            });
+        }
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let message: Value = serde_json::from_slice(line).unwrap();
+            match message["id"].as_u64() {
+                Some(id) => {
+                    let method = self.asked.get(&id).map_or("", String::as_str);
+                    self.judge.response(method, &message);
+                    let twice = self.answers.insert(id, message);
+                    assert!(twice.is_none(), "answered twice: {twice:?}");
+                }
+                None => {
+                    self.judge.notification(&message);
+                    self.notifications.push(message);
+                }
+            }
+        }
+    }
+}
+
+/// An acknowledgement says nothing but that.
+// [TASK-033].
+pub(crate) fn assert_empty(result: &Value) {
+    let others: Vec<_> = result.as_object().unwrap().keys().filter(|key| *key != "_meta").collect();
+    assert_eq!(others, ["resultType"], "{result}");
+    assert_eq!(result["resultType"], "complete");
+}
+
+/// The schema of the extension.
+#[derive(Default)]
+pub(crate) struct Judge {
+    validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
+}
+
+impl Judge {
+    pub(crate) fn response(&self, method: &str, response: &Value) {
+        let result = &response["result"];
+        // [TASK-026] [TASK-030] [TASK-033].
+        match method {
+            "tools/call" if result["resultType"] == "task" => {
+                self.check("CreateTaskResult", result)
+            }
+            "tasks/get" if result.is_object() => self.check("GetTaskResult", result),
+            "tasks/update" if result.is_object() => self.check("UpdateTaskResult", result),
+            "tasks/cancel" if result.is_object() => self.check("CancelTaskResult", result),
+            _ => {}
+        }
+        if method != "tools/call" && result.is_object() {
+            assert_ne!(result["resultType"], "task", "{method}");
+        }
+    }
+
+    pub(crate) fn notification(&self, message: &Value) {
+        match message["method"].as_str() {
+            // [TASK-038].
+            Some("notifications/tasks") => self.check("TaskStatusNotification", message),
+            Some("notifications/progress" | "notifications/message") => {
+                panic!("not of a task: {message}")
+            }
+            _ => {}
+        }
+    }
+
+    fn check(&self, definition: &'static str, value: &Value) {
+        let mut validators = self.validators.borrow_mut();
+        let validator = validators.entry(definition).or_insert_with(|| {
+            let path = reference_data::specification()?.join("ext-tasks/schema.json");
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut root: Value = serde_json::from_str(&text).unwrap();
+            assert!(root["$defs"][definition].is_object(), "no {definition}");
+            root["$ref"] = json!(format!("#/$defs/{definition}"));
+            Some(jsonschema::validator_for(&root).unwrap())
+        });
+        let Some(validator) = validator else { return };
+        let faults: Vec<String> =
+            validator.iter_errors(value).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");
+    }
+}
+
+/// Something that handlers wait for.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<Mutex<(bool, Vec<Waker>)>>);
+
+impl Gate {
+    pub(crate) fn open(&self) {
+        let wakers = {
+            let mut inner = self.0.lock().unwrap();
+            inner.0 = true;
+            std::mem::take(&mut inner.1)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    pub(crate) async fn passed(&self) {
+        std::future::poll_fn(|cx| {
+            let mut inner = self.0.lock().unwrap();
+            if inner.0 {
+                return Poll::Ready(());
+            }
+            inner.1.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// How many handlers hold it, beside the test and the server.
+    pub(crate) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+}

@@ -1,0 +1,204 @@
+//! A client of the tasks of 2025-11-25 that writes its messages by hand, and judges what it gets by
+//! the schema of that revision.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use jsonschema::Validator;
+use mcp_sansio::Instant;
+use mcp_sansio_handlers::{Endpoint, Kind, Server, ServerEndpoint, Shared};
+use serde_json::{Value, json};
+
+/// The key of what says which task a message belongs to.
+pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// The capabilities of a client that can be asked everything.
+pub(crate) fn everything() -> Value {
+    json!({ "elicitation": { "form": {} }, "sampling": {}, "roots": {} })
+}
+
+/// The connection of a client over a byte stream.
+pub(crate) struct Visitor<K: Kind = Shared> {
+    pub(crate) endpoint: ServerEndpoint<K>,
+    pub(crate) now: Instant,
+    /// Messages that answer nothing: notifications, and questions of the server.
+    pub(crate) unasked: Vec<Value>,
+    pub(crate) declared: Value,
+    answers: BTreeMap<u64, Value>,
+    asked: BTreeMap<u64, String>,
+    last: u64,
+    judge: Judge,
+}
+
+impl<K: Kind> Visitor<K> {
+    pub(crate) fn new(server: &Server<K>) -> Self {
+        Self::with(server, everything())
+    }
+
+    /// One with these capabilities.
+    pub(crate) fn with(server: &Server<K>, capabilities: Value) -> Self {
+        let mut visitor = Self {
+            endpoint: server.endpoint(7).unwrap(),
+            now: Instant::ZERO,
+            unasked: Vec::new(),
+            declared: Value::Null,
+            answers: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            last: 0,
+            judge: Judge::default(),
+        };
+        let opened = visitor.result("initialize", initialize(&capabilities));
+        visitor.declared = opened["capabilities"].clone();
+        visitor.tell("notifications/initialized", json!({}));
+        visitor
+    }
+
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.settle();
+        self.last += 1;
+        self.asked.insert(self.last, method.to_owned());
+        let id = self.last;
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.deliver(&message);
+        id
+    }
+
+    pub(crate) fn tell(&mut self, method: &str, params: Value) {
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.deliver(&message);
+    }
+
+    /// Answers a question of the server.
+    pub(crate) fn reply(&mut self, question: &Value, result: Value) {
+        let id = &question["id"];
+        let message = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        self.deliver(&message);
+    }
+
+    pub(crate) fn deliver(&mut self, message: &Value) {
+        self.endpoint.handle_frame(Ok(message.to_string().as_bytes()), self.now);
+        self.settle();
+    }
+
+    pub(crate) fn answer(&mut self, id: u64) -> Option<Value> {
+        self.answers.remove(&id)
+    }
+
+    pub(crate) fn response(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id).unwrap_or_else(|| panic!("no answer to {method}"))
+    }
+
+    /// The result of a request, which must be one.
+    pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
+        let response = self.response(method, params);
+        assert!(response["result"].is_object(), "{response}");
+        response["result"].clone()
+    }
+
+    /// The code of the error that a request ends with.
+    pub(crate) fn error(&mut self, method: &str, params: Value) -> i64 {
+        let response = self.response(method, params);
+        response["error"]["code"].as_i64().unwrap_or_else(|| panic!("{response}"))
+    }
+
+    /// Calls a tool as a task, and returns its name.
+    pub(crate) fn task(&mut self, tool: &str) -> String {
+        let created = self.result("tools/call", json!({ "name": tool, "task": {} }));
+        created["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned()
+    }
+
+    pub(crate) fn get(&mut self, task: &str) -> Value {
+        self.result("tasks/get", json!({ "taskId": task }))
+    }
+
+    pub(crate) fn status(&mut self, task: &str) -> String {
+        self.get(task)["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.endpoint.handle_timeout(self.now);
+        self.settle();
+    }
+
+    /// Lets handlers go on until none can, and reads what was sent.
+    pub(crate) fn settle(&mut self) {
+        let mut bytes = Vec::new();
+        for _ in 0..20 {
+            self.endpoint.poll_handlers(&mut Context::from_waker(Waker::noop()), self.now);
+            self.endpoint.transmit(&mut |waiting| {
+                bytes.extend_from_slice(waiting);
+                waiting.len()
+            });
+        }
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let message: Value = serde_json::from_slice(line).unwrap();
+            match message["id"].as_u64() {
+                Some(id) if message.get("method").is_none() => {
+                    let method = self.asked.get(&id).map_or("", String::as_str);
+                    self.judge.response(method, &message);
+                    let twice = self.answers.insert(id, message);
+                    assert!(twice.is_none(), "answered twice: {twice:?}");
+                }
+                _ => self.unasked.push(message),
+            }
+        }
+    }
+}
+
+/// The parameters of the handshake.
+pub(crate) fn initialize(capabilities: &Value) -> Value {
+    json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "clientInfo": { "name": "visitor", "version": "1" } })
+}
+
+/// The schema of the revision.
+#[derive(Default)]
+pub(crate) struct Judge {
+    validators: RefCell<BTreeMap<&'static str, Option<Validator>>>,
+}
+
+impl Judge {
+    pub(crate) fn response(&self, method: &str, response: &Value) {
+        let result = &response["result"];
+        if !result.is_object() {
+            return;
+        }
+        // [TASK-010].
+        match method {
+            "tools/call" if result.get("task").is_some() => self.check("CreateTaskResult", result),
+            "tools/call" => self.check("CallToolResult", result),
+            "tools/list" => self.check("ListToolsResult", result),
+            "tasks/get" => self.check("GetTaskResult", result),
+            "tasks/list" => self.check("ListTasksResult", result),
+            "tasks/cancel" => self.check("CancelTaskResult", result),
+            "tasks/result" => self.check("CallToolResult", result),
+            _ => {}
+        }
+        // [TASK-014].
+        let related = result["_meta"].get(RELATED).is_some();
+        assert_eq!(related, method == "tasks/result", "{method}: {response}");
+    }
+
+    fn check(&self, definition: &'static str, value: &Value) {
+        let mut validators = self.validators.borrow_mut();
+        let validator = validators.entry(definition).or_insert_with(|| {
+            let path = reference_data::specification()?.join(SCHEMA);
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut root: Value = serde_json::from_str(&text).unwrap();
+            assert!(root["$defs"][definition].is_object(), "no {definition}");
+            root["$ref"] = json!(format!("#/$defs/{definition}"));
+            Some(jsonschema::validator_for(&root).unwrap())
+        });
+        let Some(validator) = validator else { return };
+        let faults: Vec<String> =
+            validator.iter_errors(value).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{definition}: {faults:?} in {value}");
+    }
+}
+
+const SCHEMA: &str = "2025-11-25/schema.json";

@@ -1,0 +1,218 @@
+use mcp_sansio::protocol::{CreateMessageParams, SamplingContent, SamplingMessage};
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Server};
+use serde_json::{Value, json};
+
+use crate::task_desk::{Desk, Gate, settings};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Confirmation {
+    /// Whether to go on.
+    sure: bool,
+}
+
+fn form() -> mcp_sansio::protocol::InputRequest {
+    Elicit::form::<Confirmation>("Sure?")
+}
+
+pub(crate) fn yes() -> Value {
+    json!({ "action": "accept", "content": { "sure": true } })
+}
+
+pub(crate) fn server(gate: &Gate) -> Server {
+    let [slow, first] = [(); 2].map(|()| gate.clone());
+    Server::new("s", "1")
+        .tasks(settings())
+        .tool("both", "", |call: Call<NoArguments>| {
+            call.run_as_task();
+            let answers = (call.input::<Confirmation>("a")?, call.input::<Confirmation>("b")?);
+            let (Some(a), Some(b)) = answers else {
+                return call.ask("a", form()).and("b", form()).into_result();
+            };
+            Ok(format!("{} {}", a.accepted(), b.accepted()))
+        })
+        .tool("slowly", "", move |call: Call<NoArguments>| {
+            let gate = slow.clone();
+            async move {
+                call.run_as_task();
+                gate.passed().await;
+                match call.input::<Confirmation>("sure")? {
+                    None => call.ask("sure", form()).state("kept").into_result(),
+                    Some(_) => Ok(call.state().unwrap_or_default().to_owned()),
+                }
+            }
+        })
+        .tool("again", "", |call: Call<NoArguments>| {
+            call.run_as_task();
+            match call.input::<Confirmation>("sure")? {
+                Some(answer) if answer.content.as_ref().is_some_and(|content| content.sure) => {
+                    Ok("at last")
+                }
+                _ => call.ask("sure", form()).into_result(),
+            }
+        })
+        .tool("forever", "", |call: Call<NoArguments>| {
+            call.run_as_task();
+            call.ask("sure", form()).into_result::<()>()
+        })
+        .tool("restless", "", async |call: Call<NoArguments>| -> Result<(), Error> {
+            call.run_as_task();
+            call.ask("sure", form()).into_result()
+        })
+        .tool("model", "", |call: Call<NoArguments>| {
+            call.run_as_task();
+            let message = SamplingMessage::user(SamplingContent::text("2 + 2?"));
+            call.ask("model", CreateMessageParams::new([message], 10)).into_result::<()>()
+        })
+        .tool("first", "", move |call: Call<NoArguments>| {
+            let gate = first.clone();
+            async move {
+                let Some(answer) = call.input::<Confirmation>("sure")? else {
+                    return call.ask("sure", form()).state("asked").into_result();
+                };
+                call.require_task()?;
+                gate.passed().await;
+                Ok(format!("{} {:?}", answer.accepted(), call.state()))
+            }
+        })
+}
+
+fn desk() -> (Gate, Desk) {
+    let gate = Gate::default();
+    let desk = Desk::new(&server(&gate));
+    (gate, desk)
+}
+
+fn open(task: &Value) -> Vec<&str> {
+    assert_eq!(task["status"], "input_required", "{task}");
+    task["inputRequests"].as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn questions_are_shown_until_all_are_answered() {
+    // Rule: [TASK-030] [TASK-032] [TASK-033].
+    let (_, mut desk) = desk();
+    let task = desk.task("both");
+    let waiting = desk.get(&task);
+    assert_eq!(open(&waiting), ["a", "b"]);
+    assert_eq!(waiting["inputRequests"]["a"]["method"], "elicitation/create");
+    assert!(waiting.get("requestState").is_none());
+    assert_eq!(desk.get(&task), waiting);
+    desk.update(&task, json!({ "unknown": { "ignored": true } }));
+    assert_eq!(desk.get(&task), waiting);
+    desk.update(&task, json!({ "a": yes(), "unknown": {} }));
+    assert_eq!(open(&desk.get(&task)), ["b"]);
+    // Answered already.
+    desk.update(&task, json!({ "a": { "action": "decline" } }));
+    assert_eq!(open(&desk.get(&task)), ["b"]);
+    desk.update(&task, json!({ "b": { "action": "decline" } }));
+    let done = desk.get(&task);
+    assert_eq!(done["status"], "completed");
+    assert_eq!(done["result"]["content"][0]["text"], "true false");
+}
+
+#[test]
+fn a_task_that_asks_later_works_in_between_and_gets_its_state_back() {
+    // Rule: [TASK-009] [TASK-030].
+    let (gate, mut desk) = desk();
+    let task = desk.task("slowly");
+    assert_eq!(desk.status(&task), "working");
+    gate.open();
+    assert_eq!(open(&desk.get(&task)), ["sure"]);
+    desk.update(&task, json!({ "sure": yes() }));
+    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "kept");
+}
+
+#[test]
+fn a_name_is_never_used_for_two_questions() {
+    // Rule: [TASK-031].
+    let (_, mut desk) = desk();
+    let task = desk.task("again");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let waiting = desk.get(&task);
+        let [name] = open(&waiting)[..] else { panic!("{waiting}") };
+        assert!(!seen.contains(&name.to_owned()));
+        seen.push(name.to_owned());
+        desk.update(&task, json!({ name: { "action": "decline" } }));
+        // What was answered once is not answered again.
+        desk.update(&task, json!({ name: yes() }));
+        assert_eq!(desk.status(&task), "input_required");
+    }
+    assert_eq!(seen, ["sure", "sure#2", "sure#3"]);
+    desk.update(&task, json!({ "sure#4": yes() }));
+    assert_eq!(desk.get(&task)["result"]["content"][0]["text"], "at last");
+}
+
+#[test]
+fn a_task_that_waits_for_answers_can_be_cancelled() {
+    // Rule: [TASK-034].
+    let (_, mut desk) = desk();
+    let task = desk.task("both");
+    desk.cancel(&task);
+    assert_eq!(desk.status(&task), "cancelled");
+    desk.update(&task, json!({ "a": yes(), "b": yes() }));
+    assert_eq!(desk.status(&task), "cancelled");
+}
+
+#[test]
+fn a_handler_that_never_has_enough_fails_in_the_end() {
+    let (_, mut desk) = desk();
+    for tool in ["forever", "restless"] {
+        let task = desk.task(tool);
+        let mut rounds = 0;
+        loop {
+            let waiting = desk.get(&task);
+            if waiting["status"] != "input_required" {
+                assert_eq!(waiting["status"], "failed");
+                assert_eq!(waiting["error"]["code"], -32603);
+                break;
+            }
+            rounds += 1;
+            let name = open(&waiting)[0].to_owned();
+            desk.update(&task, json!({ name: yes() }));
+        }
+        assert_eq!(rounds, 16);
+    }
+}
+
+#[test]
+fn a_question_that_the_client_cannot_answer_fails_the_task() {
+    // Rule: [MRTR-005] [TASK-037].
+    let (_, mut desk) = desk();
+    desk.capabilities["sampling"] = Value::Null;
+    desk.capabilities.as_object_mut().unwrap().remove("sampling");
+    let task = desk.task("model");
+    let failed = desk.get(&task);
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(failed["error"]["code"], -32021);
+    assert_eq!(failed["error"]["data"]["requiredCapabilities"], json!({ "sampling": {} }));
+}
+
+#[test]
+fn what_is_asked_before_there_is_a_task_is_asked_of_the_call() {
+    // Rule: [TASK-042].
+    let (gate, mut desk) = desk();
+    let asked = desk.call("first");
+    assert_eq!(asked["resultType"], "input_required");
+    assert!(asked.get("taskId").is_none());
+    let params = json!({ "name": "first", "arguments": {}, "requestState": asked["requestState"],
+                         "inputResponses": { "sure": yes() } });
+    let created = desk.result("tools/call", params);
+    assert_eq!(created["resultType"], "task");
+    for key in ["requestState", "inputRequests"] {
+        assert!(created.get(key).is_none(), "{created}");
+    }
+    gate.open();
+    let done = desk.get(created["taskId"].as_str().unwrap());
+    assert_eq!(done["result"]["content"][0]["text"], r#"true Some("asked")"#);
+}
+
+#[test]
+fn an_answer_of_another_shape_ends_the_task_and_not_the_update() {
+    let (_, mut desk) = desk();
+    let task = desk.task("again");
+    desk.update(&task, json!({ "sure": { "action": "accept", "content": { "sure": 5 } } }));
+    let failed = desk.get(&task);
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(failed["error"]["code"], -32602);
+}

@@ -1,0 +1,445 @@
+//! Servers and clients written as handlers, over byte streams: what the layer above the machines makes
+//! of the same network.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use mcp_sansio::framing::FrameError;
+use mcp_sansio::peer::Failure;
+use mcp_sansio::protocol::{
+    CallToolResult, ElicitParams, ElicitResult, LoggingLevel, SubscriptionFilter,
+};
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_handlers::{
+    Call, CallFuture, Client, ClientEndpoint, ClientError, Elicit, Endpoint, Error, Host, Local,
+    Question, Server, ServerEndpoint,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::scene::Scene;
+use crate::side::Side;
+use crate::streams::Maker;
+use crate::tally::Happening;
+use crate::work::{self, Answer};
+
+/// The arguments of the one tool.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+struct Job {
+    n: u64,
+}
+
+/// What the user is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Sure {
+    #[allow(dead_code, reason = "nobody looks at the answer")]
+    sure: bool,
+}
+
+/// What a handler does next, as somebody else decides.
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    Report,
+    Log,
+    Answer,
+    Fail,
+    Ask,
+}
+
+/// The handlers that run.
+#[derive(Debug, Default)]
+struct Floor {
+    runs: u64,
+    seats: BTreeMap<u64, Seat>,
+}
+
+#[derive(Debug, Default)]
+struct Seat {
+    orders: VecDeque<Order>,
+    waker: Option<Waker>,
+}
+
+/// A handler's place, which it leaves when it is done or dropped.
+struct Seated {
+    floor: Rc<RefCell<Floor>>,
+    run: u64,
+}
+
+impl Seated {
+    fn new(floor: Rc<RefCell<Floor>>) -> Self {
+        let mut open = floor.borrow_mut();
+        open.runs += 1;
+        let run = open.runs;
+        open.seats.insert(run, Seat::default());
+        drop(open);
+        Self { floor, run }
+    }
+
+    async fn order(&self) -> Order {
+        poll_fn(|cx| {
+            let mut floor = self.floor.borrow_mut();
+            let seat = floor.seats.get_mut(&self.run).expect("it is there until it leaves");
+            match seat.orders.pop_front() {
+                Some(order) => Poll::Ready(order),
+                None => {
+                    seat.waker = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        self.floor.borrow_mut().seats.remove(&self.run);
+    }
+}
+
+async fn work(floor: Rc<RefCell<Floor>>, call: Call<Job>) -> Result<String, Error> {
+    let seated = Seated::new(floor);
+    let (n, run) = (call.arguments.n, seated.run);
+    let (mut progress, mut logs) = (0, 0);
+    loop {
+        match seated.order().await {
+            Order::Report => {
+                progress += 1;
+                call.progress(work::progress_at(run, progress), None, "on its way");
+            }
+            Order::Log => {
+                logs += 1;
+                call.log(LoggingLevel::Emergency, &logs);
+            }
+            Order::Ask if call.input::<Sure>("sure")?.is_none() => {
+                return call.ask("sure", Elicit::form::<Sure>("Sure?")).into_result();
+            }
+            Order::Answer | Order::Ask => {
+                return Ok(format!(
+                    r#"{{"n":{n},"run":{run},"progress":{progress},"logs":{logs}}}"#
+                ));
+            }
+            Order::Fail => return Err(Error::failed("not today")),
+        }
+    }
+}
+
+/// Counts how often somebody wants to be polled.
+#[derive(Default)]
+struct Bell(AtomicUsize);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A server of handlers.
+struct Served {
+    endpoint: ServerEndpoint<Local>,
+    floor: Rc<RefCell<Floor>>,
+    bell: Arc<Bell>,
+}
+
+impl Served {
+    fn go_on(&mut self, scene: &Scene) {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        loop {
+            let before = self.bell.0.load(Ordering::Relaxed);
+            self.endpoint.poll_handlers(&mut Context::from_waker(&waker), scene.now);
+            if self.bell.0.load(Ordering::Relaxed) == before {
+                return;
+            }
+        }
+    }
+}
+
+impl Side for Served {
+    fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
+        self.endpoint.handle_frame(frame, scene.now);
+        self.go_on(scene);
+    }
+
+    fn end(&mut self, scene: &mut Scene) {
+        self.endpoint.handle_eof(scene.now);
+        self.go_on(scene);
+        assert!(self.endpoint.is_closed());
+    }
+
+    fn wake(&mut self, scene: &mut Scene) {
+        self.endpoint.handle_timeout(scene.now);
+        self.go_on(scene);
+    }
+
+    fn act(&mut self, scene: &mut Scene) {
+        let mut floor = self.floor.borrow_mut();
+        let runs: Vec<u64> = floor.seats.keys().copied().collect();
+        if let Some(run) = scene.dice.pick(&runs) {
+            let order = match scene.dice.roll(if scene.calm { 3 } else { 12 }) {
+                0 | 1 => Order::Answer,
+                2 => Order::Fail,
+                3 => Order::Ask,
+                4..=7 => Order::Report,
+                _ => Order::Log,
+            };
+            scene.note(format_args!("run {run} is to {order:?}"));
+            let seat = floor.seats.get_mut(run).expect("it is there");
+            seat.orders.push_back(order);
+            if let Some(waker) = seat.waker.take() {
+                waker.wake();
+            }
+        }
+        drop(floor);
+        self.go_on(scene);
+    }
+
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
+        self.endpoint.transmit(write);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.endpoint.is_congested()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.endpoint.is_closed()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.endpoint.is_drained()
+    }
+
+    fn pending(&self) -> usize {
+        self.floor.borrow().seats.len()
+    }
+
+    fn leave(&mut self, scene: &mut Scene) {
+        self.endpoint.remote().close();
+        self.go_on(scene);
+    }
+}
+
+/// A call that is awaited.
+struct Awaited {
+    n: u64,
+    future: Pin<Box<CallFuture<CallToolResult>>>,
+    /// Progress that came, where it was asked for.
+    progress: Option<Arc<Mutex<Vec<f64>>>>,
+}
+
+/// A client of handlers and futures.
+struct Hosted {
+    name: String,
+    endpoint: ClientEndpoint<Local>,
+    client: Client,
+    calls: Vec<Awaited>,
+    bell: Arc<Bell>,
+}
+
+impl Hosted {
+    fn go_on(&mut self, scene: &mut Scene) {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        loop {
+            let before = self.bell.0.load(Ordering::Relaxed);
+            let mut cx = Context::from_waker(&waker);
+            self.endpoint.poll_handlers(&mut cx, scene.now);
+            let mut at = 0;
+            while let Some(call) = self.calls.get_mut(at) {
+                match call.future.as_mut().poll(&mut cx) {
+                    Poll::Pending => at += 1,
+                    Poll::Ready(outcome) => {
+                        let call = self.calls.swap_remove(at);
+                        ended(&self.name, &call, outcome, scene);
+                    }
+                }
+            }
+            if self.bell.0.load(Ordering::Relaxed) == before {
+                return;
+            }
+        }
+    }
+}
+
+fn ended(
+    name: &str,
+    call: &Awaited,
+    outcome: Result<CallToolResult, ClientError>,
+    scene: &mut Scene,
+) {
+    let n = call.n;
+    match outcome {
+        Ok(result) => {
+            scene.note(format_args!("{name} has its answer to number {n}"));
+            scene.count(Happening::Succeeded);
+            let text = result.content.iter().find_map(|block| block.as_text());
+            let Some(answer) = text.and_then(|text| serde_json::from_str::<Answer>(text).ok())
+            else {
+                return assert_eq!(result.is_error, Some(true), "{result:?}");
+            };
+            assert_eq!(answer.n, n, "{name} got the answer to another call");
+            if let Some(progress) = &call.progress {
+                let heard = progress.lock().expect("nobody panicked");
+                let of_run = heard.iter().map(|at| work::run_and_step(*at));
+                let steps: Vec<u64> =
+                    of_run.filter(|(run, _)| *run == answer.run).map(|(_, step)| step).collect();
+                assert!(steps.iter().copied().eq(1..=answer.progress), "{steps:?}: {answer:?}");
+            }
+        }
+        Err(error) => {
+            scene.note(format_args!("{name}: number {n} failed: {error}"));
+            match error {
+                ClientError::Failed(Failure::Refused(_)) => scene.count(Happening::Refused),
+                ClientError::Failed(Failure::TimedOut { .. }) => {
+                    scene.count(Happening::TimedOut);
+                }
+                ClientError::Failed(Failure::ConnectionLost) | ClientError::Closed(_) => {
+                    scene.count(Happening::ConnectionLost);
+                }
+                ClientError::NotSent(_)
+                | ClientError::Failed(
+                    Failure::InputRefused { .. } | Failure::TooManyRounds { .. },
+                ) => {}
+                other => panic!("{name}: {other}"),
+            }
+        }
+    }
+}
+
+impl Side for Hosted {
+    fn take(&mut self, frame: Result<&[u8], FrameError>, scene: &mut Scene) {
+        self.endpoint.handle_frame(frame, scene.now);
+        self.go_on(scene);
+    }
+
+    fn end(&mut self, scene: &mut Scene) {
+        self.endpoint.handle_eof(scene.now);
+        self.go_on(scene);
+        assert!(self.calls.is_empty(), "calls outlive their connection");
+    }
+
+    fn wake(&mut self, scene: &mut Scene) {
+        self.endpoint.handle_timeout(scene.now);
+        self.go_on(scene);
+    }
+
+    fn act(&mut self, scene: &mut Scene) {
+        match scene.dice.roll(12) {
+            _ if scene.calm => {}
+            0..=5 => {
+                let n = scene.serial();
+                let mut call = self.client.call_tool("work", &Job { n });
+                if scene.dice.once_in(3) {
+                    call = call.timeout(Duration::from_millis(100 + scene.dice.roll(20_000)));
+                }
+                let progress = scene.dice.once_in(2).then(Arc::default);
+                if let Some(heard) = &progress {
+                    let heard: Arc<Mutex<Vec<f64>>> = Arc::clone(heard);
+                    call = call.on_progress(move |progress| {
+                        let mut heard = heard.lock().expect("nobody panicked");
+                        let grows = heard.last().is_none_or(|last| progress.progress > *last);
+                        assert!(grows, "progress goes back");
+                        heard.push(progress.progress);
+                    });
+                }
+                scene.count(Happening::Called);
+                let future = Box::pin(call.into_future());
+                self.calls.push(Awaited { n, future, progress });
+            }
+            6 | 7 if !self.calls.is_empty() => {
+                scene.count(Happening::Cancelled);
+                let at = scene.dice.below(self.calls.len());
+                drop(self.calls.swap_remove(at));
+            }
+            8 => {
+                // Dropped at once: it ends before it began, or at the server too.
+                let filter = SubscriptionFilter::new().tools_list_changed(true);
+                drop(self.client.subscribe(filter));
+            }
+            9 if scene.dice.once_in(12) => {
+                scene.count(Happening::Closed);
+                self.client.close();
+            }
+            _ => {}
+        }
+        self.go_on(scene);
+    }
+
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
+        self.endpoint.transmit(write);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.endpoint.is_congested()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.endpoint.is_closed()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.endpoint.is_drained()
+    }
+
+    fn pending(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn leave(&mut self, scene: &mut Scene) {
+        self.client.close();
+        self.go_on(scene);
+    }
+}
+
+/// Handlers over byte streams.
+#[derive(Debug)]
+pub(crate) struct Handlers;
+
+impl Maker for Handlers {
+    fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
+        let declines = scene.dice.once_in(2);
+        let revision = scene.dice.one_of(Revision::ALL);
+        let revisions =
+            if scene.dice.once_in(4) { Revisions::ALL } else { Revisions::only(revision) };
+        let keep_alive = scene.dice.once_in(3).then_some(Duration::from_secs(7));
+        let host = Host::local("guest", "1")
+            .on_elicit(move |_: Question<ElicitParams>| {
+                if declines {
+                    return ElicitResult::decline();
+                }
+                ElicitResult::accept([("sure".to_owned(), true.into())].into_iter().collect())
+            })
+            .revisions(revisions)
+            .timeouts(work::timeouts(keep_alive));
+        let (client, endpoint) = host.connect(scene.dice.roll(u64::MAX), scene.now);
+        Box::new(Hosted { name, endpoint, client, calls: Vec::new(), bell: Arc::default() })
+    }
+
+    fn server(&mut self, _name: String, scene: &mut Scene) -> Box<dyn Side> {
+        let floor = Rc::new(RefCell::new(Floor::default()));
+        let server = Server::local("desk", "1").logging().tool("work", "Work", {
+            let floor = Rc::clone(&floor);
+            move |call: Call<Job>| work(Rc::clone(&floor), call)
+        });
+        let endpoint = server.endpoint(scene.dice.roll(u64::MAX)).expect("one tool");
+        Box::new(Served { endpoint, floor, bell: Arc::default() })
+    }
+
+    fn line_length_max(&self) -> usize {
+        1 << 20
+    }
+}

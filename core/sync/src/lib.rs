@@ -1,0 +1,155 @@
+//! The lock, the atomics and the reference counts of `mcp-sansio`.
+//!
+//! What the lock is made of depends on where it runs: see `docs/decisions/0022-one-lock.md`.
+//!
+//! | Feature | Lock | Waits by |
+//! | --- | --- | --- |
+//! | `std` | `std::sync::Mutex` | parking the thread |
+//! | `critical-section` without `std` | a critical section | masking interrupts |
+//! | neither | a spin lock | trying again |
+//!
+//! Features only add: all of them behave the same, but for how they wait.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(clippy::std_instead_of_core, clippy::std_instead_of_alloc, clippy::alloc_instead_of_core)]
+
+#[cfg(target_has_atomic = "ptr")]
+extern crate alloc;
+#[cfg(any(test, feature = "std"))]
+extern crate std;
+
+#[cfg(feature = "_shuttle")]
+mod explored;
+#[cfg(all(feature = "critical-section", not(feature = "std")))]
+mod masking;
+#[cfg(feature = "std")]
+mod parking;
+#[cfg(not(any(feature = "std", feature = "critical-section")))]
+mod spinning;
+
+#[cfg(feature = "_shuttle")]
+use explored as backend;
+#[cfg(all(feature = "critical-section", not(feature = "std")))]
+use masking as backend;
+#[cfg(all(feature = "std", not(feature = "_shuttle")))]
+use parking as backend;
+#[cfg(not(any(feature = "std", feature = "critical-section")))]
+use spinning as backend;
+
+use core::fmt;
+
+/// Shared ownership: `alloc::sync::Arc`, or its counterpart of `portable-atomic` where the target
+/// has no compare-and-swap.
+#[cfg(target_has_atomic = "ptr")]
+pub use alloc::sync::Arc;
+#[cfg(not(target_has_atomic = "ptr"))]
+pub use portable_atomic_util::Arc;
+
+/// Atomics, which an exploration of schedules replaces.
+pub mod atomic {
+    #[cfg(not(feature = "_shuttle"))]
+    pub use core::sync::atomic::AtomicBool;
+    pub use core::sync::atomic::Ordering;
+
+    #[cfg(feature = "_shuttle")]
+    pub use super::explored::AtomicBool;
+}
+
+#[cfg(feature = "_shuttle")]
+pub use explored::explore;
+
+/// A lock that is held for a push, a pop or an assignment.
+///
+/// What runs under it is this project's own and short: no waker, no handler, no destructor of another
+/// crate, and no second lock. So nothing waits long, nothing panics, and a critical section is
+/// enough to implement it. The one exception is the sink of a recording over HTTP, which has to be
+/// quick itself. [`try_lock`](Self::try_lock) never waits on a single core: an interrupt
+/// may call it.
+pub struct Mutex<T>(backend::Lock<T>);
+
+impl<T> Mutex<T> {
+    /// A lock that is free.
+    #[cfg(not(feature = "_shuttle"))]
+    pub const fn new(value: T) -> Self {
+        Self(backend::Lock::new(value))
+    }
+
+    /// A lock that is free.
+    #[cfg(feature = "_shuttle")]
+    pub fn new(value: T) -> Self {
+        Self(backend::Lock::new(value))
+    }
+
+    /// Waits for the lock and runs `change` under it.
+    #[inline]
+    pub fn lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        self.0.lock(change)
+    }
+
+    /// Runs `change` under the lock, unless it is held already.
+    #[inline]
+    pub fn try_lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.try_lock(change)
+    }
+
+    /// The value of a lock that nobody else can hold.
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> fmt::Debug for Mutex<T> {
+    /// Does not take the lock, so that it cannot wait.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_held_is_not_taken_a_second_time() {
+        let mutex = Mutex::new(1);
+        let inner = mutex.lock(|value| {
+            *value += 1;
+            mutex.try_lock(|_| ())
+        });
+        assert_eq!((inner, mutex.try_lock(|value| *value)), (None, Some(2)));
+    }
+
+    #[test]
+    fn a_panic_under_the_lock_leaves_it_free() {
+        let mutex = Mutex::new(1);
+        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            mutex.lock(|value| {
+                *value = 2;
+                panic!("under the lock");
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(mutex.lock(|value| *value), 2);
+        assert_eq!(mutex.try_lock(|value| *value), Some(2));
+    }
+
+    #[test]
+    fn threads_that_wait_for_a_lock_get_it_one_after_the_other() {
+        const TIMES: usize = 1000;
+        let mutex = Mutex::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..TIMES).for_each(|_| mutex.lock(|value| *value += 1)));
+            }
+        });
+        assert_eq!(mutex.lock(|value| *value), 4 * TIMES);
+    }
+}

@@ -1,0 +1,25 @@
+/// A spin lock, where there is nothing else: right where one thread runs, or where threads run on
+/// cores of their own. A thread that preempts the one that holds it, on the same core, would wait
+/// for ever: such a system has an implementation of `critical-section`, and turns that feature on.
+pub(crate) struct Lock<T>(spin::Mutex<T>);
+
+impl<T> Lock<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(spin::Mutex::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        change(&mut self.0.lock())
+    }
+
+    #[inline]
+    pub(crate) fn try_lock<R>(&self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.try_lock().map(|mut value| change(&mut value))
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
