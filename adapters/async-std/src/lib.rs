@@ -33,75 +33,55 @@
 compile_error!("choose whose executor runs tasks: the feature `smol`, or `async-std`");
 
 mod child;
-#[cfg(unix)]
-mod descriptor;
 #[cfg(feature = "http-client")]
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_service;
-#[cfg(feature = "auth")]
-mod loopback;
-mod runtime;
+#[cfg(any(feature = "auth", feature = "http-server"))]
+mod network;
+pub mod runtime;
 mod serve;
 mod socket_stream;
 mod standard_streams;
 mod timer;
 
-pub use child::{AsyncProcess, ChildInput, ChildServer, ChildStream, Command, Connection, spawn};
+pub use child::{ChildServer, ChildStream, Connection, spawn};
 #[cfg(feature = "http-client")]
 pub use http_client::{
-    AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, ConnectorError,
-    FetchError, HttpConnection, ResponseBody, connect, connect_with, drive_http,
+    AsyncExchange, AsyncExchanger, ConnectError, Connector, ConnectorBuilder, connect, drive_http,
 };
 #[cfg(feature = "http-server")]
-pub use http_service::{EventArchive, HttpListener, HttpService, ServedBody, Unread, serve_http};
-#[cfg(feature = "auth")]
-pub use loopback::Loopback;
-#[cfg(any(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio::auth;
-#[cfg(feature = "auth")]
-pub use mcp_sansio::auth::client::{
-    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
-    SigningRequest,
-};
-#[cfg(feature = "http-server")]
-pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-pub use mcp_sansio::http;
-#[cfg(feature = "http-server")]
-pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
-#[cfg(feature = "http-client")]
-pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
-pub use mcp_sansio_async::child::{ExitReport, Graces, SpawnError, Stderr};
-pub use mcp_sansio_async::clock::{now, unix_time};
-pub use mcp_sansio_async::{
-    ByteStream, DriveError, Driver, Error, FuturesStream, Settings, Timer, seed,
-};
-#[cfg(feature = "http-client")]
-pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
-#[cfg(any(feature = "sign", feature = "verify"))]
-pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
-#[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{
-    BrowserError, FileStore, FileStoreError, Untrusted, equip, loopback::InvalidRedirectAddress,
-    open_in_browser,
-};
-#[cfg(feature = "verify")]
-pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
-#[cfg(feature = "sign")]
-pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
-pub use mcp_sansio_handlers as handler;
-pub use mcp_sansio_handlers::{
-    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
-    Read, Remote, Server, Structured,
-};
-#[cfg(feature = "auth")]
-pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
-pub use runtime::AsyncRuntime;
+pub use http_service::{HttpListener, HttpService, IntoHttpListener, serve_http};
+pub use mcp_sansio_async::FuturesStream;
+pub use mcp_sansio_async::clock::now;
+#[doc(inline)]
+pub use mcp_sansio_async::names::*;
 #[cfg(feature = "tasks")]
 pub use serve::task_settings;
 pub use serve::{drive, drive_with, serve, serve_stdio};
 pub use socket_stream::SocketStream;
 pub use standard_streams::StandardStreams;
 pub use timer::AsyncTimer;
+
+/// Where the user comes back to who signs in with a browser on this computer: a listener on
+/// 127.0.0.1 that answers the browser and takes the redirect.
+///
+/// ```no_run
+/// use mcp_sansio_async_std::auth::client::ClientOptions;
+/// use mcp_sansio_async_std::{Authorization, Loopback, open_in_browser};
+///
+/// # async fn run() -> Result<Authorization, Box<dyn std::error::Error>> {
+/// let loopback = Loopback::bind(0).await?.application("the tour");
+/// let options = ClientOptions::code(loopback.redirect_uri())?;
+/// let authorization = Authorization::new(options).on_authorize(move |request| {
+///     loopback.authorize(request, |url| {
+///         if open_in_browser(url).is_err() {
+///             eprintln!("To sign in, open {url}");
+///         }
+///     })
+/// });
+/// # Ok(authorization)
+/// # }
+/// ```
+#[cfg(feature = "auth")]
+pub type Loopback = mcp_sansio_async::Loopback<runtime::AsyncRuntime>;

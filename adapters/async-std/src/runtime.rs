@@ -1,8 +1,16 @@
+//! smol and async-std, as [`mcp_sansio_async`] takes a runtime.
+
 use std::future::Future;
 
 use mcp_sansio_async::{CatchPanic, Runtime};
 
 use crate::AsyncTimer;
+
+pub use crate::child::{AsyncProcess, ChildInput, Command};
+#[cfg(feature = "http-client")]
+pub use crate::http_client::{ReadWrite, Stream};
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use crate::network::Accepted;
 
 /// Whose threads run tasks.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,18 @@
 use std::fmt;
+#[cfg(unix)]
+use std::fs::File;
 use std::io::{self, Stdin, Stdout};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+#[cfg(unix)]
+use async_io::Async;
 use blocking::Unblock;
 use futures_lite::{AsyncRead, AsyncWrite};
 use mcp_sansio_async::ByteStream;
 
 #[cfg(unix)]
-use crate::descriptor::{Descriptor, open_standard};
+type Descriptor = mcp_sansio_async::descriptor::Descriptor<Async<File>>;
 
 /// The standard input and output of this process.
 ///
@@ -40,7 +44,10 @@ impl StandardStreams {
     #[must_use]
     pub fn open() -> Self {
         #[cfg(unix)]
-        let (input, output) = open_standard();
+        let (input, output) = {
+            let register = |fd| Async::new_nonblocking(File::from(fd));
+            mcp_sansio_async::descriptor::open_standard(register, register)
+        };
         #[cfg(unix)]
         let (input, output) = (input.map(Input::Descriptor), output.map(Output::Descriptor));
         #[cfg(not(unix))]

@@ -2,9 +2,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use futures_lite::future;
 use mcp_sansio::Instant;
 use mcp_sansio_async::{Timer, clock};
 
@@ -58,18 +56,10 @@ impl fmt::Debug for AsyncTimer {
     }
 }
 
-/// What `future` comes to, `None` if it takes longer than `limit`.
-pub(crate) async fn timeout<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
-    future::or(async { Some(future.await) }, async {
-        async_io::Timer::after(limit).await;
-        None
-    })
-    .await
-}
-
 #[cfg(test)]
 mod tests {
     use core::future::poll_fn;
+    use core::time::Duration;
 
     use super::*;
 
@@ -95,12 +85,5 @@ mod tests {
             let waited = wait(before, 100);
             assert!((100..4000).contains(&waited), "{waited} ms after {before:?}");
         }
-    }
-
-    #[test]
-    fn what_takes_too_long_comes_to_nothing() {
-        let limit = Duration::from_millis(1);
-        assert_eq!(async_io::block_on(timeout(limit, std::future::pending::<()>())), None);
-        assert_eq!(async_io::block_on(timeout(limit, async { 7 })), Some(7));
     }
 }

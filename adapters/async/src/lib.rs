@@ -6,15 +6,18 @@
 //! * For a client, with the feature `http`, a runtime brings an `Exchanger` and a timer; the
 //!   `HttpDriver` is the rest. With the feature `http-client` most of an exchanger by hyper is in
 //!   `http_client`.
-//! * For a server, with the feature `http-server`, a runtime brings the time and a place for handlers
-//!   that go on; `http_server` is the rest but for the listener.
+//! * For a server, with the feature `http-server`, `http_server` has a service for HTTP libraries, on any
+//!   [`Runtime`]; with the feature `http-listener` a runtime brings its sockets as well, and has a
+//!   listener.
 //!
-//! Nothing here blocks or reads a clock, and nothing here knows the protocol.
+//! Nothing here blocks, and nothing here knows the protocol.
 
 #![forbid(unsafe_code)]
 
 pub mod child;
 pub mod clock;
+#[cfg(unix)]
+pub mod descriptor;
 mod driver;
 mod entropy;
 mod error;
@@ -26,6 +29,11 @@ mod http;
 pub mod http_client;
 #[cfg(feature = "http-server")]
 pub mod http_server;
+#[cfg(feature = "auth")]
+mod loopback;
+pub mod names;
+#[cfg(feature = "network")]
+mod network;
 mod panics;
 mod runtime;
 mod settings;
@@ -48,4 +56,9 @@ pub use settings::Settings;
 pub use stream::ByteStream;
 #[cfg(feature = "tasks")]
 pub use task_settings::task_settings;
-pub use timer::Timer;
+pub use timer::{Timer, timeout};
+
+#[cfg(feature = "auth")]
+pub use loopback::Loopback;
+#[cfg(feature = "network")]
+pub use network::Network;

@@ -12,7 +12,7 @@ use crate::Timer;
 ///
 /// This is all that a server on HTTP needs from a runtime. For child processes a runtime implements
 /// [`Process`](crate::child::Process) as well.
-pub trait Runtime: Clone + fmt::Debug + Send + Sync + 'static {
+pub trait Runtime: Clone + fmt::Debug + Send + Sync + Unpin + 'static {
     /// A timer of this runtime. All its timers share one clock.
     type Timer: Timer + Send + Unpin + 'static;
 
@@ -56,5 +56,49 @@ impl<F: Future<Output = ()>> Future for CatchPanic<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let future = self.0.as_mut();
         catch_unwind(AssertUnwindSafe(|| future.poll(cx))).unwrap_or(Poll::Ready(()))
+    }
+}
+
+/// A clock that a test sets, with timers that go off whenever they are asked. It spawns nothing.
+#[cfg(test)]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SetClock(std::sync::Arc<std::sync::Mutex<Instant>>);
+
+#[cfg(test)]
+impl SetClock {
+    pub(crate) fn set(&self, now: Instant) {
+        *self.0.lock().unwrap() = now;
+    }
+
+    pub(crate) fn advance(&self, time: std::time::Duration) {
+        self.set(Runtime::now(self) + time);
+    }
+}
+
+#[cfg(test)]
+impl Timer for SetClock {
+    fn now(&self) -> Instant {
+        *self.0.lock().unwrap()
+    }
+
+    fn poll_until(&mut self, _: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        if Runtime::now(self) < deadline { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+#[cfg(test)]
+impl Runtime for SetClock {
+    type Timer = Self;
+
+    fn current() -> Self {
+        Self::default()
+    }
+
+    fn timer(&self) -> Self {
+        self.clone()
+    }
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, _: F) {
+        unreachable!("nothing is spawned")
     }
 }

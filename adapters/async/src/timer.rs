@@ -18,6 +18,12 @@ pub trait Timer {
     /// an implementation that re-arms its alarm only for an earlier deadline, and otherwise when it
     /// has gone off too soon, costs nothing per message. Waking the task too early is harmless.
     fn poll_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()>;
+
+    /// Whether the alarm may have gone off since [`poll_until`](Self::poll_until) last returned
+    /// [`Poll::Pending`]. A timer that can tell this cheaply saves a call for each message.
+    fn may_be_due(&self) -> bool {
+        true
+    }
 }
 
 impl<T: Timer + ?Sized> Timer for &mut T {
@@ -31,7 +37,7 @@ impl<T: Timer + ?Sized> Timer for &mut T {
 }
 
 /// The output of `future`, or `None` if it takes longer than `limit`.
-pub(crate) async fn timeout<F: Future>(
+pub async fn timeout<F: Future>(
     runtime: &impl Runtime,
     limit: Duration,
     future: F,
@@ -44,4 +50,24 @@ pub(crate) async fn timeout<F: Future>(
         Poll::Pending => timer.poll_until(cx, deadline).map(|()| None),
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::Waker;
+
+    use super::*;
+    use crate::runtime::SetClock;
+
+    #[test]
+    fn what_takes_too_long_has_no_output() {
+        let (clock, limit) = (SetClock::default(), Duration::from_millis(1));
+        let cx = &mut Context::from_waker(Waker::noop());
+        let mut never = pin!(timeout(&clock, limit, pending::<()>()));
+        assert!(never.as_mut().poll(cx).is_pending());
+        clock.advance(limit);
+        assert_eq!(never.poll(cx), Poll::Ready(None));
+        assert_eq!(pin!(timeout(&clock, limit, ready(7))).poll(cx), Poll::Ready(Some(7)));
+    }
 }

@@ -116,7 +116,7 @@ fn message(tool: &str) -> String {
 }
 
 /// A server with a tool that waits until it is told to go on.
-fn service(hands: &Hands, options: ServerOptions) -> (HttpService, Arc<AtomicBool>) {
+fn service(hands: &Hands, options: ServerOptions) -> (HttpService<Hands>, Arc<AtomicBool>) {
     let goes_on = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&goes_on);
     let server = Server::new("held", "1").tool("wait", "Waits", move |_: Call<NoArguments>| {
@@ -130,7 +130,7 @@ fn service(hands: &Hands, options: ServerOptions) -> (HttpService, Arc<AtomicBoo
             "waited"
         }
     });
-    let service = HttpService::new(&server, options, [0; 32], 7, hands.clone()).unwrap();
+    let service = HttpService::with_runtime(&server, options, [0; 32], 7, hands.clone()).unwrap();
     (service, goes_on)
 }
 

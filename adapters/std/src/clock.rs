@@ -1,10 +1,11 @@
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{SystemTime, UNIX_EPOCH};
+#[cfg(feature = "http-server")]
+use std::time::SystemTime;
 
 use mcp_sansio::Instant;
 use mcp_sansio_async::Timer;
+use mcp_sansio_async::clock::now;
 
 use crate::executor::reactor;
 
@@ -57,23 +58,7 @@ impl Drop for Clock {
     }
 }
 
-/// The time it is, for whoever has no [`Clock`] at hand.
-#[must_use]
-pub fn now() -> Instant {
-    static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
-    #[allow(clippy::disallowed_methods, reason = "the one place of this crate that asks for it")]
-    let now = std::time::Instant::now();
-    let since = now.saturating_duration_since(*ORIGIN.get_or_init(|| now));
-    Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The time of day, in seconds since 1970: for tokens, which expire by it. 0 on a computer that
-/// believes it is before that.
-#[must_use]
-pub fn unix_time() -> u64 {
-    system_time().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
+#[cfg(feature = "http-server")]
 #[allow(clippy::disallowed_methods, reason = "an adapter is where the time comes from")]
 pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()

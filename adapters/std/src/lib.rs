@@ -35,7 +35,6 @@ mod connect;
 mod deadline;
 #[cfg(unix)]
 mod descriptor;
-mod entropy;
 mod error;
 mod executor;
 #[cfg(unix)]
@@ -60,9 +59,8 @@ mod wait;
 
 pub use background::Background;
 pub use child::{ChildOptions, ChildServer, ChildStream, ExitReport, Force, SpawnError, Stderr};
-pub use clock::{Clock, now, unix_time};
+pub use clock::Clock;
 pub use connect::{Connection, spawn};
-pub use entropy::seed;
 pub use error::Error;
 pub use executor::block_on;
 #[cfg(unix)]
@@ -91,7 +89,8 @@ pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Revision, Revisions, peer, protocol};
-pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer};
+pub use mcp_sansio_async::clock::{now, unix_time};
+pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer, seed};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
 #[cfg(feature = "auth")]

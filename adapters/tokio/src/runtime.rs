@@ -1,3 +1,5 @@
+//! tokio, as [`mcp_sansio_async`] takes a runtime.
+
 use std::future::Future;
 
 use mcp_sansio::Instant;
@@ -5,6 +7,10 @@ use mcp_sansio_async::Runtime;
 use tokio::runtime::Handle;
 
 use crate::{TokioTimer, now};
+
+pub use crate::child::TokioProcess;
+#[cfg(feature = "http-client")]
+pub use crate::http_client::{ReadWrite, Stream};
 
 /// A tokio runtime, with I/O and time enabled.
 #[derive(Clone, Debug)]

@@ -3,12 +3,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use mcp_sansio_async::ByteStream;
+#[cfg(unix)]
+use mcp_sansio_async::descriptor::{Descriptor, open_standard};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, Stdin, Stdout};
 #[cfg(unix)]
 use tokio::net::unix::pipe::{Receiver, Sender};
-
-#[cfg(unix)]
-use crate::descriptor::{Descriptor, open_standard};
 
 /// The standard input and output of this process.
 ///
@@ -48,7 +47,8 @@ impl StandardStreams {
     #[must_use]
     pub fn open() -> Self {
         #[cfg(unix)]
-        let (input, output) = open_standard();
+        let (input, output) =
+            open_standard(Receiver::from_owned_fd_unchecked, Sender::from_owned_fd_unchecked);
         #[cfg(unix)]
         let (input, output) = (
             input.map_or_else(|| Input::Threaded(tokio::io::stdin()), Input::Descriptor),

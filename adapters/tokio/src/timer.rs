@@ -49,6 +49,10 @@ impl Timer for TokioTimer {
         }
         Poll::Pending
     }
+
+    fn may_be_due(&self) -> bool {
+        self.armed.as_ref().is_none_or(|(sleep, _)| sleep.is_elapsed())
+    }
 }
 
 impl fmt::Debug for TokioTimer {

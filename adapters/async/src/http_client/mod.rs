@@ -1,18 +1,25 @@
 //! What clients over HTTP by hyper have in common, on any runtime: the exchanges of an
-//! [`HttpDriver`](crate::HttpDriver), bodies as they come in, and errors by whose fault they are. A
-//! runtime brings the connections.
+//! [`HttpDriver`](crate::HttpDriver), a pool of connections, proxies, and errors by whose fault they are.
+//! A runtime implements [`Dial`].
 
 pub mod cause;
 mod connection;
+mod connector;
 mod connector_error;
+mod dialer;
 mod exchanger;
 mod fetch;
+mod proxy;
 mod response_body;
+mod tls;
 
 pub use connection::{HttpConnection, connect, connect_with};
+pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
+pub use dialer::{Dial, port};
 pub use exchanger::{Connect, HyperExchange, HyperExchanger, Trouble};
 pub use fetch::{DOCUMENT_BYTES_MAX, FETCH_TIME_MAX, FetchError, fetch};
+pub use proxy::Proxy;
 pub use response_body::ResponseBody;
 
 use std::error::Error;

@@ -53,15 +53,21 @@ impl Cut {
         })
     }
 
+    /// Whether it is cut.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.0.is_cut.load(Ordering::Acquire)
+    }
+
     /// Whether it is cut; whoever asks is woken when it is.
-    fn poll(&self, waker: &Waker) -> bool {
+    pub fn poll(&self, waker: &Waker) -> bool {
         {
             let mut known = self.0.waker.lock().unwrap_or_else(PoisonError::into_inner);
             if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
                 *known = Some(waker.clone());
             }
         }
-        self.0.is_cut.load(Ordering::Acquire)
+        self.is_cut()
     }
 }
 

@@ -108,11 +108,11 @@ impl Http2Streams {
 
     /// Serves one request in the task of its stream. It is answered 503 where the connection, or all
     /// of them together, hold too much.
-    pub fn serve<B: Body>(
+    pub fn serve<R: Runtime, B: Body>(
         &self,
-        service: &HttpService,
+        service: &HttpService<R>,
         request: http::Request<B>,
-    ) -> impl Future<Output = http::Response<SendBody>> + use<B> {
+    ) -> impl Future<Output = http::Response<SendBody>> + use<R, B> {
         let fields = request.headers().iter();
         let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
         let target = request.uri().path().len() + request.uri().query().map_or(0, str::len);

@@ -1,34 +1,56 @@
 //! A server on HTTP, on any runtime.
 //!
-//! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time, and runs
-//! handlers that go on; an HTTP library brings the requests. For a listener there is what is the same
-//! with every runtime: a [`Socket`] for hyper that does not wait for its client for ever, [`Cut`],
-//! which ends what is stuck in sending, a [`Budget`] of what connections hold, and [`Http2Streams`].
+//! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time,
+//! and runs handlers that go on; an HTTP library brings the requests. With the feature `http-listener`
+//! [`HttpListener`] does that by hyper, over the sockets of a [`Network`](crate::Network).
 
 mod alarm;
 mod archive;
 mod body;
+#[cfg(feature = "http-listener")]
 mod budget;
 mod caller;
+#[cfg(feature = "http-listener")]
+mod connection;
+mod connections;
 mod cut;
+#[cfg(feature = "http-listener")]
 mod http2;
+#[cfg(feature = "http2-listener")]
+mod http2_connection;
 mod keeper;
+#[cfg(feature = "http-listener")]
+mod listener;
 mod place;
+#[cfg(feature = "http-listener")]
+mod preface;
 mod request;
 mod response;
 mod running;
 mod runtime;
+#[cfg(feature = "http-listener")]
 mod send_body;
+#[cfg(feature = "http-listener")]
 mod sending;
 mod service;
 mod site;
+#[cfg(feature = "http-listener")]
 mod socket;
+#[cfg(feature = "http-listener")]
+mod turn;
 
 pub use archive::EventArchive;
 pub use body::{ServedBody, Unread};
+#[cfg(feature = "http-listener")]
 pub use budget::Budget;
+pub use connections::{Connection, Connections, Permit};
 pub use cut::Cut;
+#[cfg(feature = "http-listener")]
 pub use http2::{Due, Http2Streams, Http2Times};
+#[cfg(feature = "http-listener")]
+pub use listener::HttpListener;
+#[cfg(feature = "http-listener")]
 pub use send_body::{Chunk, SendBody};
 pub use service::HttpService;
+#[cfg(feature = "http-listener")]
 pub use socket::Socket;

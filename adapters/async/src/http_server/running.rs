@@ -43,29 +43,57 @@ pub(super) fn begin<'f>(
                 return finished.map(|finished| Ended { request, finished });
             }
             site.change(|locked| locked.server.attend(&running));
-            site.runtime.spawn(Box::pin(go_on(Arc::clone(site), request, running)));
+            let unanswered = Unanswered::new(Arc::clone(site), request);
+            site.runtime.spawn(Box::pin(go_on(unanswered, running)));
             None
         }
     }
 }
 
-/// Runs work that came from no new request, in the task that this is.
-pub(super) async fn run(site: Arc<Site>, work: Work<'static>) {
-    let request = work.handle();
-    match work.run() {
-        Ran::Done(finished) => {
-            site.change(|locked| locked.end(Ended { request, finished }, site.now()));
+/// Puts work that came from no new request into a task of its own.
+pub(super) fn spawn(site: &Arc<Site>, work: Work<'static>) {
+    let unanswered = Unanswered::new(Arc::clone(site), work.handle());
+    site.runtime.spawn(Box::pin(async move {
+        match work.run() {
+            Ran::Done(finished) => unanswered.end(Some(finished)),
+            Ran::Running(running) => {
+                unanswered.site.change(|locked| locked.server.attend(&running));
+                go_on(unanswered, running).await;
+            }
         }
-        Ran::Running(running) => {
-            site.change(|locked| locked.server.attend(&running));
-            go_on(site, request, running).await;
+    }));
+}
+
+async fn go_on(unanswered: Unanswered, running: Running) {
+    let finished = running.await;
+    unanswered.end(finished);
+}
+
+/// A request whose handler has a task of its own. Where the runtime drops the task, or cannot run it, the
+/// request fails.
+struct Unanswered {
+    site: Arc<Site>,
+    request: Option<RequestHandle>,
+}
+
+impl Unanswered {
+    const fn new(site: Arc<Site>, request: RequestHandle) -> Self {
+        Self { site, request: Some(request) }
+    }
+
+    /// `None`: nobody waits for it any more.
+    fn end(mut self, finished: Option<Finished<'_>>) {
+        if let (Some(request), Some(finished)) = (self.request.take(), finished) {
+            let site = &self.site;
+            site.change(|locked| locked.end(Ended { request, finished }, site.now()));
         }
     }
 }
 
-async fn go_on(site: Arc<Site>, request: RequestHandle, running: Running) {
-    // `None`: nobody waits for it any more.
-    if let Some(finished) = running.await {
-        site.change(|locked| locked.end(Ended { request, finished }, site.now()));
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.site.change(|locked| locked.server.fail(request, self.site.now()));
+        }
     }
 }

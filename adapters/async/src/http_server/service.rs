@@ -1,7 +1,9 @@
+use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use http_body::Body;
 use mcp_sansio::http::server::EventStore;
@@ -14,36 +16,37 @@ use super::place::{Beginning, Place};
 use super::request::{self, HeldBody, Unusable};
 use super::site::Site;
 use super::{EventArchive, ServedBody, archive, keeper, response, running};
-use crate::Runtime;
+use crate::{Error, Runtime, seed};
 
 /// A server on HTTP, which answers one request after the other or all at once, wherever they come
-/// from. All clones are one server.
+/// from: a [`tower_service::Service`], for anything that takes such a service.
+///
+/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
+/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
+/// request's extensions, where a layer before this one has put it. Route the
+/// [paths of its metadata](mcp_sansio::auth::ProtectedResource::metadata_paths) to a protected server
+/// as well.
 #[derive(Clone, Debug)]
-pub struct HttpService {
+pub struct HttpService<R> {
     site: Arc<Site>,
     /// Where requests come from that do not say so themselves.
     remote: Option<RemoteAddress>,
+    runtime: PhantomData<fn() -> R>,
 }
 
-impl HttpService {
-    /// Puts a server on HTTP. Its deadlines are kept by a task of `runtime`, which ends with the last
-    /// clone. `secret` and `seed` are as for [`Server::http`].
+impl<R: Runtime> HttpService<R> {
+    /// Puts a server on HTTP. Its deadlines are kept by a task of the [current](Runtime::current)
+    /// runtime, which ends with the last clone.
     ///
     /// # Errors
     ///
-    /// The server offers something that it cannot: the caller's fault.
-    pub fn new(
-        server: &Server,
-        options: ServerOptions,
-        secret: [u8; 32],
-        seed: u64,
-        runtime: impl Runtime,
-    ) -> Result<Self, HttpServerError> {
-        let server = server.http(options, secret, seed)?;
-        let site = Arc::new(Site::new(server, Box::new(runtime)));
-        let keeper = keeper::keep_time(Arc::downgrade(&site), site.runtime.timer());
-        site.runtime.spawn(Box::pin(keeper));
-        Ok(Self { site, remote: None })
+    /// The server offers something that it cannot; the operating system has no entropy.
+    ///
+    /// # Panics
+    ///
+    /// Where [`Runtime::current`] does.
+    pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
+        Ok(Self::with_runtime(server, options, secret()?, seed(), R::current())?)
     }
 
     /// Puts a server on HTTP whose events are kept in an archive of the caller's as well, for clients
@@ -52,19 +55,39 @@ impl HttpService {
     /// # Errors
     ///
     /// As for [`new`](Self::new).
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
     pub fn with_archive(
+        server: &Server,
+        options: ServerOptions,
+        archive: impl EventArchive,
+    ) -> Result<Self, Error> {
+        let service = Self::new(server, options.event_store(EventStore::External))?;
+        let archivist = archive::keep_events(Arc::downgrade(&service.site), archive);
+        service.site.runtime.spawn(Box::pin(archivist));
+        Ok(service)
+    }
+
+    /// Puts a server on HTTP with a runtime of the caller's. `secret` and `seed` are as for
+    /// [`Server::http`].
+    ///
+    /// # Errors
+    ///
+    /// The server offers something that it cannot: the caller's fault.
+    pub fn with_runtime(
         server: &Server,
         options: ServerOptions,
         secret: [u8; 32],
         seed: u64,
-        runtime: impl Runtime,
-        archive: impl EventArchive,
+        runtime: R,
     ) -> Result<Self, HttpServerError> {
-        let options = options.event_store(EventStore::External);
-        let service = Self::new(server, options, secret, seed, runtime)?;
-        let archivist = archive::keep_events(Arc::downgrade(&service.site), archive);
-        service.site.runtime.spawn(Box::pin(archivist));
-        Ok(service)
+        let server = server.http(options, secret, seed)?;
+        let site = Arc::new(Site::new(server, Box::new(runtime)));
+        let keeper = keeper::keep_time(Arc::downgrade(&site), site.runtime.timer());
+        site.runtime.spawn(Box::pin(keeper));
+        Ok(Self { site, remote: None, runtime: PhantomData })
     }
 
     /// The same server for the requests of one connection: they come from `address`, unless a
@@ -74,7 +97,8 @@ impl HttpService {
     /// [`ServerLimits`](mcp_sansio::http::ServerLimits).
     #[must_use]
     pub fn with_remote_address(&self, address: impl Into<RemoteAddress>) -> Self {
-        Self { site: Arc::clone(&self.site), remote: Some(address.into()) }
+        let remote = Some(address.into());
+        Self { site: Arc::clone(&self.site), remote, runtime: PhantomData }
     }
 
     /// A way to all clients from outside of the handlers.
@@ -99,10 +123,36 @@ impl HttpService {
     pub fn serve<B: Body>(
         &self,
         request: http::Request<B>,
-    ) -> impl Future<Output = http::Response<ServedBody>> + use<B> {
+    ) -> impl Future<Output = http::Response<ServedBody>> + use<R, B> {
         let (site, remote) = (Arc::clone(&self.site), self.remote);
         let (parts, body) = request.into_parts();
         async move { respond(&site, &parts, remote, body).await }
+    }
+}
+
+/// What nobody outside can guess: ids of sessions come from it.
+fn secret() -> std::io::Result<[u8; 32]> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret)?;
+    Ok(secret)
+}
+
+impl<R: Runtime, B> tower_service::Service<http::Request<B>> for HttpService<R>
+where
+    B: Body + Send + 'static,
+    B::Data: Send,
+{
+    type Response = http::Response<ServedBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let served = self.serve(request);
+        Box::pin(async move { Ok(served.await) })
     }
 }
 

@@ -82,7 +82,7 @@ impl Left {
             cut.cut();
         }
         for work in self.works {
-            site.runtime.spawn(Box::pin(running::run(Arc::clone(site), work)));
+            running::spawn(site, work);
         }
     }
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 
 use super::notifier::Notifier;
-use crate::clock::now;
 #[cfg(unix)]
 use crate::descriptor::Descriptor;
+use crate::now;
 
 thread_local! {
     static CURRENT: RefCell<Option<Reactor>> = const { RefCell::new(None) };

@@ -1,7 +1,10 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
 use httparse::Status;
-use mcp_sansio::http::server::Admission;
 
 use super::request::Framing;
 use super::socket::Socket;
@@ -10,152 +13,160 @@ use super::socket::Socket;
 const SIZE_LINE_MAX: usize = 1024;
 /// The longest trailers, in bytes. Nobody reads them.
 const TRAILERS_MAX: usize = 8 * 1024;
+/// What a client that waits for it is told before its body is read.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A body that is no message.
+/// The body of a request, as it comes in.
+pub(super) struct RequestBody<'s, 'm> {
+    socket: &'s RefCell<&'m mut Socket>,
+    /// What is left to write before anything is read.
+    invitation: &'static [u8],
+    next: Next,
+    /// Set when all of it was read.
+    is_read: &'s Cell<bool>,
+}
+
+/// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
-    /// There is more of it than there may be.
-    TooLong,
-    /// All bodies together are more than there may be.
-    TooMany,
-    /// It breaks off, or its chunks are none.
-    Broken,
+enum Next {
+    /// So many bytes, and nothing after them.
+    Rest(u64),
+    /// The size of a chunk,
+    Size,
+    /// so many bytes of it,
+    Chunk(u64),
+    /// and the end of its last line.
+    ChunkEnd,
+    /// At most so many bytes of trailers.
+    Trailers(usize),
 }
 
-/// The bytes of all bodies that are held.
-#[derive(Debug, Default)]
-pub(super) struct Held(AtomicUsize);
+/// The body breaks off, or its chunks are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Broken;
 
-/// A body, and its part of what is held.
-#[derive(Debug)]
-pub(super) struct HeldBody<'h> {
-    pub(super) bytes: Vec<u8>,
-    held: &'h Held,
-    admission: Admission,
-}
+impl<'s, 'm> RequestBody<'s, 'm> {
+    pub(super) fn new(
+        socket: &'s RefCell<&'m mut Socket>,
+        framing: Framing,
+        awaits_continue: bool,
+        is_read: &'s Cell<bool>,
+    ) -> Self {
+        let next = match framing {
+            Framing::Length(length) => Next::Rest(length),
+            Framing::Chunked => Next::Size,
+        };
+        let is_invited = awaits_continue && framing != Framing::Length(0);
+        Self { socket, invitation: if is_invited { CONTINUE } else { b"" }, next, is_read }
+    }
 
-impl HeldBody<'_> {
-    fn add(&mut self, bytes: &[u8]) -> Result<(), Unusable> {
-        self.bytes.extend_from_slice(bytes);
-        let before = self.held.0.fetch_add(bytes.len(), Ordering::Relaxed);
-        if self.bytes.len() > self.admission.body_bytes_max {
-            return Err(Unusable::TooLong);
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
+        let socket = &mut **self.socket.borrow_mut();
+        while !self.invitation.is_empty() {
+            match ready!(socket.poll_write(cx, self.invitation)) {
+                Ok(count) if count > 0 => self.invitation = &self.invitation[count..],
+                _ => return Poll::Ready(Err(Broken)),
+            }
         }
-        if before.saturating_add(bytes.len()) > self.admission.bodies_bytes_max {
-            return Err(Unusable::TooMany);
+        loop {
+            match &mut self.next {
+                Next::Rest(0) => {
+                    self.is_read.set(true);
+                    return Poll::Ready(Ok(None));
+                }
+                Next::Size => {
+                    self.next = match ready!(poll_size(socket, cx))? {
+                        0 => Next::Trailers(TRAILERS_MAX),
+                        size => Next::Chunk(size),
+                    }
+                }
+                Next::Chunk(0) => self.next = Next::ChunkEnd,
+                Next::ChunkEnd => {
+                    ready!(poll_line(socket, cx, 2))?;
+                    self.next = Next::Size;
+                }
+                Next::Trailers(left) => match ready!(poll_line(socket, cx, *left))? {
+                    2 => self.next = Next::Rest(0),
+                    length => *left -= length,
+                },
+                Next::Rest(left) | Next::Chunk(left) => {
+                    if socket.input().is_empty() {
+                        ready!(poll_more(socket, cx))?;
+                    }
+                    let there = socket.input().len();
+                    let count = usize::try_from(*left).map_or(there, |left| left.min(there));
+                    *left -= count as u64;
+                    return Poll::Ready(Ok(Some(socket.take(count).into())));
+                }
+            }
         }
-        Ok(())
     }
 }
 
-impl Drop for HeldBody<'_> {
-    fn drop(&mut self) {
-        self.held.0.fetch_sub(self.bytes.len(), Ordering::Relaxed);
-    }
-}
+impl Body for RequestBody<'_, '_> {
+    type Data = Bytes;
+    type Error = Broken;
 
-/// Reads a body, as far as it may go.
-pub(super) async fn read<'h>(
-    socket: &mut Socket,
-    framing: Framing,
-    admission: Admission,
-    held: &'h Held,
-) -> Result<HeldBody<'h>, Unusable> {
-    let mut body = HeldBody { bytes: Vec::new(), held, admission };
-    match framing {
-        Framing::Length(length) => {
-            if length > admission.body_bytes_max as u64 {
-                return Err(Unusable::TooLong);
-            }
-            read_piece(socket, length, &mut body).await?;
-        }
-        Framing::Chunked => loop {
-            let size = read_size(socket).await?;
-            if size == 0 {
-                read_trailers(socket).await?;
-                break;
-            }
-            if size > admission.body_bytes_max.saturating_sub(body.bytes.len()) as u64 {
-                return Err(Unusable::TooLong);
-            }
-            read_piece(socket, size, &mut body).await?;
-            if read_line(socket, 2).await? != 2 {
-                return Err(Unusable::Broken);
-            }
-        },
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let bytes = ready!(self.poll_bytes(cx));
+        Poll::Ready(bytes.transpose().map(|bytes| bytes.map(Frame::data)))
     }
-    Ok(body)
-}
 
-async fn read_piece(
-    socket: &mut Socket,
-    mut left: u64,
-    body: &mut HeldBody<'_>,
-) -> Result<(), Unusable> {
-    while left > 0 {
-        if socket.input().is_empty() {
-            more(socket).await?;
+    fn size_hint(&self) -> SizeHint {
+        match self.next {
+            Next::Rest(length) => SizeHint::with_exact(length),
+            _ => SizeHint::default(),
         }
-        let there = socket.input().len();
-        let count = usize::try_from(left).map_or(there, |left| left.min(there));
-        body.add(&socket.input()[..count])?;
-        socket.skip(count);
-        left -= count as u64;
     }
-    Ok(())
 }
 
 /// Reads the line before a chunk.
-async fn read_size(socket: &mut Socket) -> Result<u64, Unusable> {
+fn poll_size(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<Result<u64, Broken>> {
     loop {
         match httparse::parse_chunk_size(socket.input()) {
             Ok(Status::Complete((length, size))) => {
                 // A line end that others could see, and this did not, ends in a refusal.
                 let line = &socket.input()[..length - 2];
                 if line.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
-                    return Err(Unusable::Broken);
+                    return Poll::Ready(Err(Broken));
                 }
                 socket.skip(length);
-                return Ok(size);
+                return Poll::Ready(Ok(size));
             }
-            Ok(Status::Partial) if socket.input().len() <= SIZE_LINE_MAX => more(socket).await?,
-            Ok(Status::Partial) | Err(_) => return Err(Unusable::Broken),
+            Ok(Status::Partial) if socket.input().len() <= SIZE_LINE_MAX => {
+                ready!(poll_more(socket, cx))?;
+            }
+            Ok(Status::Partial) | Err(_) => return Poll::Ready(Err(Broken)),
         }
-    }
-}
-
-async fn read_trailers(socket: &mut Socket) -> Result<(), Unusable> {
-    let mut left = TRAILERS_MAX;
-    loop {
-        let length = read_line(socket, left).await?;
-        if length == 2 {
-            return Ok(());
-        }
-        left -= length;
     }
 }
 
 /// Reads a line of at most `most` bytes, and returns its length with its end.
-async fn read_line(socket: &mut Socket, most: usize) -> Result<usize, Unusable> {
-    let mut seen = 0;
+fn poll_line(
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+    most: usize,
+) -> Poll<Result<usize, Broken>> {
     loop {
         let input = socket.input();
-        if let Some(place) = input[seen..].iter().position(|byte| *byte == b'\n') {
-            let length = seen + place + 1;
+        if let Some(place) = input.iter().position(|byte| *byte == b'\n') {
+            let length = place + 1;
             if length < 2 || input[length - 2] != b'\r' || length > most {
-                return Err(Unusable::Broken);
+                return Poll::Ready(Err(Broken));
             }
             socket.skip(length);
-            return Ok(length);
+            return Poll::Ready(Ok(length));
         }
-        seen = input.len();
-        if seen >= most {
-            return Err(Unusable::Broken);
+        if input.len() >= most {
+            return Poll::Ready(Err(Broken));
         }
-        more(socket).await?;
+        ready!(poll_more(socket, cx))?;
     }
 }
 
-async fn more(socket: &mut Socket) -> Result<(), Unusable> {
-    socket.fill().await.map_err(|_| Unusable::Broken)
+fn poll_more(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    socket.poll_fill(cx).map_err(|_| Broken)
 }

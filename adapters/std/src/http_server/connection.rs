@@ -1,17 +1,21 @@
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
-use mcp_sansio::auth::Grant;
+use http::StatusCode;
+use http_body::Body;
+use mcp_sansio_async::http_server::{Cut, HttpService, ServedBody};
 
-use super::body::{self, HeldBody, Unusable};
-use super::exchange::{Next, Place};
+use super::Times;
+use super::body::RequestBody;
 use super::request::{self, BadHead, Framing, Request};
 use super::response::{self, Ending};
+use super::runtime::ThreadRuntime;
 use super::socket::Socket;
-use super::{HttpService, Times, caller, running};
 use crate::deadline::before;
 use crate::now;
-use crate::stop::Stop;
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,29 +35,25 @@ impl Then {
 }
 
 /// Serves one connection, request after request, until its client goes, or there is no request under
-/// way and it is told to `leave`.
+/// way and it is told to `stop`.
 pub(super) async fn serve(
     mut socket: Socket,
-    address: SocketAddr,
-    service: &HttpService,
-    leave: &Stop,
+    service: HttpService<ThreadRuntime>,
+    stop: Cut,
     times: Times,
 ) {
     loop {
         let head = before(now() + times.head, request::read_head(&mut socket));
-        let head = match leave.guard(head).await {
+        let head = match unless(&stop, head).await {
             Some(Some(Ok(head))) => head,
             Some(Some(Err(BadHead::Gone))) => return,
             Some(Some(Err(bad))) => return refuse(socket, bad).await,
             Some(None) if socket.input().is_empty() => return socket.part().await,
-            Some(None) => return say(socket, 408).await,
+            Some(None) => return say(socket, StatusCode::REQUEST_TIMEOUT).await,
             None => return socket.part().await,
         };
         let then = match request::parse(&head) {
-            Ok(mut request) => {
-                request.head.remote_address(address);
-                serve_request(&mut socket, service, &request, leave).await
-            }
+            Ok(request) => serve_request(&mut socket, &service, request, &stop).await,
             Err(bad) => return refuse(socket, bad).await,
         };
         match then {
@@ -67,142 +67,113 @@ pub(super) async fn serve(
 
 async fn refuse(socket: Socket, bad: BadHead) {
     let status = match bad {
-        BadHead::Malformed => 400,
-        BadHead::TooLarge => 431,
-        BadHead::UnknownCoding => 501,
-        BadHead::Version => 505,
+        BadHead::Malformed => StatusCode::BAD_REQUEST,
+        BadHead::TooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+        BadHead::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
+        BadHead::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
         BadHead::Gone => return,
     };
     say(socket, status).await;
 }
 
 /// Says what is wrong, and ends the connection: where its next request begins is not known.
-async fn say(mut socket: Socket, status: u16) {
-    if socket.write(&response::bare(status), |_| false).await.is_ok() {
+async fn say(mut socket: Socket, status: StatusCode) {
+    if socket.write(&response::bare(status)).await.is_ok() {
         socket.part().await;
     }
 }
 
+/// The output of `future`, or `None` if that is told to stop before.
+async fn unless<F: Future>(stop: &Cut, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        if stop.poll(cx.waker()) {
+            return Poll::Ready(None);
+        }
+        future.as_mut().poll(cx).map(Some)
+    })
+    .await
+}
+
 async fn serve_request(
     socket: &mut Socket,
-    service: &HttpService,
-    request: &Request<'_>,
-    leave: &Stop,
+    service: &HttpService<ThreadRuntime>,
+    request: Request,
+    stop: &Cut,
 ) -> io::Result<Then> {
-    let site = &service.site;
-    let has_body = request.framing != Framing::Length(0);
-    let unread = |then: Then| if has_body { Then::Part } else { then };
-    let then = unread(Then::keep_if(request.keeps));
-    let grant = match caller::grant_of(site, &request.head).await {
-        Ok(grant) => grant,
-        Err(refused) => return whole(socket, request, &refused, then).await,
+    let Request { head, framing, keeps, awaits_continue, bodiless, takes_chunks } = request;
+    let shared = RefCell::new(&mut *socket);
+    let is_read = Cell::new(framing == Framing::Length(0));
+    let response = {
+        let body = RequestBody::new(&shared, framing, awaits_continue, &is_read);
+        let mut served = pin!(service.serve(head.map(|()| body)));
+        poll_fn(|cx| match served.as_mut().poll(cx) {
+            Poll::Ready(response) => Poll::Ready(Some(response)),
+            // Whoever reads the body sees the client go.
+            Poll::Pending if !is_read.get() => Poll::Pending,
+            Poll::Pending => shared.borrow_mut().poll_gone(cx).map(|()| None),
+        })
+        .await
     };
-    let admission = site.lock().server.admit(&request.head);
-    let admission = match admission {
-        Ok(admission) => admission,
-        Err(refused) => return whole(socket, request, &refused, then).await,
+    let Some(response) = response else { return Ok(Then::Drop) };
+    // Where its next request begins is not known before all of this one is read.
+    let then = Then::keep_if(keeps && is_read.get() && !stop.is_cut());
+    let (head, body) = response.into_parts();
+    let mut body = pin!(body);
+    let ending = match body.size_hint().exact() {
+        Some(length) => Ending::Length(length),
+        None if takes_chunks => Ending::Chunks,
+        None => Ending::Close,
     };
-    let too_long =
-        matches!(request.framing, Framing::Length(it) if it > admission.body_bytes_max as u64);
-    if request.awaits_continue && has_body && !too_long {
-        socket.write(b"HTTP/1.1 100 Continue\r\n\r\n", |_| false).await?;
+    let mut bytes = response::head_bytes(&head, ending, then == Then::Keep);
+    if let Ending::Length(_) = ending {
+        let whole = poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
+        if let Some(Ok(frame)) = whole
+            && !bodiless
+        {
+            bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+        }
+        socket.write(&bytes).await?;
+        return Ok(then);
     }
-    let read = body::read(socket, request.framing, admission, &site.held);
-    let refused = match before(now() + admission.body_time, read).await {
-        Some(Ok(body)) => {
-            return answer(socket, service, request, body, grant.as_ref(), leave).await;
-        }
-        Some(Err(Unusable::TooMany)) => site.lock().server.bodies_too_many(),
-        Some(Err(Unusable::TooLong)) => site.lock().server.body_too_long(),
-        Some(Err(Unusable::Broken)) => {
-            socket.write(&response::bare(400), |_| false).await?;
-            return Ok(Then::Part);
-        }
-        None => site.lock().server.body_too_slow(),
-    };
-    whole(socket, request, &refused, Then::Part).await
-}
-
-/// Sends a response that is there as a whole.
-async fn whole(
-    socket: &mut Socket,
-    request: &Request<'_>,
-    response: &mcp_sansio::http::Response,
-    then: Then,
-) -> io::Result<Then> {
-    let ending = Ending::Length(response.body.len());
-    let mut bytes = response::head_bytes(&response.head, ending, then == Then::Keep);
-    if !request.bodiless {
-        bytes.extend_from_slice(&response.body);
-    }
-    socket.write(&bytes, |_| false).await?;
-    Ok(then)
-}
-
-async fn answer(
-    socket: &mut Socket,
-    service: &HttpService,
-    request: &Request<'_>,
-    body: HeldBody<'_>,
-    grant: Option<&Grant>,
-    leave: &Stop,
-) -> io::Result<Then> {
-    let site = &service.site;
-    let mut place = {
-        let (place, work) = Place::take(site, &request.head, &body.bytes, grant);
-        if let Some(ended) = work.and_then(|work| running::begin(site, work)) {
-            site.change(|locked| locked.end(ended));
-        }
-        place
-    };
-    // A handler that goes on has what it needs of it.
-    drop(body);
-    let next = place.next(socket).await;
-    let then = Then::keep_if(request.keeps && !leave.is_stopped());
-    match next {
-        Next::Whole(response) => whole(socket, request, &response, then).await,
-        Next::Open(head) => {
-            let chunks = request.takes_chunks;
-            let ending = if chunks { Ending::Chunks } else { Ending::Close };
-            let bytes = response::head_bytes(&head, ending, then == Then::Keep);
-            socket.write(&bytes, |cx| place.is_cut(cx)).await?;
-            stream(socket, &mut place, chunks, then).await
-        }
-        Next::Gone => Ok(Then::Drop),
-        // A head comes first; anything else ends a response that never had one.
-        Next::Chunk(_) | Next::Finish | Next::Abort => {
-            socket.write(&response::bare(503), |_| false).await?;
-            Ok(Then::Part)
-        }
-    }
+    socket.write(&bytes).await?;
+    stream(socket, body, ending == Ending::Chunks, then).await
 }
 
 /// Sends the body of a response as it comes.
 async fn stream(
     socket: &mut Socket,
-    place: &mut Place,
+    mut body: Pin<&mut ServedBody>,
     chunks: bool,
     then: Then,
 ) -> io::Result<Then> {
     let mut frame = Vec::new();
     loop {
-        match place.next(socket).await {
-            Next::Chunk(bytes) if bytes.is_empty() => {}
-            Next::Chunk(bytes) if chunks => {
-                frame.clear();
-                write!(frame, "{:x}\r\n", bytes.len())?;
-                frame.extend_from_slice(&bytes);
-                frame.extend_from_slice(b"\r\n");
-                socket.write(&frame, |cx| place.is_cut(cx)).await?;
-            }
-            Next::Chunk(bytes) => socket.write(&bytes, |cx| place.is_cut(cx)).await?,
-            Next::Finish => {
-                if chunks {
-                    socket.write(b"0\r\n\r\n", |_| false).await?;
-                }
-                return Ok(then);
-            }
-            Next::Whole(_) | Next::Open(_) | Next::Abort | Next::Gone => return Ok(Then::Drop),
+        let next = poll_fn(|cx| match body.as_mut().poll_frame(cx) {
+            Poll::Ready(next) => Poll::Ready(Some(next)),
+            Poll::Pending => socket.poll_gone(cx).map(|()| None),
+        });
+        let bytes = match next.await {
+            Some(Some(Ok(next))) => next.into_data().unwrap_or_default(),
+            Some(None) => break,
+            // The server breaks it off, or the client has gone.
+            Some(Some(Err(_))) | None => return Ok(Then::Drop),
+        };
+        if bytes.is_empty() {
+            continue;
+        }
+        if chunks {
+            frame.clear();
+            write!(frame, "{:x}\r\n", bytes.len())?;
+            frame.extend_from_slice(&bytes);
+            frame.extend_from_slice(b"\r\n");
+            socket.write(&frame).await?;
+        } else {
+            socket.write(&bytes).await?;
         }
     }
+    if chunks {
+        socket.write(b"0\r\n\r\n").await?;
+    }
+    Ok(then)
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio_async::Timer;
+use mcp_sansio_async::http_server::Connections;
 use mcp_sansio_handlers::Server;
 
-use super::guests::Guests;
 use super::socket::Socket;
 use super::{HttpService, Times, connection};
 use crate::deadline::before;
@@ -124,40 +124,39 @@ impl HttpListener {
 
     fn run(self, service: &HttpService, stop: &Stop) -> io::Result<()> {
         let Self { listener, connections_max, times, linger } = self;
-        // The bound is the one on guests: a thread is still on its way out when its guest has gone.
-        let (guests, threads) = (Guests::default(), Threads::new("mcp-http", usize::MAX));
+        // The bound is the one on connections: a thread is still on its way out when its connection has
+        // gone.
+        let (connections, threads) = (Connections::default(), Threads::new("mcp-http", usize::MAX));
         block_on(async {
             let mut door = Door::new(listener)?;
-            let receive = async {
+            let accept = async {
                 loop {
-                    poll_fn(|cx| guests.poll_fewer(connections_max, cx)).await;
+                    poll_fn(|cx| connections.poll_fewer(connections_max, cx)).await;
                     let (socket, address) = poll_fn(|cx| door.poll_accept(cx)).await;
-                    let (guest, stay) = guests.receive();
-                    let service = service.clone();
+                    let (connection, permit) = connections.open();
+                    let service = service.0.with_remote_address(address);
                     let serve = move || {
-                        let _stay = stay;
+                        let _permit = permit;
                         // A connection that fails concerns nobody else.
                         let Ok(socket) = Socket::new(socket, times.stall) else { return };
-                        let served =
-                            connection::serve(socket, address, &service, &guest.leave, times);
-                        let _ended = block_on(guest.cut.guard(served));
+                        let served = connection::serve(socket, service, connection.stop, times);
+                        let _ended = block_on(connection.cut.run(served));
                     };
                     // Without a thread the client sees the connection close, and may come again.
                     let _served = threads.run(serve);
                 }
             };
-            let _stopped: Option<()> = stop.guard(receive).await;
+            let _stopped: Option<()> = stop.guard(accept).await;
+            debug_assert!(stop.is_stopped(), "accepting does not end by itself");
             drop(door);
-            // Connections without a request close now, the others after their response.
-            service.refuse_more();
-            guests.all().iter().for_each(|guest| guest.leave.stop());
+            // Connections without a request close now, the others after their response. Those that take
+            // longer are broken off when the set of connections is dropped.
+            connections.stop();
             let all = async {
-                service.drained().await;
-                poll_fn(|cx| guests.poll_fewer(1, cx)).await;
+                service.0.close().await;
+                poll_fn(|cx| connections.poll_fewer(1, cx)).await;
             };
-            if before(now() + linger, all).await.is_none() {
-                guests.all().iter().for_each(|guest| guest.cut.stop());
-            }
+            let _in_time = before(now() + linger, all).await;
             Ok(())
         })?
     }

@@ -1,30 +1,25 @@
 //! HTTP as a server with blocking calls: sockets, HTTP/1.1 and threads, and no rule of what requests
 //! carry.
 
-use std::future::poll_fn;
-use std::sync::Arc;
+use std::io;
 use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async::{Runtime as _, http_server};
 use mcp_sansio_handlers::{Remote, Server};
 
 mod body;
-mod caller;
 mod connection;
-mod exchange;
-mod guests;
-mod keeper;
 mod listener;
 mod request;
 mod response;
-mod running;
-mod site;
+mod runtime;
 mod socket;
 
 pub use listener::{HttpListener, HttpServing, serve_http};
 
-use crate::{Error, Wait, now, seed};
-use site::Site;
+use crate::{Error, Wait, seed};
+use runtime::ThreadRuntime;
 
 /// A server on HTTP. All clones are one server. [`HttpListener`] brings it clients.
 ///
@@ -32,9 +27,7 @@ use site::Site;
 /// has a thread of its own until it is done; it is polled there inside of a
 /// [`block_on`](crate::block_on).
 #[derive(Clone, Debug)]
-pub struct HttpService {
-    site: Arc<Site>,
-}
+pub struct HttpService(http_server::HttpService<ThreadRuntime>);
 
 impl HttpService {
     /// Puts a server on HTTP. Its deadlines are kept by a thread, which ends with the last clone.
@@ -44,17 +37,21 @@ impl HttpService {
     /// The server offers something that it cannot; the operating system has no entropy or no thread.
     pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
         let mut secret = [0; 32];
-        getrandom::fill(&mut secret).map_err(std::io::Error::from)?;
-        let server = server.http(options, secret, seed())?;
-        let site = Arc::new(Site::new(server));
-        keeper::spawn(Arc::downgrade(&site))?;
-        Ok(Self { site })
+        getrandom::fill(&mut secret).map_err(io::Error::from)?;
+        let runtime = ThreadRuntime::current();
+        let threads = runtime.clone();
+        let service =
+            http_server::HttpService::with_runtime(server, options, secret, seed(), runtime)?;
+        if threads.has_refused() {
+            return Err(io::Error::other("there is no thread that could keep the time").into());
+        }
+        Ok(Self(service))
     }
 
     /// A way to all clients from outside of the handlers.
     #[must_use]
     pub fn remote(&self) -> Remote {
-        self.site.lock().server.remote()
+        self.0.remote()
     }
 
     /// Takes no new request from here on, by whichever clone, and waits until the responses under way
@@ -62,17 +59,7 @@ impl HttpService {
     ///
     /// In a handler it would wait for itself.
     pub fn close(&self) {
-        self.refuse_more();
-        self.drained().wait();
-    }
-
-    fn refuse_more(&self) {
-        self.site.change(|locked| locked.server.close(now()));
-    }
-
-    /// Done when it is closed and no response is under way.
-    async fn drained(&self) {
-        poll_fn(|cx| self.site.lock().poll_drained(cx)).await;
+        self.0.close().wait();
     }
 }
 

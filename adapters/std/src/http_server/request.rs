@@ -1,5 +1,5 @@
+use http::{HeaderName, HeaderValue, Method, Uri, Version};
 use httparse::{EMPTY_HEADER, Header, Status};
-use mcp_sansio::http::RequestHead;
 
 use super::socket::{INPUT_MAX, Socket};
 
@@ -8,8 +8,8 @@ const FIELDS_MAX: usize = 100;
 
 /// The head of a request, and what it means for the connection.
 #[derive(Debug)]
-pub(super) struct Request<'a> {
-    pub(super) head: RequestHead<'a>,
+pub(super) struct Request {
+    pub(super) head: http::Request<()>,
     pub(super) framing: Framing,
     /// Whether the connection may serve another one.
     pub(super) keeps: bool,
@@ -74,7 +74,7 @@ pub(super) async fn read_head(socket: &mut Socket) -> Result<Vec<u8>, BadHead> {
 }
 
 /// Takes a head apart.
-pub(super) fn parse(head: &[u8]) -> Result<Request<'_>, BadHead> {
+pub(super) fn parse(head: &[u8]) -> Result<Request, BadHead> {
     let mut fields = [EMPTY_HEADER; FIELDS_MAX];
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
@@ -94,15 +94,8 @@ pub(super) fn parse(head: &[u8]) -> Result<Request<'_>, BadHead> {
     if is_1_1 && named(fields, "host").count() != 1 || named(fields, "host").count() > 1 {
         return Err(BadHead::Malformed);
     }
-    let mut request_head = RequestHead::new(method, target);
-    if let Some(authority) = authority_of(target) {
-        request_head.field("host", authority.as_bytes());
-    }
-    for field in fields {
-        request_head.field(field.name, field.value);
-    }
     Ok(Request {
-        head: request_head,
+        head: head_of(method, target, fields, is_1_1).ok_or(BadHead::Malformed)?,
         framing: framing_of(fields, is_1_1)?,
         keeps: is_1_1 && !has_token(fields, "connection", "close"),
         awaits_continue: is_1_1 && has_token(fields, "expect", "100-continue"),
@@ -111,11 +104,21 @@ pub(super) fn parse(head: &[u8]) -> Result<Request<'_>, BadHead> {
     })
 }
 
-/// The host in a target in absolute form.
-fn authority_of(target: &str) -> Option<&str> {
-    let (scheme, rest) = target.split_once("://")?;
-    let is_scheme = !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_scheme.then(|| rest.split(['/', '?']).next().unwrap_or_default())
+fn head_of(
+    method: &str,
+    target: &str,
+    fields: &[Header<'_>],
+    is_1_1: bool,
+) -> Option<http::Request<()>> {
+    let mut head = http::Request::new(());
+    *head.method_mut() = Method::from_bytes(method.as_bytes()).ok()?;
+    *head.uri_mut() = Uri::try_from(target).ok()?;
+    *head.version_mut() = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
+    for field in fields {
+        let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
+        head.headers_mut().append(name, HeaderValue::from_bytes(field.value).ok()?);
+    }
+    Some(head)
 }
 
 /// How long the body is. Whatever a server before this one could have understood in another way is

@@ -69,13 +69,14 @@ impl Socket {
     ///
     /// There will be no more, or there is no room for it.
     pub(super) async fn fill(&mut self) -> io::Result<()> {
-        if self.input.len() >= INPUT_MAX {
-            return Err(io::ErrorKind::OutOfMemory.into());
-        }
         poll_fn(|cx| self.poll_fill(cx)).await
     }
 
-    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// As [`fill`](Self::fill).
+    pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.input.len() >= INPUT_MAX {
+            return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+        }
         if self.ended {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
@@ -100,12 +101,17 @@ impl Socket {
         Poll::Pending
     }
 
-    /// Writes all of it, unless the client takes too little for too long, or `is_cut` says so.
-    pub(super) async fn write(
+    /// Writes some of it, without an eye on the time.
+    pub(super) fn poll_write(
         &mut self,
+        cx: &mut Context<'_>,
         bytes: &[u8],
-        mut is_cut: impl FnMut(&Context<'_>) -> bool,
-    ) -> io::Result<()> {
+    ) -> Poll<io::Result<usize>> {
+        self.stream.poll_write(cx, bytes)
+    }
+
+    /// Writes all of it, unless the client takes too little for too long.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (mut rest, mut clock) = (bytes, Clock::new());
         let (mut until, mut taken) = (now() + self.stall_time, 0);
         poll_fn(|cx| {
@@ -121,9 +127,6 @@ impl Socket {
                         }
                     }
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending if is_cut(cx) => {
-                        return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-                    }
                     Poll::Pending => {
                         ready!(clock.poll_until(cx, until));
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

@@ -62,12 +62,13 @@ fn server() -> Server {
 }
 
 /// A service, and how often the keeper of its time was woken.
-fn counted() -> (HttpService, Arc<AtomicUsize>) {
+fn counted() -> (http_server::HttpService<Counting>, Arc<AtomicUsize>) {
     let runtime = Counting::current();
     let polls = Arc::clone(&runtime.polls);
     let options = ServerOptions::new();
-    let service = http_server::HttpService::new(&server(), options, [0; 32], 7, runtime).unwrap();
-    (HttpService(service), polls)
+    let server = server();
+    let service = http_server::HttpService::with_runtime(&server, options, [0; 32], 7, runtime);
+    (service.unwrap(), polls)
 }
 
 fn call(tool: &str) -> http::Request<String> {

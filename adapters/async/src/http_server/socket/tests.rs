@@ -1,12 +1,9 @@
-use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use mcp_sansio::Instant;
 
 use super::*;
-use crate::Timer;
+use crate::runtime::SetClock;
 
 /// What can be read at once, and then nothing more for now.
 struct Arrived(&'static [u8]);
@@ -49,42 +46,6 @@ fn what_was_read_already_comes_first_and_together_with_what_follows() {
     assert_eq!(reads(Arrived(b" /mcp"), b"", 16), [b" /mcp"]);
     assert_eq!(reads(Arrived(b" /mcp"), b"POST", 3), [&b"POS"[..], b"T /", b"mcp"]);
     assert_eq!(reads(Arrived(b" /mcp"), b"POST", 4), [&b"POST"[..], b" /mc", b"p"]);
-}
-
-/// A clock that a test sets, with timers that go off whenever they are asked.
-#[derive(Clone, Debug, Default)]
-struct SetClock(Arc<AtomicU64>);
-
-impl SetClock {
-    fn set(&self, millis: u64) {
-        self.0.store(millis, Ordering::Relaxed);
-    }
-}
-
-impl Runtime for SetClock {
-    type Timer = Self;
-
-    fn current() -> Self {
-        Self::default()
-    }
-
-    fn timer(&self) -> Self {
-        self.clone()
-    }
-
-    fn spawn<F: Future<Output = ()> + Send + 'static>(&self, _: F) {
-        unreachable!("nothing is spawned")
-    }
-}
-
-impl Timer for SetClock {
-    fn now(&self) -> Instant {
-        Instant::from_millis(self.0.load(Ordering::Relaxed))
-    }
-
-    fn poll_until(&mut self, _: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        if Runtime::now(self) < deadline { Poll::Pending } else { Poll::Ready(()) }
-    }
 }
 
 /// A client that takes so many bytes, and then nothing more for now.
@@ -130,7 +91,7 @@ fn fails_after(bytes: usize, flushes: usize) -> Option<u64> {
     let mut cx = Context::from_waker(Waker::noop());
     let (space, mut written) = (vec![0; 1 << 20], 0);
     for second in 0..3600 {
-        clock.set(second * 1000);
+        clock.set(Instant::from_millis(second * 1000));
         socket.stream.0 = bytes;
         while let Poll::Ready(result) = Pin::new(&mut socket).poll_write(&mut cx, &space) {
             let Ok(count) = result else { return Some(second) };

@@ -1,17 +1,18 @@
+//! The standard streams, where they can be used without threads.
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::{Shutdown, shutdown};
-use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// A descriptor of a pipe or a socket, used without blocking, for one direction.
 ///
-/// `P` is tokio's type for an end of a pipe, which does for stream sockets as well: it waits until
-/// the descriptor is ready, then calls `read` or `write`.
+/// `P` is a type of a runtime that waits until the descriptor is ready, then calls `read` or `write`, which
+/// does for pipes and stream sockets.
 #[derive(Debug)]
-pub(crate) struct Descriptor<P: AsFd> {
+pub struct Descriptor<P: AsFd> {
     /// Of a duplicate: the original stays open and is of no interest here.
     pipe: P,
     is_socket: bool,
@@ -19,25 +20,34 @@ pub(crate) struct Descriptor<P: AsFd> {
     was_blocking: bool,
 }
 
-/// The standard input and output, each if it can be used without blocking.
-pub(crate) fn open_standard() -> (Option<Descriptor<Receiver>>, Option<Descriptor<Sender>>) {
+/// The standard input and output, each if it can be used without blocking; `register_input` and
+/// `register_output` make them known to a runtime.
+pub fn open_standard<I: AsFd, O: AsFd>(
+    register_input: impl FnOnce(OwnedFd) -> io::Result<I>,
+    register_output: impl FnOnce(OwnedFd) -> io::Result<O>,
+) -> (Option<Descriptor<I>>, Option<Descriptor<O>>) {
     let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
     // Both are looked at before either is changed, as they may be one and the same socket.
     let input = Candidate::new(input.as_fd(), error.as_fd());
     let output = Candidate::new(output.as_fd(), error.as_fd());
     (
-        input.and_then(|input| input.open(Receiver::from_owned_fd_unchecked).ok()),
-        output.and_then(|output| output.open(Sender::from_owned_fd_unchecked).ok()),
+        input.and_then(|input| input.open(register_input).ok()),
+        output.and_then(|output| output.open(register_output).ok()),
     )
 }
 
 impl<P: AsFd + Unpin> Descriptor<P> {
-    pub(crate) fn pin(&mut self) -> Pin<&mut P> {
+    /// For the runtime's own traits.
+    pub fn pin(&mut self) -> Pin<&mut P> {
         Pin::new(&mut self.pipe)
     }
 
     /// Tells the other side that nothing more comes, as far as can be told.
-    pub(crate) fn close_output(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// The system refuses, as the output is broken.
+    pub fn close_output(&self) -> io::Result<()> {
         if self.is_socket {
             shutdown(&self.pipe, Shutdown::Write)?;
         }

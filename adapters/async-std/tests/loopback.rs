@@ -1,10 +1,17 @@
+//! Where a user comes back to who signs in with a browser.
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use super::*;
-use crate::now;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use mcp_sansio_async_std::{Loopback, now};
+use mcp_sansio_auth::loopback::CONNECTIONS_MAX;
 
 const RIGHT: &str = "/callback?code=c&state=right";
 
@@ -13,7 +20,8 @@ fn bind() -> Loopback {
 }
 
 fn connect(loopback: &Loopback) -> TcpStream {
-    TcpStream::connect(loopback.socket.listener.get_ref().local_addr().unwrap()).unwrap()
+    let uri = loopback.redirect_uri();
+    TcpStream::connect(uri.strip_prefix("http://").unwrap().split('/').next().unwrap()).unwrap()
 }
 
 /// What the loopback answers to a request, up to the end of the connection.

@@ -1,55 +1,36 @@
-use std::future::Future;
-use std::net::SocketAddr;
+use std::fmt;
+use std::future::{Future, pending, poll_fn};
+use std::io;
+use std::net;
 use std::pin::pin;
-use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::http_server::{Budget, Cut};
-use mcp_sansio_handlers::Server;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
-
 use super::connection::{Settings, serve_connection};
-use crate::{Error, HttpService};
+use super::connections::Connections;
+use super::{Budget, HttpService};
+use crate::Network;
+use crate::timer::timeout;
 
-/// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
-///
-/// For more say in it, see [`HttpListener`].
-///
-/// # Errors
-///
-/// The server offers something that it cannot; the operating system has no entropy.
-///
-/// # Panics
-///
-/// Outside of a tokio runtime with I/O and time enabled.
-pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
-    let service = HttpService::new(&server, ServerOptions::new())?;
-    HttpListener::new(listener).serve(service, std::future::pending()).await;
-    Ok(())
-}
-
-/// Accepts connections and serves HTTP/1.1 and HTTP/2 on them, for those who have no framework.
+/// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 where the runtime
+/// [has it](Network::HTTP2), for those who have no framework.
 ///
 /// A client that closes its side of an HTTP/1.1 connection before the response is complete has
 /// gone: otherwise there would be no telling.
-#[derive(Debug)]
-pub struct HttpListener {
-    listener: TcpListener,
+pub struct HttpListener<N: Network> {
+    listener: N::Listener,
     connections_max: usize,
     settings: Settings,
     held_bytes_max: usize,
     linger: Duration,
 }
 
-impl HttpListener {
+impl<N: Network> HttpListener<N> {
     /// Serves on `listener`.
     #[must_use]
-    pub const fn new(listener: TcpListener) -> Self {
+    pub fn new(listener: impl Into<N::Listener>) -> Self {
         Self {
-            listener,
+            listener: listener.into(),
             connections_max: 16_384,
             settings: Settings {
                 head_time: Duration::from_secs(30),
@@ -134,55 +115,67 @@ impl HttpListener {
 
     /// Serves until `shutdown` is done, and then until the responses under way are complete or
     /// their time is over. This closes the service, for all its clones: see
-    /// [`HttpService::close`].
+    /// [`HttpService::close`]. Dropped, it breaks off what is under way.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime with I/O and time enabled.
-    pub async fn serve(self, service: HttpService, shutdown: impl Future<Output = ()>) {
-        let room = Arc::new(Semaphore::new(self.connections_max));
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        let (stop, stopped) = tokio::sync::watch::channel(());
-        let budget = Budget::new(self.held_bytes_max);
-        loop {
-            let accepted = tokio::select! {
-                () = &mut shutdown => break,
-                accepted = accept(&self.listener, &room) => accepted,
-                Some(_) = connections.join_next() => continue,
-            };
-            let Some((socket, address, permit)) = accepted else { continue };
-            let (service, stopped) = (service.with_remote_address(address), stopped.clone());
-            let (settings, budget) = (self.settings, budget.clone());
-            let connection = serve_connection(socket, service, stopped, settings, budget, permit);
-            connections.spawn(Cut::default().run(connection));
+    /// Where [`Runtime::current`](crate::Runtime::current) does.
+    pub async fn serve(self, service: HttpService<N>, shutdown: impl Future<Output = ()>) {
+        let Self { listener, connections_max, settings, held_bytes_max, linger } = self;
+        let (connections, runtime) = (Connections::default(), N::current());
+        let budget = Budget::new(held_bytes_max);
+        let accept = async {
+            loop {
+                poll_fn(|cx| connections.poll_fewer(connections_max, cx)).await;
+                let (socket, address) = match N::accept(&listener).await {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        // Out of descriptors or the like: it passes, but not at once.
+                        if error.kind() != io::ErrorKind::ConnectionAborted {
+                            timeout(&runtime, Duration::from_millis(50), pending::<()>()).await;
+                        }
+                        continue;
+                    }
+                };
+                let (connection, permit) = connections.open();
+                let (service, budget) = (service.with_remote_address(address), budget.clone());
+                let (theirs, stop) = (runtime.clone(), connection.stop);
+                let serving =
+                    serve_connection(socket, service, theirs, stop, settings, budget, permit);
+                runtime.spawn(connection.cut.run(serving));
+            }
+        };
+        {
+            let (mut shutdown, mut accept) = (pin!(shutdown), pin!(accept));
+            poll_fn(|cx| match shutdown.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => accept.as_mut().poll(cx),
+            })
+            .await;
         }
-        drop(self.listener);
+        drop(listener);
         // Connections without a request close now, the others after their response.
-        drop(stop);
+        connections.stop();
         let all = async {
             service.close().await;
-            while connections.join_next().await.is_some() {}
+            poll_fn(|cx| connections.poll_fewer(1, cx)).await;
         };
-        // Whoever takes longer is cut off, when the set of connections is dropped.
-        let _in_time = tokio::time::timeout(self.linger, all).await;
+        // Those that take longer are broken off when the set of connections is dropped.
+        let _in_time = timeout(&runtime, linger, all).await;
     }
 }
 
-/// Accepts a connection once there is room for it. `None`: it failed, and the next one may not.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(room).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((socket, address)) => Some((socket, address, permit)),
-        Err(error) => {
-            // Out of descriptors or the like: it passes, but not at once.
-            if error.kind() != std::io::ErrorKind::ConnectionAborted {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            None
-        }
+impl<N: Network> TryFrom<net::TcpListener> for HttpListener<N> {
+    type Error = io::Error;
+
+    /// Fails where the system is out of something, and panics where [`Runtime::current`](crate::Runtime::current) does.
+    fn try_from(listener: net::TcpListener) -> io::Result<Self> {
+        N::listener(listener).map(Self::new)
+    }
+}
+
+impl<N: Network> fmt::Debug for HttpListener<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpListener").field("listener", &self.listener).finish_non_exhaustive()
     }
 }

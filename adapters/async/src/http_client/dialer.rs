@@ -1,6 +1,7 @@
 use std::fmt;
 use std::future::{Future, Ready, ready};
 use std::io;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,83 +10,103 @@ use std::time::Duration;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::client::proxy::matcher::Intercept;
-use hyper_util::rt::TokioIo;
-use mcp_sansio_async::http_client::cause::{innermost, system};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
+use super::cause::innermost;
 use super::proxy::{self, Proxy, Route};
-use super::tls;
-use crate::ConnectorError;
+use super::{ConnectorError, tls};
+use crate::Runtime;
+use crate::timer::timeout;
 
-/// A peer that is gone without a word is looked for after this long a silence,
-const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
-/// then at this interval,
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// this many times: a stream that has been silent for long is known to be dead after a minute.
-const KEEP_ALIVE_RETRIES: u32 = 3;
+/// TCP and TLS on a runtime, for clients over HTTP.
+pub trait Dial: Runtime {
+    /// A connection, with or without TLS.
+    type Stream: Read + Write + Send + Unpin + 'static;
+
+    /// Whether HTTP/2 is offered to servers, with the feature `http2`.
+    const HTTP2: bool;
+
+    /// Looks the host of `to` up and connects to it; its port is there, or follows from the scheme. The
+    /// addresses of a name share `time`. Small writes are sent at once (`TCP_NODELAY`), and a peer that
+    /// is silent for 30 s is looked for, three times at 10 s.
+    ///
+    /// # Errors
+    ///
+    /// There is no connection; of the kind [`io::ErrorKind::TimedOut`] where time was short.
+    fn connect(to: &Uri, time: Duration) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Makes a TLS connection of `stream` to the server called `name`. Also returns the protocol that
+    /// was agreed on by ALPN.
+    ///
+    /// # Errors
+    ///
+    /// The handshake failed.
+    fn secure(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        stream: Self::Stream,
+    ) -> impl Future<Output = io::Result<(Self::Stream, Option<Vec<u8>>)>> + Send;
+
+    /// The runtime's timer, as hyper takes it.
+    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
+}
+
+/// The port of a URL, written out or that of its scheme.
+#[must_use]
+pub fn port(uri: &Uri) -> u16 {
+    uri.port_u16().unwrap_or_else(|| match uri.scheme_str() {
+        Some("https") => 443,
+        Some("socks5" | "socks5h") => 1080,
+        _ => 80,
+    })
+}
 
 /// Opens connections: looks names up, goes by way of proxies, secures.
 #[derive(Clone)]
-pub(super) struct Dialer {
-    tcp: HttpConnector,
-    tls: TlsConnector,
+pub(super) struct Dialer<R> {
+    tls: Arc<ClientConfig>,
     /// For proxies that are themselves talked to over TLS: no HTTP/2 there.
-    proxy_tls: TlsConnector,
+    proxy_tls: Arc<ClientConfig>,
     proxy: Proxy,
     http2_only: bool,
     timeout: Duration,
+    runtime: PhantomData<fn() -> R>,
 }
 
-impl Dialer {
+impl<R: Dial> Dialer<R> {
     pub(super) fn new(
         tls: ClientConfig,
         proxy: Proxy,
         http2_only: bool,
         timeout: Duration,
     ) -> Self {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        // What is written here is a whole message, or the end of one.
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEP_ALIVE_AFTER));
-        tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
-        tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
-        // Shared among a name's addresses: one that is silent leaves time for the others.
-        tcp.set_connect_timeout(Some(timeout));
         let mut proxy_tls = tls.clone();
         proxy_tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let mut tls = tls;
-        tls::offer_protocols(&mut tls, http2_only);
-        Self {
-            tcp,
-            tls: Arc::new(tls).into(),
-            proxy_tls: Arc::new(proxy_tls).into(),
-            proxy,
-            http2_only,
-            timeout,
-        }
+        tls::offer_protocols(&mut tls, R::HTTP2, http2_only);
+        let (tls, proxy_tls) = (Arc::new(tls), Arc::new(proxy_tls));
+        Self { tls, proxy_tls, proxy, http2_only, timeout, runtime: PhantomData }
     }
 
-    async fn dial(self, server: Uri) -> Result<Wire, ConnectorError> {
+    async fn dial(self, server: Uri) -> Result<Wire<R::Stream>, ConnectorError> {
         let after = self.timeout;
         let host = authority(&server);
-        match tokio::time::timeout(after, self.open(&server)).await {
-            Ok(Err(ConnectorError::Connect { cause, .. }))
+        match timeout(&R::current(), after, self.open(&server)).await {
+            Some(Err(ConnectorError::Connect { cause, .. }))
                 if cause.kind() == io::ErrorKind::TimedOut =>
             {
                 Err(ConnectorError::Timeout { host, after })
             }
-            Ok(outcome) => outcome,
-            Err(_) => Err(ConnectorError::Timeout { host, after }),
+            Some(outcome) => outcome,
+            None => Err(ConnectorError::Timeout { host, after }),
         }
     }
 
-    async fn open(mut self, server: &Uri) -> Result<Wire, ConnectorError> {
+    async fn open(self, server: &Uri) -> Result<Wire<R::Stream>, ConnectorError> {
         let (stream, forwarded) = match self.proxy.route(server, self.http2_only) {
             Route::Direct => (self.connect(server).await?, false),
             Route::Forward(proxy) => (self.reach(&proxy).await?, true),
@@ -97,24 +118,23 @@ impl Dialer {
         if !tls::is_secure(server) {
             return Ok(Wire { stream, forwarded, http2: self.http2_only });
         }
-        let (stream, http2) = secure(&self.tls, stream, server).await?;
+        let (stream, http2) = secure::<R>(&self.tls, stream, server).await?;
         Ok(Wire { stream, forwarded, http2 })
     }
 
-    async fn connect(&mut self, to: &Uri) -> Result<Stream, ConnectorError> {
-        let socket = self.tcp.call(to.clone()).await.map_err(|error| ConnectorError::Connect {
+    async fn connect(&self, to: &Uri) -> Result<R::Stream, ConnectorError> {
+        R::connect(to, self.timeout).await.map_err(|cause| ConnectorError::Connect {
             host: authority(to),
-            cause: Arc::new(system(&error)),
-        })?;
-        Ok(Box::new(socket))
+            cause: Arc::new(cause),
+        })
     }
 
     /// Connects to the proxy itself.
-    async fn reach(&mut self, proxy: &Intercept) -> Result<Stream, ConnectorError> {
+    async fn reach(&self, proxy: &Intercept) -> Result<R::Stream, ConnectorError> {
         let to = with_port(proxy.uri());
         let stream = match self.connect(&to).await {
             Ok(stream) if tls::is_secure(&to) => {
-                secure(&self.proxy_tls, stream, &to).await.map(|(stream, _)| stream)
+                secure::<R>(&self.proxy_tls, stream, &to).await.map(|(stream, _)| stream)
             }
             other => other,
         };
@@ -127,7 +147,7 @@ impl Dialer {
     }
 }
 
-impl fmt::Debug for Dialer {
+impl<R> fmt::Debug for Dialer<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dialer")
             .field("proxy", &self.proxy)
@@ -137,10 +157,10 @@ impl fmt::Debug for Dialer {
     }
 }
 
-impl Service<Uri> for Dialer {
-    type Response = Wire;
+impl<R: Dial> Service<Uri> for Dialer<R> {
+    type Response = Wire<R::Stream>;
     type Error = ConnectorError;
-    type Future = Pin<Box<dyn Future<Output = Result<Wire, ConnectorError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Wire<R::Stream>, ConnectorError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectorError>> {
         Poll::Ready(Ok(()))
@@ -152,11 +172,11 @@ impl Service<Uri> for Dialer {
 }
 
 /// Has `proxy`, on the other end of `stream`, open a connection to `server`.
-async fn through(
-    stream: Stream,
+async fn through<S: Read + Write + Send + Unpin + 'static>(
+    stream: S,
     proxy: &Intercept,
     server: &Uri,
-) -> Result<Stream, ConnectorError> {
+) -> Result<S, ConnectorError> {
     let failed = |reason| ConnectorError::Proxy { proxy: authority(proxy.uri()), reason };
     let (to, server) = (proxy.uri().clone(), with_port(server));
     if proxy::is_http(proxy) {
@@ -177,18 +197,17 @@ async fn through(
 }
 
 /// Puts TLS on `stream`; says whether HTTP/2 was agreed on.
-async fn secure(
-    tls: &TlsConnector,
-    stream: Stream,
+async fn secure<R: Dial>(
+    tls: &Arc<ClientConfig>,
+    stream: R::Stream,
     server: &Uri,
-) -> Result<(Stream, bool), ConnectorError> {
+) -> Result<(R::Stream, bool), ConnectorError> {
     let failed = |cause| ConnectorError::Tls { host: authority(server), cause: Arc::new(cause) };
     let host = server.host().unwrap_or_default();
     let name = ServerName::try_from(host.trim_start_matches('[').trim_end_matches(']').to_owned())
         .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
-    let stream = tls.connect(name, TokioIo::new(stream)).await.map_err(failed)?;
-    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    Ok((Box::new(TokioIo::new(stream)), http2))
+    let (stream, protocol) = R::secure(Arc::clone(tls), name, stream).await.map_err(failed)?;
+    Ok((stream, protocol.as_deref() == Some(b"h2")))
 }
 
 /// Host and port, for messages: never with a user in it.
@@ -204,28 +223,13 @@ fn with_port(uri: &Uri) -> Uri {
     parts.build().unwrap_or_else(|_| uri.clone())
 }
 
-fn port(uri: &Uri) -> u16 {
-    uri.port_u16().unwrap_or_else(|| match uri.scheme_str() {
-        Some("https") => 443,
-        Some("socks5" | "socks5h") => 1080,
-        _ => 80,
-    })
-}
-
-trait ReadWrite: Read + Write + Send + Unpin {}
-
-impl<T: Read + Write + Send + Unpin> ReadWrite for T {}
-
-/// A connection, with or without TLS, over nothing or over a proxy.
-type Stream = Box<dyn ReadWrite>;
-
 /// Hands a connection that is open already to those that would open it themselves.
-struct Opened(Option<Stream>);
+struct Opened<S>(Option<S>);
 
-impl Service<Uri> for Opened {
-    type Response = Stream;
+impl<S> Service<Uri> for Opened<S> {
+    type Response = S;
     type Error = io::Error;
-    type Future = Ready<io::Result<Stream>>;
+    type Future = Ready<io::Result<S>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -237,21 +241,21 @@ impl Service<Uri> for Opened {
 }
 
 /// A connection that HTTP can be spoken on.
-pub(super) struct Wire {
-    stream: Stream,
+pub(super) struct Wire<S> {
+    stream: S,
     /// By a proxy that wants to see the whole URL in each request.
     forwarded: bool,
     http2: bool,
 }
 
-impl Connection for Wire {
+impl<S> Connection for Wire<S> {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.forwarded);
         if self.http2 { connected.negotiated_h2() } else { connected }
     }
 }
 
-impl Read for Wire {
+impl<S: Read + Unpin> Read for Wire<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -261,7 +265,7 @@ impl Read for Wire {
     }
 }
 
-impl Write for Wire {
+impl<S: Write + Unpin> Write for Wire<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

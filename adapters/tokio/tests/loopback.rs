@@ -1,6 +1,12 @@
+//! Where a user comes back to who signs in with a browser.
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::*;
+use mcp_sansio_auth::loopback::{CONNECTIONS_MAX, USER_TIME};
+use mcp_sansio_tokio::Loopback;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 const RIGHT: &str = "/callback?code=c&state=right";
 
@@ -8,10 +14,15 @@ fn is_right(target: &str) -> bool {
     target.ends_with("state=right")
 }
 
+/// Where the loopback listens.
+fn host(loopback: &Loopback) -> String {
+    let uri = loopback.redirect_uri();
+    uri.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
+}
+
 /// What the loopback answers to a request, up to the end of the connection.
 async fn ask(loopback: &Loopback, line: &str) -> String {
-    let uri = loopback.redirect_uri();
-    let host = uri.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let host = &host(loopback);
     let mut stream = TcpStream::connect(host).await.unwrap();
     let request = format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -53,10 +64,10 @@ async fn only_the_redirect_that_answers_ends_the_wait() {
 async fn connections_that_say_nothing_hold_up_nobody() {
     let loopback = Loopback::bind(0).await.unwrap();
     let wait = wait(&loopback);
-    let address = loopback.socket.listener.local_addr().unwrap();
+    let address = host(&loopback);
     let mut silent = Vec::new();
     for _ in 0..CONNECTIONS_MAX + 2 {
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut stream = TcpStream::connect(&address).await.unwrap();
         stream.write_all(b"GET ").await.unwrap();
         silent.push(stream);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-use crate::ConnectorError;
+use super::ConnectorError;
 
 /// By way of which proxy a server is reached, if any.
 ///

@@ -1,15 +1,42 @@
 use std::io::{self, IoSlice};
-use std::net::{Shutdown, TcpStream};
+use std::net::{self, Shutdown, SocketAddr, TcpStream};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
+use mcp_sansio_async::Network;
+use smol_hyper::rt::{FuturesIo, SmolTimer};
+
+use crate::runtime::AsyncRuntime;
+
+impl Network for AsyncRuntime {
+    type Listener = Arc<Async<net::TcpListener>>;
+    type Socket = FuturesIo<Accepted>;
+
+    const HTTP2: bool = false;
+
+    fn listener(listener: net::TcpListener) -> io::Result<Self::Listener> {
+        Async::new(listener).map(Arc::new)
+    }
+
+    async fn accept(listener: &Self::Listener) -> io::Result<(FuturesIo<Accepted>, SocketAddr)> {
+        let (socket, address) = Async::<net::TcpListener>::accept(listener).await?;
+        // It would fail on a socket that is broken already, and then reading says so.
+        let _ = socket.get_ref().set_nodelay(true);
+        Ok((FuturesIo::new(Accepted(socket)), address))
+    }
+
+    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {
+        SmolTimer::new()
+    }
+}
 
 /// A socket that tells the other side of its end when it is told to close. Those of `async-io` do so
 /// when they are dropped only.
 #[derive(Debug)]
-pub(super) struct Accepted(pub(super) Async<TcpStream>);
+pub struct Accepted(Async<TcpStream>);
 
 impl AsyncRead for Accepted {
     fn poll_read(

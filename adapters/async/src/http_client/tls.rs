@@ -5,7 +5,10 @@ use http::uri::Scheme;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::ConnectorError;
+use super::ConnectorError;
+
+/// What we offer to speak in a TLS connection, the best first.
+const HTTP_2_OR_1: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// A configuration that trusts whom the system trusts, and `additional`.
 ///
@@ -30,9 +33,16 @@ pub(super) fn system_config(
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Makes `config` offer the one protocol that we speak.
-pub(super) fn offer_protocol(config: &mut ClientConfig) {
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+/// Makes `config` offer the protocols that we speak, unless it has an offer of its own that may have
+/// HTTP/2 in it.
+pub(super) fn offer_protocols(config: &mut ClientConfig, http2: bool, http2_only: bool) {
+    if !(http2 && cfg!(feature = "http2")) {
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    } else if http2_only {
+        config.alpn_protocols = vec![b"h2".to_vec()];
+    } else if config.alpn_protocols.is_empty() {
+        config.alpn_protocols = HTTP_2_OR_1.map(<[u8]>::to_vec).to_vec();
+    }
 }
 
 pub(super) fn is_secure(server: &Uri) -> bool {

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use http_body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
-use mcp_sansio_async::http_server::{Due, SendBody, Unread};
-use tokio::time::Instant;
+use mcp_sansio::Instant;
 
-use crate::clock::from_moment;
+use super::http2::Due;
+use super::{SendBody, Unread};
+use crate::Runtime;
 
 /// Whose turn it is on a connection: while it is the client's, it owes the head of a request.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct Turn<R> {
+    runtime: R,
     whose: Mutex<Whose>,
     /// How long a head may take.
     head_time: Duration,
@@ -29,14 +31,14 @@ enum Whose {
     Server,
 }
 
-impl Turn {
+impl<R: Runtime> Turn<R> {
     /// The client's, who owes its first head until `deadline`, and any other for `head_time`.
-    pub(super) const fn new(deadline: Instant, head_time: Duration) -> Self {
-        Self { whose: Mutex::new(Whose::Client(deadline)), head_time }
+    pub(super) const fn new(deadline: Instant, head_time: Duration, runtime: R) -> Self {
+        Self { runtime, whose: Mutex::new(Whose::Client(deadline)), head_time }
     }
 
     /// A head has come: it is the server's turn until the response is complete.
-    pub(super) fn begin(turn: &Arc<Self>) -> Answering {
+    pub(super) fn begin(turn: &Arc<Self>) -> Answering<R> {
         turn.set(Whose::Server);
         Answering(Arc::clone(turn))
     }
@@ -49,7 +51,7 @@ impl Turn {
     /// What is to be done about it.
     pub(super) fn due(&self) -> Due {
         let deadline = self.deadline();
-        if deadline <= Instant::now() { Due::Close } else { Due::At(from_moment(deadline)) }
+        if deadline <= self.runtime.now() { Due::Close } else { Due::At(deadline) }
     }
 
     /// Until when nothing has to be done about it.
@@ -57,14 +59,14 @@ impl Turn {
         match self.whose() {
             Whose::Client(deadline) => deadline,
             // Its time has not even begun.
-            Whose::Taking | Whose::Server => Instant::now() + self.head_time,
+            Whose::Taking | Whose::Server => self.runtime.now() + self.head_time,
         }
     }
 
     /// All that there was for the client is on its way.
     fn taken(&self) {
         if matches!(self.whose(), Whose::Taking) {
-            self.set(Whose::Client(Instant::now() + self.head_time));
+            self.set(Whose::Client(self.runtime.now() + self.head_time));
         }
     }
 
@@ -79,9 +81,9 @@ impl Turn {
 
 /// A request that is under way, for as long as it is there.
 #[derive(Debug)]
-pub(super) struct Answering(Arc<Turn>);
+pub(super) struct Answering<R: Runtime>(Arc<Turn<R>>);
 
-impl Drop for Answering {
+impl<R: Runtime> Drop for Answering<R> {
     fn drop(&mut self) {
         self.0.set(Whose::Taking);
     }
@@ -89,12 +91,12 @@ impl Drop for Answering {
 
 /// The body of a response, which goes when all of it is in the hands of the connection.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Answer<R: Runtime> {
     pub(super) body: SendBody,
-    pub(super) _answering: Option<Answering>,
+    pub(super) _answering: Option<Answering<R>>,
 }
 
-impl Body for Answer {
+impl<R: Runtime> Body for Answer<R> {
     type Data = <SendBody as Body>::Data;
     type Error = Unread;
 
@@ -116,12 +118,12 @@ impl Body for Answer {
 
 /// A connection whose turns are taken note of.
 #[derive(Debug)]
-pub(super) struct Watched<S> {
+pub(super) struct Watched<S, R> {
     pub(super) socket: S,
-    pub(super) turn: Arc<Turn>,
+    pub(super) turn: Arc<Turn<R>>,
 }
 
-impl<S: Read + Unpin> Read for Watched<S> {
+impl<S: Read + Unpin, R> Read for Watched<S, R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -131,7 +133,7 @@ impl<S: Read + Unpin> Read for Watched<S> {
     }
 }
 
-impl<S: Write + Unpin> Write for Watched<S> {
+impl<S: Write + Unpin, R: Runtime> Write for Watched<S, R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -171,38 +173,41 @@ impl<S: Write + Unpin> Write for Watched<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::SetClock;
 
     const HEAD_TIME: Duration = Duration::from_secs(30);
 
-    #[tokio::test(start_paused = true)]
-    async fn a_head_is_late_counted_from_the_end_of_the_last_response() {
-        let first = Instant::now() + Duration::from_secs(7);
-        let turn = Arc::new(Turn::new(first, HEAD_TIME));
+    #[test]
+    fn a_head_is_late_counted_from_the_end_of_the_last_response() {
+        let clock = SetClock::default();
+        let first = clock.now() + Duration::from_secs(7);
+        let turn = Arc::new(Turn::new(first, HEAD_TIME, clock.clone()));
         assert_eq!(turn.deadline(), first);
         let answering = Turn::begin(&turn);
-        tokio::time::advance(Duration::from_secs(3600)).await;
+        clock.advance(Duration::from_secs(3600));
         // A response takes the time that it takes, and what is there of it may be taken before,
         turn.taken();
-        assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
-        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(turn.deadline(), clock.now() + HEAD_TIME);
+        clock.advance(Duration::from_secs(3600));
         drop(answering);
         // and so does its client.
-        tokio::time::advance(Duration::from_secs(3600)).await;
-        assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
+        clock.advance(Duration::from_secs(3600));
+        assert_eq!(turn.deadline(), clock.now() + HEAD_TIME);
         turn.taken();
-        let taken = Instant::now();
-        tokio::time::advance(Duration::from_secs(1)).await;
+        let taken = clock.now();
+        clock.advance(Duration::from_secs(1));
         turn.taken();
-        tokio::time::advance(Duration::from_secs(3600)).await;
+        clock.advance(Duration::from_secs(3600));
         assert_eq!(turn.deadline(), taken + HEAD_TIME);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_that_parts_owes_nothing() {
-        let turn = Turn::new(Instant::now(), HEAD_TIME);
+    #[test]
+    fn a_connection_that_parts_owes_nothing() {
+        let clock = SetClock::default();
+        let turn = Turn::new(clock.now(), HEAD_TIME, clock.clone());
         turn.never_ends();
         turn.taken();
-        tokio::time::advance(Duration::from_secs(3600)).await;
-        assert_eq!(turn.deadline(), Instant::now() + HEAD_TIME);
+        clock.advance(Duration::from_secs(3600));
+        assert_eq!(turn.deadline(), clock.now() + HEAD_TIME);
     }
 }

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,17 +8,14 @@ use bytes::Bytes;
 use http::header::PROXY_AUTHORIZATION;
 use http::{Method, Request, Response, Version};
 use http_body_util::Full;
+use hyper::rt::Executor;
 use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use mcp_sansio_async::Eras;
-use mcp_sansio_async::http_client::{Connect, FetchError, exchange, fetch};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
-use super::tls;
-use crate::runtime::TokioRuntime;
-use crate::{ConnectorError, Proxy, ResponseBody};
+use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, exchange, fetch, tls};
+use crate::{Eras, Runtime};
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,28 +27,30 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 /// The longest head of a response. Common servers accept 8 to 64 KiB from a client.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
 /// What an HTTP/2 stream may send ahead while nobody reads it,
+#[cfg(feature = "http2")]
 const STREAM_WINDOW: u32 = 256 * 1024;
 /// and all streams of a connection together: 64 unread ones do not stop the others.
+#[cfg(feature = "http2")]
 const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
 
 /// Performs HTTP exchanges: one pool of connections, TLS, proxies. Clones share the pool, and what
-/// [`connect_with`](crate::connect_with) has learned of the servers.
+/// [`connect_with`](super::connect_with) has learned of the servers.
 ///
-/// It speaks HTTP/1.1, and HTTP/2 where the server agrees to it in the TLS handshake. Exchanges do
-/// not wait for one another: over HTTP/1.1 each has a connection to itself, over HTTP/2 each has a
+/// It speaks HTTP/1.1 and, where the runtime [has it](Dial::HTTP2), HTTP/2 if the server agrees to it in
+/// the TLS handshake. Exchanges do not wait for one another: over HTTP/1.1 each has a connection to itself, over HTTP/2 each has a
 /// stream, as many as the server allows. It follows no redirect, keeps no cookie, decodes nothing.
 ///
 /// The head of a response has at most 64 KiB. Over HTTP/1.1 it has at most 100 fields, and is refused
 /// at 128 KiB for certain, since it is read in pieces that large.
 #[derive(Clone)]
-pub struct Connector {
-    client: legacy::Client<Dialer, Full<Bytes>>,
+pub struct Connector<R: Dial> {
+    client: legacy::Client<Dialer<R>, Full<Bytes>>,
     proxy: Proxy,
     http2_only: bool,
     eras: Arc<Eras>,
 }
 
-impl Connector {
+impl<R: Dial> Connector<R> {
     /// One that trusts whom the system trusts, and has the proxies of the environment: see
     /// [`Proxy::from_env`]. Reads the system's root certificates from its files, so that it takes
     /// some milliseconds: have one for all exchanges.
@@ -63,7 +63,7 @@ impl Connector {
     }
 
     /// One that differs from [`new`](Self::new).
-    pub fn builder() -> ConnectorBuilder {
+    pub fn builder() -> ConnectorBuilder<R> {
         ConnectorBuilder {
             roots: Vec::new(),
             tls: None,
@@ -71,6 +71,7 @@ impl Connector {
             http2_only: false,
             connect_timeout: CONNECT_TIMEOUT,
             idle_timeout: IDLE_TIMEOUT,
+            runtime: PhantomData,
         }
     }
 
@@ -87,11 +88,11 @@ impl Connector {
     ///
     /// # Panics
     ///
-    /// Polled outside of a tokio runtime with I/O and time enabled.
+    /// Polled where [`Runtime::current`] does.
     pub fn send(
         &self,
         request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static + use<>
+    ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static + use<R>
     {
         let request = self.prepare(request);
         let client = self.client.clone();
@@ -99,22 +100,7 @@ impl Connector {
     }
 
     /// The document at a URL: the body of a response of status 200. It follows no redirect, and ends
-    /// after 20 s or 256 KiB. What a `JwtVerifier` gets the keys of an issuer with:
-    ///
-    /// ```
-    /// # #[cfg(feature = "verify")]
-    /// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
-    /// use mcp_sansio_tokio::{Connector, JwtVerifier};
-    ///
-    /// let connector = Connector::new()?;
-    /// let verifier = JwtVerifier::new(
-    ///     "https://auth.example.com",
-    ///     "https://mcp.example.com/mcp",
-    ///     move |url| connector.fetch(url),
-    /// )?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// after 20 s or 256 KiB.
     ///
     /// # Errors
     ///
@@ -122,12 +108,13 @@ impl Connector {
     ///
     /// # Panics
     ///
-    /// Polled outside of a tokio runtime with I/O and time enabled.
+    /// Polled where [`Runtime::current`] does.
     pub fn fetch(
         &self,
         url: String,
-    ) -> impl Future<Output = Result<Vec<u8>, FetchError>> + Send + 'static + use<> {
-        fetch(self.clone(), url, crate::TokioTimer::new())
+    ) -> impl Future<Output = Result<Vec<u8>, FetchError>> + Send + 'static + use<R> {
+        let connector = self.clone();
+        async move { fetch(connector, url, R::current().timer()).await }
     }
 
     fn prepare(&self, request: Request<Bytes>) -> Result<Request<Full<Bytes>>, ConnectorError> {
@@ -155,8 +142,8 @@ impl Connector {
     }
 }
 
-impl Connect for Connector {
-    type Runtime = TokioRuntime;
+impl<R: Dial> Connect for Connector<R> {
+    type Runtime = R;
 
     fn eras(&self) -> &Eras {
         &self.eras
@@ -170,7 +157,7 @@ impl Connect for Connector {
     }
 }
 
-impl fmt::Debug for Connector {
+impl<R: Dial> fmt::Debug for Connector<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector")
             .field("proxy", &self.proxy)
@@ -182,16 +169,17 @@ impl fmt::Debug for Connector {
 /// Says how a [`Connector`] differs from the default.
 #[derive(Clone)]
 #[must_use]
-pub struct ConnectorBuilder {
+pub struct ConnectorBuilder<R> {
     roots: Vec<CertificateDer<'static>>,
     tls: Option<ClientConfig>,
     proxy: Option<Proxy>,
     http2_only: bool,
     connect_timeout: Duration,
     idle_timeout: Duration,
+    runtime: PhantomData<fn() -> R>,
 }
 
-impl ConnectorBuilder {
+impl<R: Dial> ConnectorBuilder<R> {
     /// Trusts a root certificate, in DER, besides those of the system. Of no effect with
     /// [`tls_config`](Self::tls_config).
     pub fn root_certificate(mut self, der: impl Into<Vec<u8>>) -> Self {
@@ -200,8 +188,8 @@ impl ConnectorBuilder {
     }
 
     /// Takes this configuration of TLS instead of the default: for client certificates, roots of
-    /// one's own alone, another provider of cryptography. Its ALPN protocols, if it has any, stay
-    /// as they are: `http/1.1` alone keeps HTTP/2 out.
+    /// one's own alone, another provider of cryptography. Where HTTP/2 is offered, its ALPN
+    /// protocols, if it has any, stay as they are: `http/1.1` alone keeps HTTP/2 out.
     pub fn tls_config(mut self, config: ClientConfig) -> Self {
         self.tls = Some(config);
         self
@@ -213,6 +201,7 @@ impl ConnectorBuilder {
         self
     }
 
+    #[cfg(feature = "http2")]
     /// Speaks HTTP/2 and nothing else, over plain connections too, where the server is trusted to
     /// know it. Proxies are then used by `CONNECT` alone.
     pub const fn http2_only(mut self, only: bool) -> Self {
@@ -239,31 +228,44 @@ impl ConnectorBuilder {
     /// # Errors
     ///
     /// A root certificate is not one.
-    pub fn build(self) -> Result<Connector, ConnectorError> {
-        let Self { roots, tls, proxy, http2_only, connect_timeout, idle_timeout } = self;
+    pub fn build(self) -> Result<Connector<R>, ConnectorError> {
+        let Self { roots, tls, proxy, http2_only, connect_timeout, idle_timeout, .. } = self;
         let tls = match tls {
             Some(config) => config,
             None => tls::system_config(roots)?,
         };
         let proxy = proxy.unwrap_or_else(Proxy::from_env);
         let dialer = Dialer::new(tls, proxy.clone(), http2_only, connect_timeout);
-        let client = legacy::Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
+        let mut builder = legacy::Client::builder(CurrentRuntime::<R>(PhantomData));
+        builder
+            .timer(R::hyper_timer())
+            .pool_timer(R::hyper_timer())
             .pool_idle_timeout(idle_timeout)
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-            .http1_max_buf_size(HEAD_BYTES_MAX as usize)
+            .http1_max_buf_size(HEAD_BYTES_MAX as usize);
+        #[cfg(feature = "http2")]
+        builder
             .http2_only(http2_only)
             .http2_max_header_list_size(HEAD_BYTES_MAX)
             .http2_initial_stream_window_size(STREAM_WINDOW)
-            .http2_initial_connection_window_size(CONNECTION_WINDOW)
-            .build(dialer);
+            .http2_initial_connection_window_size(CONNECTION_WINDOW);
+        let client = builder.build(dialer);
         Ok(Connector { client, proxy, http2_only, eras: Arc::default() })
     }
 }
 
+/// Spawns the tasks of hyper on the runtime that they are spawned from.
+#[derive(Clone, Debug)]
+struct CurrentRuntime<R>(PhantomData<fn() -> R>);
+
+impl<R: Runtime, F: Future<Output = ()> + Send + 'static> Executor<F> for CurrentRuntime<R> {
+    fn execute(&self, future: F) {
+        R::current().spawn(future);
+    }
+}
+
 /// Without the configuration of TLS, which may hold a private key.
-impl fmt::Debug for ConnectorBuilder {
+impl<R> fmt::Debug for ConnectorBuilder<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectorBuilder")
             .field("proxy", &self.proxy)

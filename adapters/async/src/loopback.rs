@@ -1,83 +1,66 @@
-//! Where a user comes back to.
-
-mod connection;
-
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use async_io::Async;
 use async_lock::Mutex;
+use hyper::rt::{Read, ReadBuf, Write};
 use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
 use mcp_sansio_auth::loopback::{
-    CONNECTIONS_MAX, InvalidRedirectAddress, PATH, RedirectAddress, Reply, USER_TIME,
+    CONNECTION_TIME, CONNECTIONS_MAX, InvalidRedirectAddress, PATH, REQUEST_LENGTH_MAX,
+    RedirectAddress, Reply, Request, USER_TIME,
 };
 
-use connection::Redirected;
-
 use crate::timer::timeout;
+use crate::{Network, Runtime};
 
 /// Where the user comes back to who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and takes the redirect.
 ///
-/// ```no_run
-/// use mcp_sansio_async_std::auth::client::ClientOptions;
-/// use mcp_sansio_async_std::{Authorization, Loopback, open_in_browser};
-///
-/// # async fn run() -> Result<Authorization, Box<dyn std::error::Error>> {
-/// let loopback = Loopback::bind(0).await?.application("the tour");
-/// let options = ClientOptions::code(loopback.redirect_uri())?;
-/// let authorization = Authorization::new(options).on_authorize(move |request| {
-///     loopback.authorize(request, |url| {
-///         if open_in_browser(url).is_err() {
-///             eprintln!("To sign in, open {url}");
-///         }
-///     })
-/// });
-/// # Ok(authorization)
-/// # }
-/// ```
-///
 /// Clones are the same listener.
-#[derive(Clone, Debug)]
-pub struct Loopback {
-    socket: Arc<Socket>,
+#[derive(Debug)]
+pub struct Loopback<N: Network> {
+    socket: Arc<Socket<N>>,
+    runtime: N,
     address: RedirectAddress,
     application: Arc<str>,
     time: Duration,
 }
 
 #[derive(Debug)]
-struct Socket {
-    listener: Async<TcpListener>,
+struct Socket<N: Network> {
+    listener: N::Listener,
     /// One user at a time.
     turn: Mutex<()>,
 }
 
 /// A connection that is being read, or answered.
-type Connection = Pin<Box<dyn Future<Output = Option<Redirected>> + Send>>;
+type Connection<S> = Pin<Box<dyn Future<Output = Option<Redirected<S>>> + Send>>;
 
-impl Loopback {
+impl<N: Network> Loopback<N> {
     /// Listens on 127.0.0.1, at `port` or, if that is 0, at one that is free. Authorization servers
     /// take any port there for a client that is registered with another one (RFC 8252, section 7.3);
-    /// some do not. There is nothing to wait for; it is `async` as on tokio.
+    /// some do not.
     ///
     /// # Errors
     ///
     /// The operating system: the port is in use.
-    #[allow(clippy::unused_async, reason = "the same program runs on tokio")]
+    ///
+    /// # Panics
+    ///
+    /// Where [`Runtime::current`](crate::Runtime::current) does.
+    #[allow(clippy::unused_async, reason = "a runtime may want to be asked inside of a task")]
     pub async fn bind(port: u16) -> io::Result<Self> {
-        let listener = Async::<TcpListener>::bind((Ipv4Addr::LOCALHOST, port))?;
-        let address = RedirectAddress::new(listener.get_ref().local_addr()?, PATH);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        let address = RedirectAddress::new(listener.local_addr()?, PATH);
         let address = address.map_err(io::Error::other)?;
         let application = "the application".into();
-        let socket = Arc::new(Socket { listener, turn: Mutex::new(()) });
-        Ok(Self { socket, address, application, time: USER_TIME })
+        let socket = Arc::new(Socket { listener: N::listener(listener)?, turn: Mutex::new(()) });
+        Ok(Self { socket, runtime: N::current(), address, application, time: USER_TIME })
     }
 
     /// Has the user come back to this path, instead of `/callback`.
@@ -123,7 +106,7 @@ impl Loopback {
         &self,
         request: AuthorizationRequest,
         open: O,
-    ) -> impl Future<Output = Result<String, ActionFailure>> + Send + use<O> {
+    ) -> impl Future<Output = Result<String, ActionFailure>> + Send + use<N, O> {
         let loopback = self.clone();
         async move {
             if request.redirect_uri != loopback.redirect_uri() {
@@ -137,8 +120,9 @@ impl Loopback {
         }
     }
 
-    /// The target of the redirect that `answers`; `None` if it does not come in time.
-    async fn redirect(
+    /// As [`authorize`](Self::authorize), for any redirect that `answers`: its target, or `None` if it does
+    /// not come in time.
+    pub async fn redirect(
         &self,
         answers: impl Fn(&str) -> bool,
         open: impl FnOnce(),
@@ -148,7 +132,7 @@ impl Loopback {
             open();
             self.accept_until(answers).await
         };
-        timeout(self.time, waited).await
+        timeout(&self.runtime, self.time, waited).await
     }
 
     async fn accept_until(&self, answers: impl Fn(&str) -> bool) -> String {
@@ -172,32 +156,50 @@ impl Loopback {
             });
             let Redirected { stream, target } = redirected.await;
             if answers(&target) {
-                connection::reply(stream, Reply::Welcome, &self.application).await;
+                reply(&self.runtime, stream, Reply::Welcome, &self.application).await;
                 return target;
             }
-            let application = Arc::clone(&self.application);
+            let (runtime, application) = (self.runtime.clone(), Arc::clone(&self.application));
             connections.push_back(Box::pin(async move {
-                connection::reply(stream, Reply::NotAsked, &application).await;
+                reply(&runtime, stream, Reply::NotAsked, &application).await;
                 None
             }));
         }
     }
 
-    async fn accept(&self) -> Connection {
+    async fn accept(&self) -> Connection<N::Socket> {
         let stream = loop {
-            match self.socket.listener.accept().await {
+            match N::accept(&self.socket.listener).await {
                 Ok((stream, _)) => break stream,
                 // Out of descriptors or the like: it passes, but not at once.
-                Err(_) => drop(async_io::Timer::after(Duration::from_millis(50)).await),
+                Err(_) => {
+                    timeout(&self.runtime, Duration::from_millis(50), pending::<()>()).await;
+                }
             }
         };
-        let (address, application) = (self.address.clone(), Arc::clone(&self.application));
-        Box::pin(async move { connection::serve(stream, &address, &application).await })
+        let (runtime, address) = (self.runtime.clone(), self.address.clone());
+        let application = Arc::clone(&self.application);
+        Box::pin(async move { serve(&runtime, stream, &address, &application).await })
+    }
+}
+
+impl<N: Network> Clone for Loopback<N> {
+    fn clone(&self) -> Self {
+        Self {
+            socket: Arc::clone(&self.socket),
+            runtime: self.runtime.clone(),
+            address: self.address.clone(),
+            application: Arc::clone(&self.application),
+            time: self.time,
+        }
     }
 }
 
 /// The first redirect that one of the connections has come to.
-fn poll_first(connections: &mut VecDeque<Connection>, cx: &mut Context<'_>) -> Poll<Redirected> {
+fn poll_first<S>(
+    connections: &mut VecDeque<Connection<S>>,
+    cx: &mut Context<'_>,
+) -> Poll<Redirected<S>> {
     let mut first = None;
     connections.retain_mut(|connection| {
         if first.is_some() {
@@ -214,5 +216,65 @@ fn poll_first(connections: &mut VecDeque<Connection>, cx: &mut Context<'_>) -> P
     first.map_or(Poll::Pending, Poll::Ready)
 }
 
-#[cfg(test)]
-mod tests;
+/// A connection whose request is a redirect, and its target.
+#[derive(Debug)]
+struct Redirected<S> {
+    stream: S,
+    target: String,
+}
+
+/// Reads the request of a connection, and refuses it unless it is a redirect.
+async fn serve<S: Read + Write + Unpin>(
+    runtime: &impl Runtime,
+    mut stream: S,
+    address: &RedirectAddress,
+    application: &str,
+) -> Option<Redirected<S>> {
+    let read = async {
+        let mut request = Vec::new();
+        let mut piece = [0; 4096];
+        loop {
+            let room = piece.len().min(REQUEST_LENGTH_MAX - request.len());
+            let mut space = ReadBuf::new(&mut piece[..room]);
+            // The end of a connection, or its failure, concerns nobody else.
+            poll_fn(|cx| Pin::new(&mut stream).poll_read(cx, space.unfilled())).await.ok()?;
+            let has_ended = space.filled().is_empty();
+            request.extend_from_slice(space.filled());
+            match address.read(&request) {
+                Request::Incomplete if has_ended => return None,
+                Request::Incomplete => {}
+                Request::Redirect(target) => return Some(Ok(target.to_owned())),
+                Request::Refused(reply) => return Some(Err(reply)),
+            }
+        }
+    };
+    match timeout(runtime, CONNECTION_TIME, read).await?? {
+        Ok(target) => Some(Redirected { stream, target }),
+        Err(refusal) => {
+            reply(runtime, stream, refusal, application).await;
+            None
+        }
+    }
+}
+
+/// Answers the request of a connection and closes it.
+async fn reply(
+    runtime: &impl Runtime,
+    mut stream: impl Write + Unpin,
+    reply: Reply,
+    application: &str,
+) {
+    let response = reply.response(application);
+    let mut rest = &response[..];
+    let written = poll_fn(|cx| {
+        while !rest.is_empty() {
+            match ready!(Pin::new(&mut stream).poll_write(cx, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => rest = &rest[count..],
+            }
+        }
+        Pin::new(&mut stream).poll_shutdown(cx)
+    });
+    // Nobody is left to be told.
+    let _: Option<io::Result<()>> = timeout(runtime, CONNECTION_TIME, written).await;
+}

@@ -1,0 +1,158 @@
+//! The client over HTTP: what moves the bytes of exchanges, and knows no rule of what they carry.
+
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_io::Async;
+use futures_lite::{AsyncRead, AsyncWrite};
+use futures_rustls::TlsConnector;
+use http::Uri;
+use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection, port};
+use mcp_sansio_async::{HttpDriver, Runtime as _, timeout};
+use mcp_sansio_handlers::{Host, HttpEndpoint};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use smol_hyper::rt::{FuturesIo, SmolTimer};
+
+use crate::runtime::AsyncRuntime;
+use crate::{AsyncTimer, Error};
+
+/// Performs HTTP exchanges: one pool of connections, TLS, proxies; HTTP/1.1.
+///
+/// What a `JwtVerifier` gets the keys of an issuer with:
+///
+/// ```
+/// # #[cfg(feature = "verify")]
+/// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
+/// use mcp_sansio_async_std::{Connector, JwtVerifier};
+///
+/// let connector = Connector::new()?;
+/// let verifier = JwtVerifier::new(
+///     "https://auth.example.com",
+///     "https://mcp.example.com/mcp",
+///     move |url| connector.fetch(url),
+/// )?;
+/// # Ok(())
+/// # }
+/// ```
+pub type Connector = http_client::Connector<AsyncRuntime>;
+
+/// Says how a [`Connector`] differs from the default.
+pub type ConnectorBuilder = http_client::ConnectorBuilder<AsyncRuntime>;
+
+/// Why there is no connection to a server over HTTP.
+pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+
+/// Performs the exchanges of a client with a [`Connector`].
+pub type AsyncExchanger = http_client::HyperExchanger<Connector>;
+
+/// An exchange of an [`AsyncExchanger`].
+pub type AsyncExchange = http_client::HyperExchange;
+
+/// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
+#[must_use]
+pub fn drive_http<E: HttpEndpoint>(
+    endpoint: E,
+    connector: Connector,
+) -> HttpDriver<E, AsyncExchanger, AsyncTimer> {
+    HttpDriver::new(endpoint, AsyncExchanger::new(connector), AsyncTimer::new())
+}
+
+/// Opens a connection to the server at `url`, driven by a task of its own: with a [`Connector`] of
+/// its own as [`Connector::new`] makes it. For more than one connection have a connector for all of
+/// them, and [`connect_with`](crate::connect_with).
+///
+/// ```no_run
+/// use mcp_sansio_async_std::{self as mcp, Host};
+///
+/// # async fn run() -> Result<(), mcp::Error> {
+/// let client = mcp::connect("https://example.com/mcp", &Host::new("demo", "1.0.0")).await?;
+/// let report = client.call_tool("forecast", &[("location", "Oslo")]).await?;
+/// client.close().await;
+/// # let _ = report;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Connect`]: the URL is none, or the connection could not be opened within the limits of
+/// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
+pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
+    http_client::connect(url, Connector::new, host).await
+}
+
+/// A connection, with or without TLS.
+pub type Stream = FuturesIo<Box<dyn ReadWrite>>;
+
+/// What HTTP can be spoken over.
+pub trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
+
+impl Dial for AsyncRuntime {
+    type Stream = Stream;
+
+    const HTTP2: bool = false;
+
+    async fn connect(to: &Uri, time: Duration) -> io::Result<Stream> {
+        // An address of IPv6 is looked up without its brackets.
+        let host = to.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let socket = connect_socket(host.to_owned(), port(to), time).await?;
+        Ok(FuturesIo::new(Box::new(socket)))
+    }
+
+    async fn secure(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        stream: Stream,
+    ) -> io::Result<(Stream, Option<Vec<u8>>)> {
+        let stream = TlsConnector::from(config).connect(name, stream.into_inner()).await?;
+        let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+        Ok((FuturesIo::new(Box::new(stream)), protocol))
+    }
+
+    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {
+        SmolTimer::new()
+    }
+}
+
+/// Connects to the first of a name's addresses where somebody answers. They share the time: one that
+/// is silent leaves some for the others.
+async fn connect_socket(host: String, port: u16, time: Duration) -> io::Result<Async<TcpStream>> {
+    let addresses = blocking::unblock(move || (host.as_str(), port).to_socket_addrs()).await?;
+    let share = time / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    for address in addresses {
+        match timeout(&AsyncRuntime::current(), share, Async::<TcpStream>::connect(address)).await {
+            Some(Ok(socket)) => {
+                prepare(socket.get_ref());
+                return Ok(socket);
+            }
+            Some(Err(error)) => failure = error,
+            None => failure = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(failure)
+}
+
+/// Sets what is of use; a socket that refuses is broken already, and then reading says so.
+fn prepare(socket: &TcpStream) {
+    // What is written here is a whole message, or the end of one.
+    let _ = socket.set_nodelay(true);
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::net::sockopt::{
+            set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+        };
+
+        // A peer that is gone without a word is looked for after 30 s of silence, then three times
+        // at 10 s: a stream that has been silent for long is known to be dead after a minute.
+        let _ = set_socket_keepalive(socket, true)
+            .and_then(|()| set_tcp_keepidle(socket, Duration::from_secs(30)))
+            .and_then(|()| set_tcp_keepintvl(socket, Duration::from_secs(10)))
+            .and_then(|()| set_tcp_keepcnt(socket, 3));
+    }
+}

@@ -1,0 +1,127 @@
+use std::future::pending;
+use std::{io, net};
+
+use async_io::Async;
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async::http_server;
+use mcp_sansio_handlers::Server;
+
+use crate::Error;
+use crate::runtime::AsyncRuntime;
+
+/// A server on HTTP, as a [`tower_service::Service`], for anything that takes such a service, or by
+/// [`serve`](http_server::HttpService::serve). For those who have no framework there is [`serve_http`].
+///
+/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
+/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
+/// request's extensions, where a layer before this one has put it. Route the
+/// [paths of its metadata](mcp_sansio::auth::ProtectedResource::metadata_paths) to a protected server
+/// as well.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), mcp_sansio_async_std::Error> {
+/// use mcp_sansio_async_std::{Call, HttpService, NoArguments, Server};
+///
+/// let server = Server::new("clock", "1.0.0")
+///     .tool("now", "The time", async |_: Call<NoArguments>| "about noon");
+/// let service = HttpService::new(&server, mcp_sansio::http::ServerOptions::new().any_path())?;
+/// // For each request: service.serve(request).await
+/// # let _ = service; Ok(()) }
+/// ```
+///
+/// With tokens:
+///
+/// ```no_run
+/// use mcp_sansio_async_std::{
+///     HttpService, Principal, ProtectedResource, Server, ServerOptions, TokenCheck, TokenRefusal,
+///     VerifiedToken, unix_time,
+/// };
+/// # struct Claims { iss: &'static str, sub: &'static str, aud: String, exp: u64 }
+/// # async fn verify(_: &TokenCheck) -> Option<Claims> { None }
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let resource =
+///     ProtectedResource::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?;
+/// let paths = resource.metadata_paths();
+/// let check = async |check: TokenCheck| {
+///     let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
+///     let principal = Principal::new(format!("{}|{}", claims.iss, claims.sub));
+///     Ok(VerifiedToken::new(principal).audiences([claims.aud]).expires_at(claims.exp))
+/// };
+/// let server = Server::new("files", "1.0.0").protect(resource, check, unix_time);
+/// let service = HttpService::new(&server, ServerOptions::new().any_path())?;
+/// // Route the service at `/mcp` and at all of `paths`.
+/// # let _ = (service, paths); Ok(()) }
+/// ```
+pub type HttpService = http_server::HttpService<AsyncRuntime>;
+
+/// Accepts connections and serves HTTP/1.1 on them, for those who have no framework. It is made from a
+/// listener of smol with `new`, from one of the standard library with `try_from`.
+pub type HttpListener = http_server::HttpListener<AsyncRuntime>;
+
+/// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
+///
+/// The listener is one of the standard library, of smol or of async-std, where that feature is on, or
+/// an [`HttpListener`], for more say in it.
+///
+/// ```no_run
+/// use mcp_sansio_async_std::{Server, serve_http};
+///
+/// # async fn run() -> Result<(), mcp_sansio_async_std::Error> {
+/// let listener = std::net::TcpListener::bind("127.0.0.1:8000")?;
+/// serve_http(Server::new("weather", "1.0.0"), listener).await
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The server offers something that it cannot; the operating system has no entropy, or does not take
+/// the listener.
+pub async fn serve_http(server: Server, listener: impl IntoHttpListener) -> Result<(), Error> {
+    let listener = listener.into_http_listener()?;
+    let service = HttpService::new(&server, ServerOptions::new())?;
+    listener.serve(service, pending()).await;
+    Ok(())
+}
+
+/// What [`serve_http`] takes.
+pub trait IntoHttpListener {
+    /// Makes a listener of it.
+    ///
+    /// # Errors
+    ///
+    /// The system is out of something.
+    fn into_http_listener(self) -> io::Result<HttpListener>;
+}
+
+impl IntoHttpListener for HttpListener {
+    fn into_http_listener(self) -> io::Result<HttpListener> {
+        Ok(self)
+    }
+}
+
+impl IntoHttpListener for Async<net::TcpListener> {
+    fn into_http_listener(self) -> io::Result<HttpListener> {
+        Ok(HttpListener::new(self))
+    }
+}
+
+impl IntoHttpListener for net::TcpListener {
+    fn into_http_listener(self) -> io::Result<HttpListener> {
+        self.try_into()
+    }
+}
+
+#[cfg(feature = "smol")]
+impl IntoHttpListener for smol::net::TcpListener {
+    fn into_http_listener(self) -> io::Result<HttpListener> {
+        Ok(HttpListener::new(self))
+    }
+}
+
+#[cfg(feature = "async-std")]
+impl IntoHttpListener for async_std::net::TcpListener {
+    fn into_http_listener(self) -> io::Result<HttpListener> {
+        net::TcpListener::try_from(self)?.try_into()
+    }
+}

@@ -1,0 +1,140 @@
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Poll, Waker, ready};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+
+use super::connections::Permit;
+use super::cut::Cut;
+use super::http2::Due;
+use super::preface::{Version, read_version};
+use super::turn::{Answer, Turn, Watched};
+use super::{Budget, HttpService, SendBody, Socket};
+use crate::{Network, Timer};
+
+/// How long a connection waits for its client, and what it may cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub(super) head_time: Duration,
+    pub(super) stall_time: Duration,
+    pub(super) idle_time: Duration,
+    pub(super) connection_bytes_max: usize,
+    pub(super) concurrent_streams_max: u32,
+}
+
+/// What a connection holds of a head, and of a response that its client does not take, in bytes.
+pub(super) const BUFFER: usize = 64 * 1024;
+/// Serves a connection until its client goes, or until its requests are answered once it is told to
+/// `stop`. Its permit is given back then.
+pub(super) async fn serve_connection<N: Network>(
+    mut socket: N::Socket,
+    service: HttpService<N>,
+    runtime: N,
+    stop: Cut,
+    settings: Settings,
+    budget: Budget,
+    _permit: Permit,
+) {
+    let first_head = runtime.now() + settings.head_time;
+    let mut timer = runtime.timer();
+    let read = {
+        let mut read = pin!(read_version(&mut socket));
+        poll_fn(|cx| {
+            if let Poll::Ready(read) = read.as_mut().poll(cx) {
+                return Poll::Ready(read.ok());
+            }
+            if stop.poll(cx.waker()) {
+                return Poll::Ready(None);
+            }
+            timer.poll_until(cx, first_head).map(|()| None)
+        })
+        .await
+    };
+    // A connection that fails concerns nobody else.
+    let Some((version, begun)) = read else { return };
+    // HTTP/1 refuses what begins HTTP/2.
+    let version = if N::HTTP2 { version } else { Version::Http1 };
+    let socket = Socket::new(socket, runtime.clone(), settings.stall_time).begun(begun);
+    match version {
+        Version::Http1 => {
+            let turn = Arc::new(Turn::new(first_head, settings.head_time, runtime));
+            let budget = &budget;
+            let serve = service_fn(|request| {
+                let answering = Turn::begin(&turn);
+                let mut served = Box::pin(service.serve(request));
+                let mut answering = Some(answering);
+                // It goes when the response is there, which an idle connection would hold it for.
+                poll_fn(move |cx| {
+                    let response = ready!(served.as_mut().poll(cx));
+                    let answering = answering.take();
+                    let response = SendBody::http1(response, budget);
+                    Poll::Ready(Ok::<_, Infallible>(
+                        response.map(|body| Answer { body, _answering: answering }),
+                    ))
+                })
+            });
+            let mut builder = http1::Builder::new();
+            // How long a head may take is seen to here: hyper would set a timer for each.
+            builder.header_read_timeout(None).max_buf_size(BUFFER);
+            let socket = Watched { socket, turn: Arc::clone(&turn) };
+            let connection = pin!(builder.serve_connection(socket, serve));
+            let shutdown = http1::Connection::graceful_shutdown;
+            drive(connection, shutdown, || turn.due(), stop, timer).await;
+        }
+        #[cfg(feature = "http2-listener")]
+        Version::Http2 => {
+            super::http2_connection::serve(socket, service, runtime, stop, settings, budget, timer)
+                .await;
+        }
+    }
+}
+
+/// Drives a connection until it ends, or `check` says so; `shutdown` lets it end with the requests
+/// that are under way.
+pub(super) async fn drive<C: Future>(
+    mut connection: Pin<&mut C>,
+    shutdown: impl Fn(Pin<&mut C>),
+    check: impl Fn() -> Due,
+    stop: Cut,
+    mut timer: impl Timer,
+) {
+    let mut deadline = timer.now();
+    let mut stops = false;
+    // Whom the two wake. A task is polled for each request, and they are done once at most, so they
+    // are polled themselves only where there is something to learn.
+    let mut known: Option<Waker> = None;
+    poll_fn(|cx| {
+        let is_known = known.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
+        // First, as a client that sends without end uses up what a runtime lets a task do at once:
+        // there would be nothing left for an alarm.
+        if !is_known || timer.may_be_due() {
+            while timer.poll_until(cx, deadline).is_ready() {
+                match check() {
+                    Due::At(next) => deadline = next,
+                    Due::Shutdown => shutdown(connection.as_mut()),
+                    Due::Close => return Poll::Ready(()),
+                }
+            }
+        }
+        loop {
+            if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            let may_stop = !stops && (!is_known || stop.is_cut());
+            if !(may_stop && stop.poll(cx.waker())) {
+                break;
+            }
+            stops = true;
+            shutdown(connection.as_mut());
+        }
+        if !is_known {
+            known = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::cut::Cut;
+
+/// The connections of a listener. Dropping it breaks them off.
+#[derive(Debug, Default)]
+pub struct Connections(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    open: BTreeMap<u64, Connection>,
+    count: u64,
+    /// Waits for a connection to end.
+    waiting: Option<Waker>,
+}
+
+/// How a connection is told to end.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    /// When there is no request under way.
+    pub stop: Cut,
+    /// At once.
+    pub cut: Cut,
+}
+
+/// Counts a connection until it is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    connections: Arc<Mutex<Inner>>,
+    number: u64,
+}
+
+impl Connections {
+    /// Counts a new connection in.
+    #[must_use]
+    pub fn open(&self) -> (Connection, Permit) {
+        let mut inner = lock(&self.0);
+        inner.count += 1;
+        let (connection, number) = (Connection::default(), inner.count);
+        inner.open.insert(number, connection.clone());
+        (connection, Permit { connections: Arc::clone(&self.0), number })
+    }
+
+    /// Waits until there are fewer than `count`.
+    pub fn poll_fewer(&self, count: usize, cx: &Context<'_>) -> Poll<()> {
+        let mut inner = lock(&self.0);
+        if inner.open.len() < count {
+            return Poll::Ready(());
+        }
+        inner.waiting = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Tells all of them to end when they have no request under way.
+    pub fn stop(&self) {
+        self.all().iter().for_each(|connection| connection.stop.cut());
+    }
+
+    fn all(&self) -> Vec<Connection> {
+        lock(&self.0).open.values().cloned().collect()
+    }
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        self.all().iter().for_each(|connection| connection.cut.cut());
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut inner = lock(&self.connections);
+        inner.open.remove(&self.number);
+        let waiting = inner.waiting.take();
+        drop(inner);
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+}
+
+// A panic elsewhere leaves nothing half done in here.
+fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}

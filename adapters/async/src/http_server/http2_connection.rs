@@ -1,0 +1,65 @@
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::time::Duration;
+
+use hyper::rt::{Executor, Read, Write};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+
+use super::connection::{BUFFER, Settings, drive};
+use super::cut::Cut;
+use super::{Budget, Http2Streams, Http2Times, HttpService};
+use crate::{Network, Timer};
+
+/// What a client of HTTP/2 may send before it is read, in bytes, on one stream or on all of them. The
+/// default of the protocol, which lets a body of 4 MiB come within 30 s at 450 ms round trip.
+const WINDOW: u32 = 65_535;
+/// The longest head of a request of HTTP/2, in bytes as RFC 9113 section 6.5.2 counts them.
+const HEAD: u32 = 16 * 1024;
+
+/// Serves a connection of HTTP/2.
+pub(super) async fn serve<N: Network>(
+    socket: impl Read + Write + Unpin,
+    service: HttpService<N>,
+    runtime: N,
+    stop: Cut,
+    settings: Settings,
+    budget: Budget,
+    timer: impl Timer,
+) {
+    let times = Http2Times {
+        head: settings.head_time,
+        stall: settings.stall_time,
+        idle: settings.idle_time,
+    };
+    let budget = budget.part(settings.connection_bytes_max);
+    let streams = Http2Streams::new(times, budget, runtime.clone());
+    let serve = service_fn(|request| {
+        let mut served = Box::pin(streams.serve(&service, request));
+        poll_fn(move |cx| served.as_mut().poll(cx).map(Ok::<_, Infallible>))
+    });
+    let executor = StreamExecutor { runtime, streams: streams.clone() };
+    let mut builder = http2::Builder::new(executor);
+    builder.timer(N::hyper_timer()).keep_alive_interval(Duration::from_secs(30));
+    builder.max_send_buf_size(BUFFER).max_header_list_size(HEAD);
+    builder.initial_connection_window_size(WINDOW).initial_stream_window_size(WINDOW);
+    builder.max_concurrent_streams(settings.concurrent_streams_max);
+    // It is larger, and a task has room for the largest that it may hold.
+    let mut connection = Box::pin(builder.serve_connection(socket, serve));
+    let shutdown = http2::Connection::graceful_shutdown;
+    drive(connection.as_mut(), shutdown, || streams.check(), stop, timer).await;
+}
+
+/// Spawns what serves one stream of HTTP/2, so that it can be reset without the others of its
+/// connection.
+#[derive(Clone, Debug)]
+struct StreamExecutor<N> {
+    runtime: N,
+    streams: Http2Streams,
+}
+
+impl<N: Network, F: Future + Send + 'static> Executor<F> for StreamExecutor<N> {
+    fn execute(&self, stream: F) {
+        self.runtime.spawn(self.streams.run(stream));
+    }
+}

@@ -1,0 +1,47 @@
+//! What programs use by name, whatever the runtime: the adapter of each exports all of it.
+
+pub use crate::child::{ExitReport, Graces, SpawnError, Stderr};
+pub use crate::clock::unix_time;
+#[cfg(feature = "http-client")]
+pub use crate::http_client::{
+    ConnectorError, FetchError, HttpConnection, Proxy, ResponseBody, connect_with,
+};
+#[cfg(feature = "http-server")]
+pub use crate::http_server::{EventArchive, ServedBody, Unread};
+pub use crate::{ByteStream, DriveError, Driver, Error, Settings, Timer, seed};
+#[cfg(feature = "http-client")]
+pub use crate::{Exchange, Exchanger, HttpDriver};
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use mcp_sansio::auth;
+#[cfg(feature = "auth")]
+pub use mcp_sansio::auth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+    SigningRequest,
+};
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub use mcp_sansio::http;
+#[cfg(feature = "http-server")]
+pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
+#[cfg(feature = "http-client")]
+pub use mcp_sansio::http::{ClientOptions, Location};
+pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
+#[cfg(any(feature = "sign", feature = "verify"))]
+pub use mcp_sansio_auth::{Algorithm, UnknownAlgorithm};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_auth::{
+    BrowserError, FileStore, FileStoreError, Untrusted, equip, loopback::InvalidRedirectAddress,
+    open_in_browser,
+};
+#[cfg(feature = "verify")]
+pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
+#[cfg(feature = "sign")]
+pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
+pub use mcp_sansio_handlers as handler;
+pub use mcp_sansio_handlers::{
+    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
+    Read, Remote, Server, Structured,
+};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};

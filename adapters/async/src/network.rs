@@ -1,0 +1,43 @@
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{self, SocketAddr};
+
+use hyper::rt::{Read, Write};
+
+use crate::Runtime;
+
+/// TCP on a runtime, for HTTP.
+pub trait Network: Runtime {
+    /// A socket that listens.
+    type Listener: fmt::Debug + Send + Sync + 'static;
+
+    /// A connection.
+    type Socket: Read + Write + fmt::Debug + Send + Unpin + 'static;
+
+    /// Whether listeners speak HTTP/2 as well, with the feature `http2-listener`.
+    const HTTP2: bool;
+
+    /// Takes a listener of the standard library.
+    ///
+    /// # Errors
+    ///
+    /// The system is out of something.
+    ///
+    /// # Panics
+    ///
+    /// Where [`Runtime::current`] does.
+    fn listener(listener: net::TcpListener) -> io::Result<Self::Listener>;
+
+    /// Accepts a connection, which sends small writes at once (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    ///
+    /// It failed, and the next one may not.
+    fn accept(
+        listener: &Self::Listener,
+    ) -> impl Future<Output = io::Result<(Self::Socket, SocketAddr)>> + Send;
+
+    /// The runtime's timer, as hyper takes it.
+    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;
+}

@@ -1,0 +1,141 @@
+//! The client over HTTP on tokio: what moves the bytes of exchanges, and knows no rule of what they
+//! carry.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use mcp_sansio_async::HttpDriver;
+use mcp_sansio_async::http_client::cause::system;
+use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection};
+use mcp_sansio_handlers::{Host, HttpEndpoint};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+use crate::runtime::TokioRuntime;
+use crate::{Error, TokioTimer};
+
+/// A peer that is gone without a word is looked for after this long a silence,
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(30);
+/// then at this interval,
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// this many times: a stream that has been silent for long is known to be dead after a minute.
+const KEEP_ALIVE_RETRIES: u32 = 3;
+
+/// Performs HTTP exchanges: one pool of connections, TLS, proxies; HTTP/1.1, and HTTP/2 where the server
+/// agrees to it.
+///
+/// What a `JwtVerifier` gets the keys of an issuer with:
+///
+/// ```
+/// # #[cfg(feature = "verify")]
+/// # fn verifier() -> Result<(), Box<dyn std::error::Error>> {
+/// use mcp_sansio_tokio::{Connector, JwtVerifier};
+///
+/// let connector = Connector::new()?;
+/// let verifier = JwtVerifier::new(
+///     "https://auth.example.com",
+///     "https://mcp.example.com/mcp",
+///     move |url| connector.fetch(url),
+/// )?;
+/// # Ok(())
+/// # }
+/// ```
+pub type Connector = http_client::Connector<TokioRuntime>;
+
+/// Says how a [`Connector`] differs from the default.
+pub type ConnectorBuilder = http_client::ConnectorBuilder<TokioRuntime>;
+
+/// Why there is no connection to a server over HTTP.
+pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+
+/// Performs the exchanges of a client with a [`Connector`].
+pub type TokioExchanger = http_client::HyperExchanger<Connector>;
+
+/// An exchange of a [`TokioExchanger`].
+pub type TokioExchange = http_client::HyperExchange;
+
+/// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
+#[must_use]
+pub fn drive_http<E: HttpEndpoint>(
+    endpoint: E,
+    connector: Connector,
+) -> HttpDriver<E, TokioExchanger, TokioTimer> {
+    HttpDriver::new(endpoint, TokioExchanger::new(connector), TokioTimer::new())
+}
+
+/// Opens a connection to the server at `url`, driven by a task of its own: with a [`Connector`] of
+/// its own as [`Connector::new`] makes it. For more than one connection have a connector for all of
+/// them, and [`connect_with`](crate::connect_with).
+///
+/// ```no_run
+/// use mcp_sansio_tokio::{self as mcp, Host};
+///
+/// # async fn run() -> Result<(), mcp::Error> {
+/// let client = mcp::connect("https://example.com/mcp", &Host::new("demo", "1.0.0")).await?;
+/// let report = client.call_tool("forecast", &[("location", "Oslo")]).await?;
+/// client.close().await;
+/// # let _ = report;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Connect`]: the URL is none, or the connection could not be opened within the limits of
+/// the connector and [`Timeouts`](mcp_sansio::peer::Timeouts).
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+pub async fn connect(url: &str, host: &Host) -> Result<HttpConnection, Error> {
+    http_client::connect(url, Connector::new, host).await
+}
+
+/// A connection, with or without TLS, over nothing or over a proxy.
+pub type Stream = Box<dyn ReadWrite>;
+
+/// What HTTP can be spoken over.
+pub trait ReadWrite: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> ReadWrite for T {}
+
+impl Dial for TokioRuntime {
+    type Stream = Stream;
+
+    const HTTP2: bool = true;
+
+    async fn connect(to: &Uri, time: Duration) -> io::Result<Stream> {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        // What is written here is a whole message, or the end of one.
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEP_ALIVE_AFTER));
+        tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
+        tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
+        // Shared among a name's addresses: one that is silent leaves time for the others.
+        tcp.set_connect_timeout(Some(time));
+        let socket = tcp.call(to.clone()).await.map_err(|error| system(&error))?;
+        Ok(Box::new(socket))
+    }
+
+    async fn secure(
+        config: Arc<ClientConfig>,
+        name: ServerName<'static>,
+        stream: Stream,
+    ) -> io::Result<(Stream, Option<Vec<u8>>)> {
+        let stream = TlsConnector::from(config).connect(name, TokioIo::new(stream)).await?;
+        let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+        Ok((Box::new(TokioIo::new(stream)), protocol))
+    }
+
+    fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {
+        hyper_util::rt::TokioTimer::new()
+    }
+}

@@ -1,0 +1,76 @@
+use mcp_sansio::http::ServerOptions;
+use mcp_sansio_async::http_server;
+use mcp_sansio_handlers::Server;
+use tokio::net::TcpListener;
+
+use crate::Error;
+use crate::runtime::TokioRuntime;
+
+#[cfg(test)]
+mod tests;
+
+/// A server on HTTP, as a [`tower_service::Service`]: for axum, for hyper, for anything that takes
+/// such a service. For those who have no framework there is [`serve_http`].
+///
+/// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
+/// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
+/// request's extensions, where a layer before this one has put it. Route the
+/// [paths of its metadata](mcp_sansio::auth::ProtectedResource::metadata_paths) to a protected server
+/// as well.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), mcp_sansio_tokio::Error> {
+/// use mcp_sansio_tokio::{Call, HttpService, NoArguments, Server};
+///
+/// let server = Server::new("clock", "1.0.0")
+///     .tool("now", "The time", async |_: Call<NoArguments>| "about noon");
+/// let service = HttpService::new(&server, mcp_sansio::http::ServerOptions::new().any_path())?;
+/// // axum::Router::new().route_service("/mcp", service)
+/// # let _ = service; Ok(()) }
+/// ```
+///
+/// With tokens:
+///
+/// ```no_run
+/// use mcp_sansio_tokio::{
+///     HttpService, Principal, ProtectedResource, Server, ServerOptions, TokenCheck, TokenRefusal,
+///     VerifiedToken, unix_time,
+/// };
+/// # struct Claims { iss: &'static str, sub: &'static str, aud: String, exp: u64 }
+/// # async fn verify(_: &TokenCheck) -> Option<Claims> { None }
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let resource =
+///     ProtectedResource::new("https://mcp.example.com/mcp", ["https://auth.example.com"])?;
+/// let paths = resource.metadata_paths();
+/// let check = async |check: TokenCheck| {
+///     let claims = verify(&check).await.ok_or(TokenRefusal::Invalid)?;
+///     let principal = Principal::new(format!("{}|{}", claims.iss, claims.sub));
+///     Ok(VerifiedToken::new(principal).audiences([claims.aud]).expires_at(claims.exp))
+/// };
+/// let server = Server::new("files", "1.0.0").protect(resource, check, unix_time);
+/// let service = HttpService::new(&server, ServerOptions::new().any_path())?;
+/// // Route the service at `/mcp` and at all of `paths`.
+/// # let _ = (service, paths); Ok(()) }
+/// ```
+pub type HttpService = http_server::HttpService<TokioRuntime>;
+
+/// Accepts connections and serves HTTP/1.1 and HTTP/2 on them, for those who have no framework.
+pub type HttpListener = http_server::HttpListener<TokioRuntime>;
+
+/// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
+///
+/// For more say in it, see [`HttpListener`].
+///
+/// # Errors
+///
+/// The server offers something that it cannot; the operating system has no entropy.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with I/O and time enabled.
+pub async fn serve_http(server: Server, listener: TcpListener) -> Result<(), Error> {
+    let service = HttpService::new(&server, ServerOptions::new())?;
+    HttpListener::new(listener).serve(service, std::future::pending()).await;
+    Ok(())
+}
