@@ -7,7 +7,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed, WriteError, WriteJson};
+use mcp_sansio::jsonrpc::{
+    ErrorCode, ErrorObject, Json, RawJson, Typed, WriteError, WriteJson, to_shared_json,
+};
 use mcp_sansio::peer::{CloseReason, Failure, MethodName};
 use mcp_sansio::protocol::{
     At, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult, GetPromptParams,
@@ -250,7 +252,7 @@ impl Client {
         self.start(Method::PromptsGet, &|out: &mut Vec<u8>| {
             let mut params = GetPromptParams::new(name);
             if !arguments.is_empty() {
-                params.arguments = Some(Typed(&At(&arguments, revision)).to_shared_json()?);
+                params.arguments = Some(to_shared_json(&Typed(&At(&arguments, revision)))?);
             }
             Typed(&At(&params, revision)).write_json(out)
         })

@@ -7,21 +7,21 @@ use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    self, CallError, CallHandle, CallOptions, Ended, Event, Failure, Input, InputHandle,
-    MethodName, Request, RequestHandle, Subject,
+    self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
+    Event, Failure, Input, InputHandle, MethodName, Request, RequestHandle, Subject,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio_collections::{Key, Slab};
 
 #[cfg(feature = "http")]
 use super::authorization::Stage;
 use super::client::{Client, ClientError, Command, Session, Shared};
-use super::client_machine::ClientMachine;
 use super::context::Received;
 use super::endpoint::Endpoint;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
 use super::kind::{Kind, Shared as AnyThread, Step};
+use super::machines::StreamClient;
 use super::mailbox::Mailbox;
 use super::opening::Opening;
 use super::panics::PanicGuard;
@@ -34,7 +34,7 @@ use super::sleepers::Sleepers;
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
-pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = peer::Client> {
+pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = StreamClient> {
     pub(super) machine: M,
     handlers: HostHandlers<K>,
     shared: Arc<Shared>,
@@ -116,7 +116,8 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             Event::Request(request) => {
                 // Only extensions bring any; none is known here.
                 let error = ErrorObject::method_not_found(request.method.as_str());
-                let _answered = self.machine.reject(request.handle, error, now);
+                let request = request.handle;
+                let _answered = self.machine.apply(ClientCommand::Reject { request, error }, now);
             }
             Event::Closed(reason) => self.closed(&reason),
             _ => {}
@@ -136,9 +137,10 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         (*known == handle).then(|| Arc::clone(pending))
     }
 
-    fn started(&mut self, started: Result<CallHandle, CallError>, pending: Arc<Pending>) {
-        match started {
-            Ok(handle) => {
+    fn started(&mut self, applied: Result<Applied, CommandError>, pending: Arc<Pending>) {
+        match applied {
+            Ok(applied) => {
+                let Some(handle) = applied.call() else { return };
                 pending.set_handle(handle);
                 let place = handle.slot() as usize;
                 if self.calls.len() <= place {
@@ -146,7 +148,9 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                 }
                 self.calls[place] = Some((handle, pending));
             }
-            Err(CallError::Closed(closed)) => pending.end(Err(ClientError::Closed(closed.reason))),
+            Err(CommandError::Closed(closed)) => {
+                pending.end(Err(ClientError::Closed(closed.reason)))
+            }
             Err(error) => pending.end(Err(ClientError::NotSent(error.to_string()))),
         }
     }
@@ -158,7 +162,8 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             if let Ok(created) = &ended.outcome {
                 self.cancel_unwanted(created, now);
             }
-            self.machine.cancel(ended.call, "", now);
+            let cancel = ClientCommand::Cancel { call: ended.call, reason: "" };
+            let _cancelled = self.machine.apply(cancel, now);
         }
         // The progress of a task still finds it here.
         if !is_task || pending.is_abandoned() {
@@ -179,9 +184,12 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
     fn subscribe_again(&mut self, pending: &Arc<Pending>, now: Instant) -> bool {
         let Some(filter) = pending.renewal(now) else { return false };
-        let Ok(handle) = self.machine.subscribe(&filter, now) else { return false };
-        self.started(Ok(handle), Arc::clone(pending));
-        true
+        let subscribed = self.machine.apply(ClientCommand::Subscribe(&filter), now);
+        let is_made = subscribed.is_ok();
+        if is_made {
+            self.started(subscribed, Arc::clone(pending));
+        }
+        is_made
     }
 
     /// Cancels a task whose caller went away before it had a name.
@@ -192,8 +200,9 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         let params = alloc::format!(r#"{{"taskId":{}}}"#, name.as_str());
         let method = MethodName::Known(Method::TasksCancel);
         // A server that cancels no tasks gives this one up in its own time.
-        let params = RawJson::trusted(&params);
-        let _sent = self.machine.call(&method, &params, &CallOptions::default(), now);
+        let params = &Verbatim(&RawJson::trusted(&params));
+        let options = &CallOptions::default();
+        let _sent = self.machine.apply(ClientCommand::Call { method, params, options }, now);
     }
 
     fn opened(&mut self) {
@@ -235,7 +244,8 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
         };
         let Some(function) = function.clone() else {
             let error = ErrorObject::method_not_found(input.method.as_str());
-            let _answered = self.machine.refuse_input(input.handle, error, now);
+            let input = input.handle;
+            let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
             return;
         };
         let place = self.inputs.insert(input.handle);
@@ -254,24 +264,26 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     }
 
     fn answer(&mut self, place: Key, outcome: Outcome, now: Instant) {
-        let Some(handle) = self.inputs.remove(place) else { return };
-        // A question that was withdrawn meanwhile needs no answer.
-        let _answered = match outcome {
-            Outcome::Result(body) => match self.machine.answer_input(handle, &body, now) {
-                Err(peer::AnswerError::NotWritable(error)) => {
-                    let error = ErrorObject::internal(error.to_string());
-                    self.machine.refuse_input(handle, error, now)
+        let Some(input) = self.inputs.remove(place) else { return };
+        let error = match outcome {
+            Outcome::Result(body) => {
+                let answer = ClientCommand::AnswerInput { input, result: &body };
+                match self.machine.apply(answer, now) {
+                    Err(CommandError::NotWritable(error)) => {
+                        ErrorObject::internal(error.to_string())
+                    }
+                    // A question that was withdrawn meanwhile needs no answer.
+                    _ => return,
                 }
-                answered => answered,
-            },
-            Outcome::Error(error) => self.machine.refuse_input(handle, error, now),
+            }
+            Outcome::Error(error) => error,
             #[cfg(feature = "http")]
-            Outcome::Refused(refusal) => self.machine.refuse_input(handle, refusal.error, now),
+            Outcome::Refused(refusal) => refusal.error,
             Outcome::InputRequired(_) => {
-                let error = ErrorObject::internal("a host's handler cannot ask for input");
-                self.machine.refuse_input(handle, error, now)
+                ErrorObject::internal("a host's handler cannot ask for input")
             }
         };
+        let _answered = self.machine.apply(ClientCommand::RefuseInput { input, error }, now);
     }
 
     fn withdraw(&mut self, handle: InputHandle) {
@@ -319,8 +331,12 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                         pending.end(Err(ClientError::Failed(Failure::Cancelled)));
                         continue;
                     };
-                    let text = RawJson::trusted(&params);
-                    let started = self.machine.call(&method, &text, &options, now);
+                    let call = ClientCommand::Call {
+                        method,
+                        params: &Verbatim(&RawJson::trusted(&params)),
+                        options: &options,
+                    };
+                    let started = self.machine.apply(call, now);
                     pending.give_back(params);
                     self.started(started, pending);
                 }
@@ -332,7 +348,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                     if self.stage.is_on() {
                         pending.renew_with(filter.clone());
                     }
-                    let started = self.machine.subscribe(&filter, now);
+                    let started = self.machine.apply(ClientCommand::Subscribe(&filter), now);
                     self.started(started, pending);
                 }
                 Command::Sleep { pending, pause } => {
@@ -351,23 +367,25 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                             self.calls[handle.slot() as usize] = None;
                             pending.forget_progress();
                         }
-                        self.machine.cancel(handle, reason, now);
+                        let cancel = ClientCommand::Cancel { call: handle, reason };
+                        let _cancelled = self.machine.apply(cancel, now);
                         // Its place may be the next call's.
                         self.dispatch_queued(now);
                     }
                 }
                 Command::Notify { method, params } => {
                     // What the gate does not let through is nothing that the server wants.
-                    let _sent = self.machine.notify(method, &params, now);
+                    let notify = ClientCommand::Notify { method, params: &params };
+                    let _sent = self.machine.apply(notify, now);
                 }
                 Command::SetLogLevel(level) => {
-                    let _sent = self.machine.set_log_level(level, now);
+                    let _sent = self.machine.apply(ClientCommand::SetLogLevel(level), now);
                 }
                 #[cfg(feature = "auth")]
                 Command::Authorize => self.stage.authorize(now),
                 #[cfg(feature = "auth")]
                 Command::ForgetAuthorization => self.stage.forget(now),
-                Command::Close => self.machine.close(now),
+                Command::Close => drop(self.machine.apply(ClientCommand::Close, now)),
             }
         }
     }
@@ -376,7 +394,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
 impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
     fn drop(&mut self) {
         // A driver that goes away takes the connection with it. Nothing waits for a time any more.
-        self.machine.close(Instant::ZERO);
+        let _closed = self.machine.apply(ClientCommand::Close, Instant::ZERO);
         while let Some(event) = self.machine.poll_event() {
             self.show(&event);
             match event {

@@ -5,7 +5,7 @@ use core::fmt;
 
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{self, ClientOptions, Event, Limits, Policy, Timeouts};
+use mcp_sansio::peer::{ClientOptions, Event, Limits, Policy, Timeouts};
 use mcp_sansio::protocol::{
     ClientCapabilities, ElicitationCapability, Implementation, RootsCapability, SamplingCapability,
     Settings,
@@ -20,6 +20,9 @@ use super::function::Handler;
 #[cfg(feature = "http")]
 use super::http_client::HttpClientEndpoint;
 use super::kind::{Kind, Local, Shared};
+#[cfg(feature = "http")]
+use super::machines::HttpClient;
+use super::machines::StreamClient;
 use super::reply::{OfElicitation, OfRoots, OfSampling};
 use super::server::Observer;
 
@@ -278,23 +281,26 @@ impl<K: Kind> Host<K> {
         (client, endpoint)
     }
 
-    fn machine(&self, seed: u64, now: Instant) -> peer::Client {
+    fn machine(&self, seed: u64, now: Instant) -> StreamClient {
         let options = self.options.clone();
         #[cfg(feature = "recording")]
-        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
-            return peer::Client::recorded(options, seed, now, tape);
-        }
-        peer::Client::new(options, seed, now)
+        return StreamClient::new(options, seed, now, self.next_tape());
+        #[cfg(not(feature = "recording"))]
+        StreamClient::new(options, seed, now)
     }
 
     #[cfg(feature = "http")]
-    fn http_machine(&self, options: http::ClientOptions, seed: u64, now: Instant) -> http::Client {
+    fn http_machine(&self, options: http::ClientOptions, seed: u64, now: Instant) -> HttpClient {
         let peer = self.options.clone();
         #[cfg(feature = "recording")]
-        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
-            return http::Client::recorded(peer, options, seed, now, tape);
-        }
-        http::Client::new(peer, options, seed, now)
+        return HttpClient::new(peer, options, seed, now, self.next_tape());
+        #[cfg(not(feature = "recording"))]
+        HttpClient::new(peer, options, seed, now)
+    }
+
+    #[cfg(feature = "recording")]
+    fn next_tape(&self) -> Option<mcp_sansio::recording::Tape> {
+        self.recorder.as_ref().and_then(|recorder| recorder.next())
     }
 }
 

@@ -2,14 +2,16 @@ use core::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
+use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
+use mcp_sansio::peer::ClientCommand;
 
 use super::client_endpoint::ClientEndpoint;
 use super::kind::{Kind, Shared};
+use super::machines::HttpClient;
 use super::panics::PanicGuard;
 
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
-pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, http::Client>;
+pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, HttpClient>;
 
 /// The client's side of a connection over HTTP with its application attached: what an adapter
 /// drives.
@@ -165,7 +167,7 @@ impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
     }
 
     fn close(&mut self, now: Instant) {
-        self.machine.close(now);
+        let _done = self.machine.apply(ClientCommand::Close, now);
         self.settle(now);
     }
 }

@@ -17,6 +17,7 @@ use super::context::{Command, Outlet};
 use super::elicitation_ids::ElicitationIds;
 use super::http_work::{Attended, Finished, Running, Work};
 use super::kind::{Kind, Shared};
+use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{HANDLER_FAILED, PanicGuard, Panicked};
 use super::remote::Remote;
@@ -35,7 +36,7 @@ use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
 /// [`poll_ready`](Self::poll_ready) names.
 #[derive(Debug)]
 pub struct HttpServer<K: Kind = Shared> {
-    pub(super) machine: http::Server,
+    pub(super) machine: HttpServerMachine,
     pub(super) handlers: Arc<Handlers<K>>,
     outlet: Outlet,
     /// What handlers run in.
@@ -102,7 +103,7 @@ impl<K: Kind> HttpServer<K> {
 
     /// The machine, to look at.
     #[must_use]
-    pub const fn machine(&self) -> &http::Server {
+    pub fn machine(&self) -> &http::Server {
         &self.machine
     }
 

@@ -5,10 +5,11 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 use mcp_sansio::Instant;
-use mcp_sansio::peer::{AnswerError, Request, Server};
+use mcp_sansio::peer::{CommandError, Request};
 use mcp_sansio::protocol::InputRequiredResult;
 
 use super::elicitation_ids::ElicitationIds;
+use super::machines::StreamServer;
 
 /// Questions that a request needs answered before it can be. Made by [`Ask`](super::Ask), or from
 /// an [`InputRequiredResult`].
@@ -22,10 +23,10 @@ pub struct Questions(Box<dyn Asking>);
 trait Asking: fmt::Debug + Send + Sync {
     fn put(
         &self,
-        server: &mut Server,
+        server: &mut StreamServer,
         request: Request<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError>;
+    ) -> Result<(), CommandError>;
 
     fn name_elicitations(&mut self, ids: ElicitationIds, request: &Request<'_>);
 
@@ -39,10 +40,10 @@ trait Asking: fmt::Debug + Send + Sync {
 impl Asking for InputRequiredResult {
     fn put(
         &self,
-        server: &mut Server,
+        server: &mut StreamServer,
         request: Request<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         server.require_input(request, self, now)
     }
 
@@ -74,10 +75,10 @@ impl Questions {
     /// Answers a request of `server` with these questions.
     pub(super) fn put(
         &self,
-        server: &mut Server,
+        server: &mut StreamServer,
         request: Request<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         self.0.put(server, request, now)
     }
 }

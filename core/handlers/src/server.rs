@@ -7,7 +7,7 @@ use mcp_sansio::Revisions;
 use mcp_sansio::catalog::{Catalog, CatalogError};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{self, Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
+use mcp_sansio::peer::{Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
 use mcp_sansio::protocol::{
     CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
     Tool,
@@ -18,6 +18,9 @@ use super::function::Handler;
 use super::functions::Functions;
 use super::into_endpoint::IntoEndpoint;
 use super::kind::{Kind, Local, Shared};
+#[cfg(feature = "http")]
+use super::machines::HttpServerMachine;
+use super::machines::StreamServer;
 use super::panics::PanicGuard;
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::sealing::Sealing;
@@ -429,12 +432,13 @@ impl<K: Kind> Server<K> {
     }
 
     /// The machine of one connection.
-    pub(super) fn machine(self, seed: u64) -> peer::Server {
+    pub(super) fn machine(self, seed: u64) -> StreamServer {
         #[cfg(feature = "recording")]
-        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
-            return peer::Server::recorded(self.peer_options(), seed, tape);
-        }
-        peer::Server::new(self.peer_options(), seed)
+        let tape = self.next_tape();
+        #[cfg(feature = "recording")]
+        return StreamServer::new(self.peer_options(), seed, tape);
+        #[cfg(not(feature = "recording"))]
+        StreamServer::new(self.peer_options(), seed)
     }
 
     /// The machine for all clients on HTTP.
@@ -444,13 +448,17 @@ impl<K: Kind> Server<K> {
         options: http::ServerOptions,
         secret: [u8; 32],
         seed: u64,
-    ) -> Result<http::Server, http::server::UnservableTool> {
+    ) -> Result<HttpServerMachine, http::server::UnservableTool> {
         let peer = self.clone().peer_options();
         #[cfg(feature = "recording")]
-        if let Some(tape) = self.recorder.as_ref().and_then(|recorder| recorder.next()) {
-            return http::Server::recorded(peer, options, secret, seed, tape);
-        }
-        http::Server::new(peer, options, secret, seed)
+        return HttpServerMachine::new(peer, options, secret, seed, self.next_tape());
+        #[cfg(not(feature = "recording"))]
+        HttpServerMachine::new(peer, options, secret, seed)
+    }
+
+    #[cfg(feature = "recording")]
+    fn next_tape(&self) -> Option<mcp_sansio::recording::Tape> {
+        self.recorder.as_ref().and_then(|recorder| recorder.next())
     }
 
     /// The options of the machines that serve it.

@@ -13,6 +13,7 @@ use super::elicitation_ids::ElicitationIds;
 use super::endpoint::Endpoint;
 use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
+use super::machines::StreamServer;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
 use super::remote::Remote;
@@ -23,7 +24,7 @@ use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
 /// The server's side of one connection with its handlers: what an adapter drives.
 #[derive(Debug)]
 pub struct ServerEndpoint<K: Kind = Shared> {
-    pub(super) machine: peer::Server,
+    pub(super) machine: StreamServer,
     handlers: Arc<Handlers<K>>,
     pub(super) tasks: Executor<K::Task, Command, Kept>,
     outlet: Outlet,
@@ -55,7 +56,7 @@ impl<K: Kind> ServerEndpoint<K> {
 
     /// The machine, to look at.
     #[must_use]
-    pub const fn machine(&self) -> &peer::Server {
+    pub fn machine(&self) -> &peer::Server {
         &self.machine
     }
 

@@ -5,9 +5,10 @@ use core::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse};
+use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
 
 use super::kind::Kind;
+use super::machines::HttpClient;
 use super::panics::PanicGuard;
 
 /// Nothing between the machine of a connection and the network.
@@ -66,7 +67,7 @@ impl<K: Kind> Stage<K> {
 
     pub(super) const fn handle_timeout(&self, _: Instant) {}
 
-    pub(super) fn poll_transmit(&self, machine: &mut http::Client) -> Option<Transmit> {
+    pub(super) fn poll_transmit(&self, machine: &mut HttpClient) -> Option<Transmit> {
         machine.poll_transmit()
     }
 

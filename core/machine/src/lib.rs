@@ -11,20 +11,6 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-/// Notes a call of a machine on its tape, if it has one.
-#[cfg(feature = "recording")]
-macro_rules! note {
-    ($machine:ident, $($call:tt)+) => {
-        if let Some(tape) = &mut $machine.tape {
-            tape.note($crate::recording::Call::$($call)+);
-        }
-    };
-}
-#[cfg(not(feature = "recording"))]
-macro_rules! note {
-    ($($call:tt)+) => {};
-}
-
 #[cfg(feature = "auth")]
 pub mod auth;
 pub mod catalog;

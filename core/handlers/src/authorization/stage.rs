@@ -9,10 +9,11 @@ use core::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::auth::client::{Client, Event, Passage};
 use mcp_sansio::http::client::Transmit;
-use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location};
+use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio::peer::TransportFailure;
 
 use crate::kind::Kind;
+use crate::machines::HttpClient;
 use crate::panics::PanicGuard;
 
 use super::tasks::Tasks;
@@ -126,7 +127,7 @@ impl<K: Kind> Stage<K> {
 
     /// Hands on what the machine and the authorization have for each other; whether there was
     /// anything.
-    pub(crate) fn settle(&mut self, machine: &mut http::Client, now: Instant) -> bool {
+    pub(crate) fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         match self {
             Self::Off => false,
             Self::Unequipped => refuse_all(machine, now),
@@ -159,7 +160,7 @@ impl<K: Kind> Stage<K> {
 
     // ------------------------------------------------------------------ to the network
 
-    pub(crate) fn poll_transmit(&mut self, machine: &mut http::Client) -> Option<Transmit> {
+    pub(crate) fn poll_transmit(&mut self, machine: &mut HttpClient) -> Option<Transmit> {
         match self {
             Self::Off => machine.poll_transmit(),
             // Whatever the machine has was refused, but for aborts of what never was.
@@ -184,7 +185,7 @@ impl<K: Kind> Stage<K> {
 }
 
 impl<K: Kind> Authorizing<K> {
-    fn settle(&mut self, machine: &mut http::Client, now: Instant) -> bool {
+    fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         let mut moved = self.exchange(machine, now);
         if machine.is_closed() && self.closing.is_none() {
             self.closing = Some(now + KEEPING_WAIT);
@@ -194,7 +195,7 @@ impl<K: Kind> Authorizing<K> {
         moved
     }
 
-    fn exchange(&mut self, machine: &mut http::Client, now: Instant) -> bool {
+    fn exchange(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         let mut moved = false;
         loop {
             let mut more = false;
@@ -222,7 +223,7 @@ impl<K: Kind> Authorizing<K> {
         }
     }
 
-    fn tell(&self, event: &Event, machine: &mut http::Client, now: Instant) {
+    fn tell(&self, event: &Event, machine: &mut HttpClient, now: Instant) {
         for observer in &self.observers {
             // What the client does is not for observers to decide, not even by a panic.
             let _shown = self.tasks.guard().run(|| observer(event));
@@ -247,7 +248,7 @@ const fn through(passage: Passage) -> Option<ExchangeId> {
 }
 
 /// Says of everything why it does not leave.
-fn refuse_all(machine: &mut http::Client, now: Instant) -> bool {
+fn refuse_all(machine: &mut HttpClient, now: Instant) -> bool {
     let mut refused = false;
     while let Some(transmit) = machine.poll_transmit() {
         if let Transmit::Send(request) = transmit {

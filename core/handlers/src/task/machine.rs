@@ -1,17 +1,18 @@
 #[cfg(feature = "http")]
-use mcp_sansio::http;
+use crate::machines::HttpServerMachine;
+use crate::machines::StreamServer;
 use mcp_sansio::jsonrpc::{ErrorObject, Json};
-use mcp_sansio::peer::{self, Request, RequestHandle};
-use mcp_sansio::protocol::{Capability, InputRequiredResult, TaskStatusParams};
+use mcp_sansio::peer::{Applied, CommandError, Request, RequestHandle, ServerCommand};
+use mcp_sansio::protocol::{Capability, InputRequiredResult, TaskStatusParams, Verbatim};
 use mcp_sansio::{Instant, Principal};
 
 /// The machine that requests came to, whatever it is bound to. Its verbs are named by the table of
 /// tasks alone, so that they are in an image only where that is.
 #[derive(Debug)]
 pub(crate) enum Machine<'m> {
-    Stream(&'m mut peer::Server),
+    Stream(&'m mut StreamServer),
     #[cfg(feature = "http")]
-    Http(&'m mut http::Server),
+    Http(&'m mut HttpServerMachine),
 }
 
 #[cfg_attr(
@@ -39,51 +40,6 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn respond(&mut self, request: RequestHandle, result: &Json, now: Instant) {
-        // A request that was cancelled meanwhile has been dealt with by the machine.
-        let _answered = match self {
-            Self::Stream(machine) => machine.respond_with(request, result),
-            #[cfg(feature = "http")]
-            Self::Http(machine) => machine.respond_with(request, result, now),
-        };
-    }
-
-    pub(super) fn reject(
-        &mut self,
-        request: RequestHandle,
-        error: ErrorObject<'static>,
-        now: Instant,
-    ) {
-        let _answered = match self {
-            Self::Stream(machine) => machine.reject(request, error),
-            #[cfg(feature = "http")]
-            Self::Http(machine) => machine.reject(request, error, now),
-        };
-    }
-
-    /// Asks the client of a request; whether it was asked. If not, the request has its answer.
-    pub(super) fn ask(
-        &mut self,
-        request: Request<'static>,
-        required: &InputRequiredResult,
-        now: Instant,
-    ) -> bool {
-        let asked = match self {
-            Self::Stream(machine) => machine.require_input(request, required, now),
-            #[cfg(feature = "http")]
-            Self::Http(machine) => machine.require_input(request, required, now),
-        };
-        asked.is_ok()
-    }
-
-    pub(super) fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {
-        match self {
-            Self::Stream(machine) => machine.withdraw_input(request, now),
-            #[cfg(feature = "http")]
-            Self::Http(machine) => machine.withdraw_input(request, now),
-        }
-    }
-
     /// Whether its client is there to hear what is said on the way of a request.
     pub(super) fn is_heard(&self, request: RequestHandle) -> bool {
         match self {
@@ -93,12 +49,36 @@ impl Machine<'_> {
         }
     }
 
+    pub(super) fn respond(&mut self, request: RequestHandle, result: &Json, now: Instant) {
+        let result = &Verbatim(result);
+        let _answered = self.apply(ServerCommand::Respond { request, result }, now);
+    }
+
+    pub(super) fn reject(
+        &mut self,
+        request: RequestHandle,
+        error: ErrorObject<'static>,
+        now: Instant,
+    ) {
+        let _answered = self.apply(ServerCommand::Reject { request, error }, now);
+    }
+
+    /// Asks the client of a request; whether it was asked. If not, the request has its answer.
+    pub(super) fn ask(
+        &mut self,
+        request: Request<'static>,
+        required: &InputRequiredResult,
+        now: Instant,
+    ) -> bool {
+        self.apply(ServerCommand::RequireInput { request, required }, now).is_ok()
+    }
+
+    pub(super) fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {
+        let _withdrawn = self.apply(ServerCommand::WithdrawInput(request), now);
+    }
+
     pub(super) fn progress(&mut self, request: RequestHandle, params: &Json, now: Instant) {
-        let sent = match self {
-            Self::Stream(machine) => machine.task_progress(request, params),
-            #[cfg(feature = "http")]
-            Self::Http(machine) => machine.task_progress(request, params, now),
-        };
+        let sent = self.apply(ServerCommand::TaskProgress { request, params }, now);
         debug_assert!(sent.is_ok(), "progress is an object");
     }
 
@@ -109,10 +89,16 @@ impl Machine<'_> {
         principal: Option<&Principal>,
         now: Instant,
     ) {
+        let _told = self.apply(ServerCommand::TaskChanged { status, principal }, now);
+    }
+
+    /// A request that was cancelled meanwhile has been dealt with by the machine.
+    #[inline(always)]
+    fn apply(&mut self, command: ServerCommand<'_>, now: Instant) -> Result<Applied, CommandError> {
         match self {
-            Self::Stream(machine) => machine.task_changed(status),
+            Self::Stream(machine) => machine.apply(command, now),
             #[cfg(feature = "http")]
-            Self::Http(machine) => machine.task_changed(status, principal, now),
+            Self::Http(machine) => machine.apply(command, now),
         }
     }
 }

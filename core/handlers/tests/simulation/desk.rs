@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::peer::{
-    AnswerError, CallHandle, CloseReason, Event, MethodName, Request, RequestHandle, Subject,
+    CallHandle, CloseReason, CommandError, Event, MethodName, Request, RequestHandle, Subject,
     Violation,
 };
 use mcp_sansio::protocol::Method;
@@ -243,7 +243,7 @@ impl Desk {
         machine.log(Some(handle), &data, scene.now);
         let late = Answer { n: 0, run: 0, progress: 0, logs: 0 }.write(scene);
         let outcome = machine.respond(handle, &late, scene.now);
-        assert!(matches!(outcome, Err(AnswerError::NotDue)), "{outcome:?}");
+        assert!(matches!(outcome, Err(CommandError::NotDue)), "{outcome:?}");
     }
 
     fn work(&mut self, at: usize, machine: &mut impl ServerMachine, scene: &mut Scene) {
@@ -326,7 +326,7 @@ impl Desk {
                     mcp_sansio::Era::Legacy => self.asking.push(handle),
                 }
             }
-            Err(AnswerError::NotDeclared(_) | AnswerError::InputNotAllowed(_)) => {
+            Err(CommandError::NotDeclared(_) | CommandError::InputNotAllowed(_)) => {
                 self.end(handle, "answered, as it could not be asked");
             }
             Err(other) => panic!("{}: {other} of an open request", self.name),

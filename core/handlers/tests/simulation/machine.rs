@@ -3,8 +3,7 @@
 use mcp_sansio::http;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    self, AnswerError, CallError, CallHandle, CallOptions, Event, InputHandle, Request,
-    RequestHandle,
+    self, CallHandle, CallOptions, CommandError, Event, InputHandle, Request, RequestHandle,
 };
 use mcp_sansio::protocol::{
     Capabilities, InputRequiredResult, LoggingLevel, Method, SubscriptionFilter,
@@ -20,22 +19,22 @@ pub(crate) trait ClientMachine {
         params: &RawJson<'_>,
         options: &CallOptions<'_>,
         now: Instant,
-    ) -> Result<CallHandle, CallError>;
+    ) -> Result<CallHandle, CommandError>;
     fn cancel(&mut self, call: CallHandle, now: Instant);
     fn subscribe(
         &mut self,
         filter: &SubscriptionFilter,
         now: Instant,
-    ) -> Result<CallHandle, CallError>;
-    fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CallError>;
-    fn notify(&mut self, method: Method, now: Instant) -> Result<(), CallError>;
+    ) -> Result<CallHandle, CommandError>;
+    fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CommandError>;
+    fn notify(&mut self, method: Method, now: Instant) -> Result<(), CommandError>;
     fn answer(
         &mut self,
         input: InputHandle,
         result: &RawJson<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError>;
-    fn refuse(&mut self, input: InputHandle, now: Instant) -> Result<(), AnswerError>;
+    ) -> Result<(), CommandError>;
+    fn refuse(&mut self, input: InputHandle, now: Instant) -> Result<(), CommandError>;
     fn close(&mut self, now: Instant);
     fn event(&mut self) -> Option<Event<'static>>;
     /// The revision and what the server declared.
@@ -50,14 +49,14 @@ pub(crate) trait ServerMachine {
         request: RequestHandle,
         result: &RawJson<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError>;
-    fn reject(&mut self, request: RequestHandle, now: Instant) -> Result<(), AnswerError>;
+    ) -> Result<(), CommandError>;
+    fn reject(&mut self, request: RequestHandle, now: Instant) -> Result<(), CommandError>;
     fn require_input(
         &mut self,
         request: Request<'_>,
         required: &InputRequiredResult,
         now: Instant,
-    ) -> Result<(), AnswerError>;
+    ) -> Result<(), CommandError>;
     /// Whether so much waits for the client that what can be left out is.
     fn is_behind(&self) -> bool;
     fn progress(&mut self, request: RequestHandle, progress: f64, now: Instant);
@@ -85,7 +84,7 @@ macro_rules! client {
                 params: &RawJson<'_>,
                 options: &CallOptions<'_>,
                 now: Instant,
-            ) -> Result<CallHandle, CallError> {
+            ) -> Result<CallHandle, CommandError> {
                 Self::call(self, method, params, options, now)
             }
 
@@ -97,7 +96,7 @@ macro_rules! client {
                 &mut self,
                 filter: &SubscriptionFilter,
                 now: Instant,
-            ) -> Result<CallHandle, CallError> {
+            ) -> Result<CallHandle, CommandError> {
                 Self::subscribe(self, filter, now)
             }
 
@@ -105,11 +104,11 @@ macro_rules! client {
                 &mut self,
                 level: LoggingLevel,
                 now: Instant,
-            ) -> Result<(), CallError> {
+            ) -> Result<(), CommandError> {
                 Self::set_log_level(self, level, now)
             }
 
-            fn notify(&mut self, method: Method, now: Instant) -> Result<(), CallError> {
+            fn notify(&mut self, method: Method, now: Instant) -> Result<(), CommandError> {
                 $notify(self, method, now)
             }
 
@@ -118,11 +117,11 @@ macro_rules! client {
                 input: InputHandle,
                 result: &RawJson<'_>,
                 now: Instant,
-            ) -> Result<(), AnswerError> {
+            ) -> Result<(), CommandError> {
                 self.answer_input_with(input, result, now)
             }
 
-            fn refuse(&mut self, input: InputHandle, now: Instant) -> Result<(), AnswerError> {
+            fn refuse(&mut self, input: InputHandle, now: Instant) -> Result<(), CommandError> {
                 $refuse(self, input, now)
             }
 
@@ -164,11 +163,11 @@ impl ServerMachine for peer::Server {
         request: RequestHandle,
         result: &RawJson<'_>,
         _now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         self.respond_with(request, result)
     }
 
-    fn reject(&mut self, request: RequestHandle, _now: Instant) -> Result<(), AnswerError> {
+    fn reject(&mut self, request: RequestHandle, _now: Instant) -> Result<(), CommandError> {
         Self::reject(self, request, refusal())
     }
 
@@ -177,7 +176,7 @@ impl ServerMachine for peer::Server {
         request: Request<'_>,
         required: &InputRequiredResult,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         Self::require_input(self, request, required, now)
     }
 
@@ -216,11 +215,11 @@ impl ServerMachine for http::Server {
         request: RequestHandle,
         result: &RawJson<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         self.respond_with(request, result, now)
     }
 
-    fn reject(&mut self, request: RequestHandle, now: Instant) -> Result<(), AnswerError> {
+    fn reject(&mut self, request: RequestHandle, now: Instant) -> Result<(), CommandError> {
         Self::reject(self, request, refusal(), now)
     }
 
@@ -229,7 +228,7 @@ impl ServerMachine for http::Server {
         request: Request<'_>,
         required: &InputRequiredResult,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         Self::require_input(self, request, required, now)
     }
 

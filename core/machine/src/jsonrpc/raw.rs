@@ -135,7 +135,7 @@ impl<'a> RawJson<'a> {
     }
 
     /// The text where it is shared.
-    pub(super) const fn shared(&self) -> Option<&ByteString> {
+    pub(crate) const fn shared(&self) -> Option<&ByteString> {
         match &self.0 {
             Text::Borrowed(_) => None,
             Text::Shared(text) => Some(text),

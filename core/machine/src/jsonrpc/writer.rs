@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
+use core::fmt;
 
-use bytestring::ByteString;
 use memchr::memchr2;
 use serde::Serialize;
 
@@ -31,26 +31,31 @@ pub trait WriteJson {
     /// The caller's fault: see [`WriteError`]. What `out` then ends in is for the caller to cut.
     fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError>;
 
-    /// The value as text that can be kept: shared where it is shared already, else written anew.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`WriteJson::write_json`].
-    // Not of a trait object, or each would bring a copy of this along that nobody calls.
-    fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError>
-    where
-        Self: Sized,
-    {
-        let mut out = Vec::new();
-        self.write_json(&mut out)?;
-        Ok(RawJson::written(out)?)
-    }
-
-    /// The text, if it is shared already.
+    /// The value, if it is JSON text already.
     #[doc(hidden)]
-    fn shared_text(&self) -> Option<ByteString> {
+    fn as_raw_json(&self) -> Option<&RawJson<'_>> {
         None
     }
+}
+
+impl fmt::Debug for dyn WriteJson + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WriteJson(..)")
+    }
+}
+
+/// The value as text that can be kept: shared where it is shared already, else written anew.
+///
+/// # Errors
+///
+/// Those of [`WriteJson::write_json`].
+pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteError> {
+    if let Some(json) = value.as_raw_json() {
+        return Ok(json.clone().into_owned());
+    }
+    let mut out = Vec::new();
+    value.write_json(&mut out)?;
+    Ok(RawJson::written(out)?)
 }
 
 /// A value that is serialised straight into the buffer.
@@ -72,12 +77,8 @@ impl WriteJson for RawJson<'_> {
         Ok(())
     }
 
-    fn to_shared_json(&self) -> Result<RawJson<'static>, WriteError> {
-        Ok(self.clone().into_owned())
-    }
-
-    fn shared_text(&self) -> Option<ByteString> {
-        self.shared().cloned()
+    fn as_raw_json(&self) -> Option<&RawJson<'_>> {
+        Some(self)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::jsonrpc::{RawJson, WriteError, close_object_with, write_integer};
 use crate::protocol::{Capabilities, Capability, Method, Refusal, Side};
 
 use super::calls::{Call, Purpose, Timing};
-use super::error::CallError;
+use super::error::CommandError;
 
 /// How a request asks to be a task. Its functions are named here alone, so that an image has them
 /// only if one of its requests does so.
@@ -16,7 +16,7 @@ use super::error::CallError;
 pub(super) struct Augmentation {
     /// For how long the task is to be kept.
     pub(super) ttl: Option<Duration>,
-    pub(super) check: fn(Method, Capabilities, Side) -> Result<(), CallError>,
+    pub(super) check: fn(Method, Capabilities, Side) -> Result<(), CommandError>,
     pub(super) write: Write,
     pub(super) lasts: Lasts,
 }
@@ -36,12 +36,12 @@ impl Augmentation {
 /// Whether the other side runs requests of a method as tasks.
 // MCP 2025-11-25 basic/utilities/tasks#capability-negotiation [TASK-002]
 // MCP 2025-11-25 basic/utilities/tasks#tool-level-negotiation [TASK-003]
-fn check(method: Method, declared: Capabilities, declared_by: Side) -> Result<(), CallError> {
+fn check(method: Method, declared: Capabilities, declared_by: Side) -> Result<(), CommandError> {
     let capability = match method {
         Method::ToolsCall => Capability::TasksToolsCall,
         Method::SamplingCreateMessage => Capability::TasksSampling,
         Method::ElicitationCreate => Capability::TasksElicitation,
-        other => return Err(CallError::OutOfPlace(other)),
+        other => return Err(CommandError::OutOfPlace(other)),
     };
     if declared.contains(capability) {
         Ok(())

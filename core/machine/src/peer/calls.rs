@@ -242,10 +242,10 @@ impl Calls {
     /// Keeps the parameters of a call for a further round.
     pub(super) fn keep_parameters(
         &mut self,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
     ) -> Result<Parameters, WriteError> {
-        if let Some(text) = params.shared_text() {
-            return Ok(Parameters::Shared(text));
+        if let Some(text) = params.as_raw_json().and_then(RawJson::shared) {
+            return Ok(Parameters::Shared(text.clone()));
         }
         let mut text = core::mem::take(&mut self.spare);
         params.write_json(&mut text)?;

@@ -19,7 +19,7 @@ use crate::{Era, Instant, Revision};
 
 use super::binding::Binding;
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
-use super::error::{CallError, ConnectionClosed};
+use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Ended, Event, Failure, Progress, Violation};
 use super::handle::CallHandle;
 use super::members::{Param, Seen, check_meta};
@@ -107,7 +107,7 @@ impl Connection {
     /// Whether the application may send `method` as a message of `kind`, going by the method alone.
     ///
     /// The opening, cancellations, progress and subscriptions are the machine's own affair.
-    pub(super) fn check_kind(method: Method, kind: Kind) -> Result<(), CallError> {
+    pub(super) fn check_kind(method: Method, kind: Kind) -> Result<(), CommandError> {
         let row = method.row();
         let machines_own = row.client.phase == Phase::Opening
             || matches!(
@@ -118,7 +118,11 @@ impl Connection {
                     | Method::SubscriptionsListen
                     | Method::SubscriptionsAcknowledged
             );
-        if row.kind == kind && !machines_own { Ok(()) } else { Err(CallError::OutOfPlace(method)) }
+        if row.kind == kind && !machines_own {
+            Ok(())
+        } else {
+            Err(CommandError::OutOfPlace(method))
+        }
     }
 
     /// Hands on an event of a message in a batch: the first one is returned, the others wait; and
@@ -221,14 +225,16 @@ impl Connection {
     pub(super) fn start_call(
         &mut self,
         outgoing: Outgoing<'_>,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
         options: &CallOptions<'_>,
         now: Instant,
-    ) -> Result<Key, CallError> {
+    ) -> Result<Key, CommandError> {
         let Outgoing { method, purpose, parts, repeatable, channel } = outgoing;
         self.check_open()?;
         if self.calls.len() >= self.terms.limits.calls_in_flight_max {
-            return Err(CallError::TooManyCalls { limit: self.terms.limits.calls_in_flight_max });
+            return Err(CommandError::TooManyCalls {
+                limit: self.terms.limits.calls_in_flight_max,
+            });
         }
         let id = self.calls.fresh_id();
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-001]: unique across the
@@ -338,6 +344,8 @@ impl Connection {
             self.outbox.post(call.channel, Part::Abort(call.id));
             return;
         }
+        // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [CANC-011]: closing a legacy
+        // stream would say nothing.
         // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-002] [CANC-009]: a
         // task is cancelled by its name, which is in the answer.
         if call.method == Some(Method::Initialize) || call.task.is_some() {

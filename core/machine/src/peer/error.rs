@@ -12,21 +12,25 @@ pub struct ConnectionClosed {
     pub reason: CloseReason,
 }
 
-/// Why a call was not made. Nothing was sent.
+/// Why a command was not carried out, or not as wanted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum CallError {
+pub enum CommandError {
     /// The caller's: the revision, the direction or a missing capability forbids the method.
+    /// Nothing was sent.
     #[error(transparent)]
     Forbidden(#[from] Refusal),
     /// The caller's: the method is no request, or no notification, or the machine alone sends it.
+    /// Nothing was sent.
     #[error("`{0}` is not for the application to send this way")]
     OutOfPlace(Method),
     /// The caller's: the connection is not open yet; wait for
     /// [`Event::Opened`](crate::peer::Event::Opened).
     #[error("the connection is not open yet")]
     NotOpen,
-    /// The caller's: the parameters cannot be written at this revision.
+    /// The caller's: the parameters or the result cannot be written at this revision. No parameters
+    /// were sent; a client that waits for the result was answered with an internal error, so that it
+    /// does not wait for nothing.
     #[error(transparent)]
     NotWritable(#[from] WriteError),
     /// A local limit: [`Limits::calls_in_flight_max`](crate::peer::Limits::calls_in_flight_max).
@@ -38,20 +42,10 @@ pub enum CallError {
     /// The connection is over.
     #[error(transparent)]
     Closed(#[from] ConnectionClosed),
-}
-
-/// Why a request was not answered, or not as wanted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnswerError {
     /// No answer is due any more: the request was answered, or the other side cancelled it. The
     /// latter is an ordinary race and no fault; nothing was sent.
     #[error("no answer is due: the request was answered or cancelled")]
     NotDue,
-    /// The caller's: the answer cannot be written at the request's revision. The other side was
-    /// answered with an internal error, so that it does not wait for nothing.
-    #[error(transparent)]
-    NotWritable(#[from] WriteError),
     /// The client lacks a capability that the input requests need. It was answered so.
     #[error("the client did not declare `{0}`")]
     NotDeclared(Capability),

@@ -13,11 +13,13 @@ mod augmentation;
 mod binding;
 mod calls;
 pub mod client;
+pub(crate) mod command;
 pub(crate) mod connection;
 mod error;
 mod event;
 mod handle;
 mod limits;
+pub(crate) mod machine;
 pub(crate) mod members;
 mod memory;
 pub(crate) mod metadata;
@@ -35,7 +37,8 @@ mod transport;
 
 pub use attachment::Attachment;
 pub use client::{Client, ClientOptions};
-pub use error::{AnswerError, CallError, ConnectionClosed};
+pub use command::{ClientCommand, ServerCommand};
+pub use error::{CommandError, ConnectionClosed};
 pub use event::{
     Cancelled, CloseReason, Ended, Event, Failure, Input, Inputs, Notification, Opened,
     OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
@@ -44,6 +47,7 @@ pub use event::{
 pub(crate) use handle::InputSource;
 pub use handle::{CallHandle, ConnectionHandle, InputHandle, RequestHandle};
 pub use limits::{Limits, Timeouts};
+pub use machine::{Applied, ClientMachine, Machine, ServerMachine, StreamMachine};
 pub use memory::MessageLengths;
 pub use method_name::MethodName;
 pub use outgoing::CallOptions;

@@ -372,13 +372,6 @@ impl Outbox {
         self.given &= queue.leaving > 0;
     }
 
-    /// The first `length` bytes of what [`Outbox::peek`] showed last.
-    #[cfg(feature = "recording")]
-    pub(crate) fn peeked(&self, length: usize) -> &[u8] {
-        let queue = self.sending();
-        queue.chunk(length.min(queue.leaving))
-    }
-
     fn retire(&mut self) {
         if self.given {
             self.consume(usize::MAX);

@@ -168,7 +168,7 @@ pub(super) fn write_call(
     channel: Channel,
     id: i64,
     method: &MethodName<'_>,
-    params: &impl WriteJson,
+    params: &dyn WriteJson,
     parts: MetaParts<'_>,
 ) -> Result<(), WriteError> {
     outbox.try_push_as(Lane::Bulk, channel, Tag::own(id), |out| {

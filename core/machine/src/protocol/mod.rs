@@ -95,4 +95,5 @@ pub use tool::{
     TaskSupport, TextResult, Tool, ToolAnnotations, ToolExecution, check_tool_name,
 };
 pub use tool_results::ToolResultsError;
-pub use wire::{At, NotExpressible, OneOrMany, Wire};
+pub(crate) use wire::WrittenAt;
+pub use wire::{At, NotExpressible, OneOrMany, Verbatim, Wire, WriteJsonAt};

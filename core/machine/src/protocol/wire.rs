@@ -14,7 +14,7 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 
 use super::revision::Revision;
-use crate::jsonrpc::{Json, RawJson, RequestId};
+use crate::jsonrpc::{Json, RawJson, RequestId, Typed, WriteError, WriteJson};
 
 /// A value that can be written at any revision of the protocol.
 ///
@@ -71,6 +71,72 @@ impl<T: Wire + ?Sized> Serialize for At<'_, T> {
 impl<T: fmt::Debug + ?Sized> fmt::Debug for At<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("At").field(&self.0).field(&self.1).finish()
+    }
+}
+
+/// A value that is written at a revision which only the machine knows: any [`Wire`] value, or
+/// [`Verbatim`] JSON.
+pub trait WriteJsonAt {
+    /// Appends the value as `revision` spells it.
+    ///
+    /// # Errors
+    ///
+    /// The caller's fault: see [`WriteError`].
+    fn write_json_at(&self, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError>;
+
+    /// See [`Wire::is_plain_result`].
+    #[doc(hidden)]
+    fn is_plain(&self) -> bool {
+        false
+    }
+
+    /// The value, if it is JSON text at every revision.
+    #[doc(hidden)]
+    fn as_raw_json(&self) -> Option<&RawJson<'_>> {
+        None
+    }
+}
+
+impl fmt::Debug for dyn WriteJsonAt + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WriteJsonAt(..)")
+    }
+}
+
+impl<T: Wire + ?Sized> WriteJsonAt for T {
+    fn write_json_at(&self, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        Typed(&At(self, revision)).write_json(out)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.is_plain_result()
+    }
+}
+
+/// JSON of the caller's own, which is the same at every revision.
+#[derive(Clone, Copy, Debug)]
+pub struct Verbatim<'a, T: ?Sized>(pub &'a T);
+
+impl<T: WriteJson + ?Sized> WriteJsonAt for Verbatim<'_, T> {
+    fn write_json_at(&self, _: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        self.0.write_json(out)
+    }
+
+    fn as_raw_json(&self) -> Option<&RawJson<'_>> {
+        self.0.as_raw_json()
+    }
+}
+
+/// A value of [`WriteJsonAt`] tied to a revision.
+pub(crate) struct WrittenAt<'a>(pub(crate) &'a dyn WriteJsonAt, pub(crate) Revision);
+
+impl WriteJson for WrittenAt<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+        self.0.write_json_at(self.1, out)
+    }
+
+    fn as_raw_json(&self) -> Option<&RawJson<'_>> {
+        self.0.as_raw_json()
     }
 }
 

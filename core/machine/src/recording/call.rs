@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Instant;
 use crate::catalog::recorded::{Kinds, State};
+use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, RawJson};
+use crate::peer::{ConnectionClosed, Event};
 
 use super::arguments::{Misframed, Options, is_false};
+use super::event::describe;
 #[cfg(feature = "http")]
 use super::exchange::{Cause, Field, Read, Refused, StoreAction, Stored, Transmitted};
 use super::handle::{Handle, InputName};
@@ -377,5 +380,30 @@ impl Call<'_> {
             | Self::Abort { .. } => false,
             _ => true,
         }
+    }
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn message(
+        frame: &'a [u8],
+        now: Instant,
+        taken: &Result<Option<Event<'_>>, ConnectionClosed>,
+    ) -> Self {
+        Self::Message { at: now.as_nanos(), frame: Payload::of(frame), event: told(taken) }
+    }
+
+    pub(super) fn frame_error(
+        error: FrameError,
+        taken: &Result<Option<Event<'_>>, ConnectionClosed>,
+    ) -> Self {
+        Self::FrameError { error: error.into(), event: told(taken) }
+    }
+}
+
+/// What came of a frame.
+fn told<'a>(taken: &Result<Option<Event<'_>>, ConnectionClosed>) -> Option<Cow<'a, str>> {
+    match taken {
+        Ok(event) => event.as_ref().map(|event| describe(event).into()),
+        Err(closed) => Some(alloc::format!("closed: {closed}").into()),
     }
 }

@@ -14,31 +14,29 @@
 
 mod arguments;
 mod call;
+mod client;
 mod error;
 mod event;
 mod every_revision;
 #[cfg(feature = "http")]
 pub(crate) mod exchange;
 mod handle;
-mod noted;
+#[cfg(feature = "http")]
+mod http_client;
+#[cfg(feature = "http")]
+mod http_server;
 mod payload;
+mod recorded;
 mod replay;
+mod server;
 mod start;
 mod tape;
 
 pub use error::{Difference, RecordingError, ReplayError};
+pub use recorded::Recorded;
 pub use replay::{Replay, Step};
 pub use start::FORMAT;
 pub use tape::Tape;
 
-pub(crate) use arguments::{MISPLACED, Unperformable, decoded, level, method, number};
-pub(crate) use call::Call;
-#[cfg(feature = "http")]
-pub(crate) use event::describe;
+pub(crate) use arguments::{Unperformable, decoded};
 pub(crate) use every_revision::whole;
-pub(crate) use handle::Handle;
-#[cfg(feature = "http")]
-pub(crate) use payload::Payload;
-pub(crate) use start::{Machine, Revisioned, Start, era, era_name};
-#[cfg(feature = "http")]
-pub(crate) use tape::SharedTape;

@@ -13,6 +13,7 @@ use crate::peer::{Client, Server};
 use super::arguments::Unperformable;
 use super::call::Call;
 use super::error::{Difference, RecordingError, ReplayError};
+use super::recorded::Recorded;
 use super::start::{FORMAT, Machine, Start};
 use super::tape::Tape;
 
@@ -25,14 +26,14 @@ use super::tape::Tape;
 /// use mcp_sansio::Instant;
 /// use mcp_sansio::peer::{Server, ServerOptions};
 /// use mcp_sansio::protocol::Implementation;
-/// use mcp_sansio::recording::{Replay, Tape};
+/// use mcp_sansio::recording::{Recorded, Replay, Tape};
 /// use std::sync::{Arc, Mutex};
 ///
 /// let kept = Arc::new(Mutex::new(Vec::new()));
 /// let sink = Arc::clone(&kept);
 /// let tape = Tape::new(move |line| sink.lock().unwrap().extend_from_slice(line));
 /// let options = ServerOptions::new(Implementation::new("weather", "1.0.0"));
-/// let mut server = Server::recorded(options, 42, tape);
+/// let mut server = Recorded::<Server>::new(options, 42, tape);
 /// server.handle_message(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Instant::ZERO)?;
 /// while let Some(_bytes) = server.poll_transmit() {}
 ///
@@ -57,12 +58,12 @@ pub struct Replay<'r> {
 
 #[derive(Debug)]
 enum Played {
-    Server(Box<Server>),
-    Client(Box<Client>),
+    Server(Box<Recorded<Server>>),
+    Client(Box<Recorded<Client>>),
     #[cfg(feature = "http")]
-    HttpServer(Box<http::Server>),
+    HttpServer(Box<Recorded<http::Server>>),
     #[cfg(feature = "http")]
-    HttpClient(Box<http::Client>),
+    HttpClient(Box<Recorded<http::Client>>),
 }
 
 /// A line of a recording whose call was made again, and came to the same.
@@ -198,16 +199,16 @@ fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
     Ok(match machine {
         // The seed of tables has no influence on any output.
         Machine::Server(settings) => {
-            Played::Server(Box::new(Server::recorded(settings.to_options()?, 0, tape)))
+            Played::Server(Box::new(Recorded::<Server>::new(settings.to_options()?, 0, tape)))
         }
         Machine::Client { at, options } => {
             let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
-            Played::Client(Box::new(Client::recorded(options, 0, now, tape)))
+            Played::Client(Box::new(Recorded::<Client>::new(options, 0, now, tape)))
         }
         #[cfg(feature = "http")]
         Machine::HttpServer { options, http } => {
             let (options, http) = (options.to_options()?, http.to_options()?);
-            let server = http::Server::replayed(options, http, tape);
+            let server = Recorded::<http::Server>::replayed(options, http, tape);
             let server = server.map_err(|_| Unperformable("a tool cannot be served"))?;
             Played::HttpServer(Box::new(server))
         }
@@ -215,7 +216,8 @@ fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {
         Machine::HttpClient { at, seed, options, http } => {
             let (options, now) = (options.to_options()?, Instant::from_nanos(*at));
             let http = http.to_options()?;
-            Played::HttpClient(Box::new(http::Client::replayed(options, http, *seed, now, tape)))
+            let client = Recorded::<http::Client>::replayed(options, http, *seed, now, tape);
+            Played::HttpClient(Box::new(client))
         }
     })
 }

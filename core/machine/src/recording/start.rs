@@ -8,12 +8,15 @@ use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "http")]
-use crate::http;
-use crate::peer::{client, server};
 use crate::{Era, Revision, Revisions};
 
 use super::arguments::Unperformable;
+use super::client::ClientSettings;
+#[cfg(feature = "http")]
+use super::http_client::HttpClientSettings;
+#[cfg(feature = "http")]
+use super::http_server::HttpServerSettings;
+use super::server::ServerSettings;
 
 /// The version of the format: see `docs/recording.md`.
 pub const FORMAT: u32 = 1;
@@ -33,18 +36,18 @@ pub(crate) struct Start<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Machine<'a> {
-    Server(#[serde(borrow)] Box<server::recorded::Settings<'a>>),
+    Server(#[serde(borrow)] Box<ServerSettings<'a>>),
     Client {
         at: u64,
         #[serde(borrow)]
-        options: Box<client::recorded::Settings<'a>>,
+        options: Box<ClientSettings<'a>>,
     },
     #[cfg(feature = "http")]
     HttpServer {
         #[serde(borrow)]
-        options: Box<server::recorded::Settings<'a>>,
+        options: Box<ServerSettings<'a>>,
         #[serde(borrow)]
-        http: Box<http::server::recorded::Settings<'a>>,
+        http: Box<HttpServerSettings<'a>>,
     },
     #[cfg(feature = "http")]
     HttpClient {
@@ -52,9 +55,9 @@ pub(crate) enum Machine<'a> {
         /// It spreads what is tried again.
         seed: u64,
         #[serde(borrow)]
-        options: Box<client::recorded::Settings<'a>>,
+        options: Box<ClientSettings<'a>>,
         #[serde(borrow)]
-        http: Box<http::client::recorded::Settings<'a>>,
+        http: Box<HttpClientSettings<'a>>,
     },
 }
 

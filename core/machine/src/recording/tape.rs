@@ -92,24 +92,3 @@ impl fmt::Debug for Tape {
         f.write_str("Tape(..)")
     }
 }
-
-/// A tape that is noted on while the machine is lent out.
-#[cfg(feature = "http")]
-#[derive(Clone, Debug)]
-pub(crate) struct SharedTape(mcp_sansio_sync::Arc<Mutex<Tape>>);
-
-#[cfg(feature = "http")]
-impl SharedTape {
-    pub(crate) fn new(tape: Tape) -> Self {
-        Self(mcp_sansio_sync::Arc::new(Mutex::new(tape)))
-    }
-
-    pub(crate) fn note<'a>(&self, call: impl Into<Option<Call<'a>>>) {
-        // A sink is told to be quick, and gives nothing back to this crate.
-        self.0.lock(|tape| tape.note(call));
-    }
-
-    pub(crate) fn take(&self) -> Vec<u8> {
-        self.0.lock(Tape::take)
-    }
-}

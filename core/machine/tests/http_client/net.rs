@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
-    OutgoingRequest, Status,
+    ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, TransportFailure};
 use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
-use crate::played::{self, Played};
+use crate::played::{self, HttpClient as Client, Played};
 
 pub(crate) const URL: &str = "https://example.com/mcp";
 

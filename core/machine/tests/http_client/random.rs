@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{
-    Client, ClientLimits, ExchangeFailure, ExchangeId, IncomingResponse, LostSession, Status,
+    ClientLimits, ExchangeFailure, ExchangeId, IncomingResponse, LostSession, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallHandle, CallOptions, Event};
@@ -17,7 +17,7 @@ use crate::net::{
     DISCOVERED, error, event_with_id, http_options, initialized, notification, peer_options,
     result, with_roots,
 };
-use crate::played::{self, Played};
+use crate::played::{self, HttpClient as Client, Played};
 
 struct Dice(u64);
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::http::{Client, Server};
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{
     CallHandle, CallOptions, ClientOptions, Event, RequestHandle, ServerOptions,
@@ -14,6 +13,8 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Instant, Revision, Revisions};
 
 use crate::network::{Application, Cuts, Network};
+use crate::played::HttpClient as Client;
+use crate::played::HttpServer as Server;
 
 const RESUMING: [Revision; 3] =
     [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25];

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use mcp_sansio::http::client::Transmit as Sent;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{
-    Client, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
-    OutgoingRequest, RequestHead, Response, ResponseHead, Server, ServerOptions,
+    ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest,
+    RequestHead, Response, ResponseHead, ServerOptions,
 };
 use mcp_sansio::peer::{self, Event};
 use mcp_sansio::{Instant, Revisions};
 
-use crate::played::{self, Played};
+use crate::played::{self, HttpClient as Client, HttpServer as Server, Played};
 
 /// What the network does to the streams of events that it carries.
 #[derive(Clone, Copy, Debug, Default)]

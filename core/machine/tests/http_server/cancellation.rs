@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::AnswerError;
+use mcp_sansio::peer::CommandError;
 
 use crate::answers::ask_for_roots;
 use crate::reply::State;
@@ -31,7 +31,7 @@ fn a_notification_cancels_in_a_session() {
         for request in [first, second] {
             site.progress(request.handle, 2.0);
             let late = site.server.respond_with(request.handle, &raw("{}"), site.now);
-            assert!(matches!(late, Err(AnswerError::NotDue)));
+            assert!(matches!(late, Err(CommandError::NotDue)));
         }
         site.pump();
         assert_eq!(site.reply(streaming).messages().len(), 1, "no message after it");
@@ -166,9 +166,9 @@ fn a_modern_client_cancels_by_leaving() {
     for request in [first, second] {
         site.progress(request.handle, 2.0);
         let late = site.server.respond_with(request.handle, &raw("{}"), site.now);
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
         let late = site.server.require_input(request, &ask_for_roots(), site.now);
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
     }
     site.expect_empty();
 }

@@ -1,7 +1,7 @@
 //! Clients that go away, at every point of a response; and handles that mean nothing any more.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::AnswerError;
+use mcp_sansio::peer::CommandError;
 
 use crate::reply::State;
 use crate::site::Site;
@@ -102,7 +102,7 @@ fn a_handle_serves_once_and_in_its_own_place() {
     let next = [site.asked().handle, site.asked().handle];
     for stale in [legacy, modern] {
         let late = site.server.respond_with(stale, &raw("{}"), site.now);
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
         site.progress(stale, 5.0);
         assert_eq!(site.server.principal(stale), None);
     }
@@ -114,7 +114,7 @@ fn a_handle_serves_once_and_in_its_own_place() {
     elsewhere.events.drain(..2).for_each(drop);
     let foreign = elsewhere.asked().handle;
     let late = site.server.respond_with(foreign, &raw("{}"), site.now);
-    assert!(matches!(late, Err(AnswerError::NotDue)));
+    assert!(matches!(late, Err(CommandError::NotDue)));
     next.into_iter().for_each(|handle| site.answer_to(handle));
     assert!(replies.into_iter().all(|reply| site.reply(reply).state == State::Complete));
 }

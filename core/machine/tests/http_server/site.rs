@@ -7,16 +7,14 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{
-    ExchangeId, ParsedBody, Principal, Refusal, RequestHead, Server, ServerOptions,
-};
+use mcp_sansio::http::{ExchangeId, ParsedBody, Principal, Refusal, RequestHead, ServerOptions};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
 use crate::judge::Judge;
-use crate::played::{self, Played};
+use crate::played::{self, HttpServer as Server, Played};
 use crate::reply::{Reply, State};
 use crate::words::raw;
 

@@ -10,7 +10,7 @@ use crate::words::*;
 
 const BATCHES: Revision = Revision::V2025_03_26;
 
-fn open(options: mcp_sansio::peer::ServerOptions) -> Wire<mcp_sansio::peer::Server> {
+fn open(options: mcp_sansio::peer::ServerOptions) -> Wire<crate::played::Server> {
     server_at(BATCHES, r#"{"roots":{}}"#, options)
 }
 

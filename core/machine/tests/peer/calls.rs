@@ -1,9 +1,7 @@
 //! Calls and their answers, and what a caller may do wrong.
 
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Typed};
-use mcp_sansio::peer::{
-    AnswerError, CallError, CallOptions, ClientOptions, Event, Failure, Limits, Request,
-};
+use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, Failure, Limits, Request};
 use mcp_sansio::protocol::{CacheHints, CallToolParams, CallToolResult, Method};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
@@ -193,14 +191,14 @@ fn a_request_is_answered_once() {
         let request = call(&mut pair);
         pair.server.respond_with(request.handle, &raw("{}")).unwrap();
         let again = pair.server.respond_with(request.handle, &raw("{}"));
-        assert!(matches!(again, Err(AnswerError::NotDue)));
+        assert!(matches!(again, Err(CommandError::NotDue)));
         let again = pair.server.reject(request.handle, ErrorObject::internal("no"));
-        assert!(matches!(again, Err(AnswerError::NotDue)));
+        assert!(matches!(again, Err(CommandError::NotDue)));
         // The place in the table is used again, the handle is not.
         let next = call(&mut pair);
         assert_ne!(next.handle, request.handle);
         let stale = pair.server.respond_with(request.handle, &raw("{}"));
-        assert!(matches!(stale, Err(AnswerError::NotDue)));
+        assert!(matches!(stale, Err(CommandError::NotDue)));
     }
 }
 
@@ -212,7 +210,7 @@ fn a_result_that_cannot_be_written_is_an_internal_error_to_the_client() {
         for _ in 0..2 {
             let request = call(&mut pair);
             let answered = pair.server.respond_with(request.handle, &Typed(&[1, 2]));
-            assert!(matches!(answered, Err(AnswerError::NotWritable(_))), "{answered:?}");
+            assert!(matches!(answered, Err(CommandError::NotWritable(_))), "{answered:?}");
             pair.drive();
             let Err(Failure::Refused(refused)) = pair.ended().outcome else { panic!("an error") };
             assert_eq!(refused.code, ErrorCode::INTERNAL_ERROR);
@@ -228,12 +226,12 @@ fn a_call_that_cannot_be_made_sends_nothing() {
         let options = CallOptions::default();
         let list = raw("[1]");
         let called = wire.machine.call(Method::ToolsCall, &list, &options, wire.now);
-        assert!(matches!(called, Err(CallError::NotWritable(_))));
+        assert!(matches!(called, Err(CommandError::NotWritable(_))));
         wire.expect_silence();
         wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
         wire.line();
         let called = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now);
-        assert!(matches!(called, Err(CallError::TooManyCalls { limit: 1 })));
+        assert!(matches!(called, Err(CommandError::TooManyCalls { limit: 1 })));
         wire.expect_silence();
     }
 }
@@ -341,7 +339,7 @@ fn a_server_calls_a_legacy_client_and_no_other() {
     let mut pair = Pair::open_at(Revision::V2026_07_28, host(), full_server());
     let options = CallOptions::default();
     let called = pair.server.call(Method::RootsList, &raw("{}"), &options, pair.now);
-    assert!(matches!(called, Err(CallError::NotOpen)));
+    assert!(matches!(called, Err(CommandError::NotOpen)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Cancellation by either side.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{AnswerError, CallOptions, Event, Failure, Subject};
+use mcp_sansio::peer::{CallOptions, CommandError, Event, Failure, Subject};
 use mcp_sansio::protocol::Method;
 
 use crate::pair::Pair;
@@ -28,7 +28,7 @@ fn a_cancelled_call_ends_at_once_and_its_request_needs_no_answer() {
         pair.take_transcript();
         pair.server.progress(request.handle, 1.0, None, None, pair.now);
         let answered = pair.server.respond_with(request.handle, &raw("{}"));
-        assert!(matches!(answered, Err(AnswerError::NotDue)));
+        assert!(matches!(answered, Err(CommandError::NotDue)));
         pair.drive();
         assert_eq!(pair.take_transcript(), "", "nothing more is said");
     }
@@ -94,7 +94,7 @@ fn equal_ids_of_the_two_directions_are_not_confused() {
         let Event::Cancelled(cancelled) = wire.event() else { panic!("a cancellation") };
         assert_eq!(cancelled.subject, Subject::Input(input.handle));
         let late = wire.machine.answer_input_with(input.handle, &raw("{}"), wire.now);
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
         wire.expect_nothing();
         // The client's own call is untouched.
         wire.send(&result("2", "{}"));

@@ -4,9 +4,7 @@ use mcp_sansio::Revision;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{
-    AnswerError, CallError, CallOptions, CloseReason, Event, Failure, Policy, Reaction,
-};
+use mcp_sansio::peer::{CallOptions, CloseReason, CommandError, Event, Failure, Policy, Reaction};
 use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 
 use crate::wire::server;
@@ -52,7 +50,7 @@ fn every_call_ends_once_when_the_connection_does() {
             wire.machine.close();
             wire.end();
             let called = wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now);
-            assert!(matches!(called, Err(CallError::Closed(_))));
+            assert!(matches!(called, Err(CommandError::Closed(_))));
             assert!(wire.machine.subscribe(&SubscriptionFilter::new(), wire.now).is_err());
             assert!(wire.machine.set_log_level(LoggingLevel::Debug, wire.now).is_err());
             assert!(wire.machine.notify(Method::RootsListChanged, &raw("{}")).is_err());
@@ -106,9 +104,9 @@ fn a_server_that_closes_answers_nothing_more() {
         wire.machine.log(None, LoggingLevel::Emergency, None, &1).unwrap();
         wire.machine.resource_updated("a:1");
         let answered = wire.machine.respond_with(request.handle, &raw("{}"));
-        assert!(matches!(answered, Err(AnswerError::NotDue)));
+        assert!(matches!(answered, Err(CommandError::NotDue)));
         let answered = wire.machine.reject(request.handle, ErrorObject::internal("no"));
-        assert!(matches!(answered, Err(AnswerError::NotDue)));
+        assert!(matches!(answered, Err(CommandError::NotDue)));
         wire.expect_silence();
         assert!(wire.machine.is_drained());
     }
@@ -123,9 +121,9 @@ fn a_client_that_closes_answers_no_question() {
         wire.machine.close();
         assert!(wire.told().starts_with("closed"));
         let answered = wire.machine.answer_input_with(input.handle, &raw("{}"), wire.now);
-        assert!(matches!(answered, Err(AnswerError::NotDue)));
+        assert!(matches!(answered, Err(CommandError::NotDue)));
         let refused = wire.machine.refuse_input(input.handle, ErrorObject::internal("no"));
-        assert!(matches!(refused, Err(AnswerError::NotDue)));
+        assert!(matches!(refused, Err(CommandError::NotDue)));
         wire.expect_silence();
     }
 }

@@ -46,7 +46,7 @@ fn the_first_bytes_of_a_client_wait_to_be_sent_and_a_server_waits() {
     assert!(client.poll_timeout().is_some());
     assert!(client.poll_transmit().is_some());
     assert_eq!(client.poll_transmit(), None);
-    let mut server = Server::new(bare_server(), 0);
+    let (mut server, _played) = crate::played::server(bare_server());
     pester(&mut server, Instant::ZERO);
     assert_eq!(server.poll_timeout(), None);
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
 use mcp_sansio::{Era, Revisions};
 
+use crate::played::Client;
 use crate::wire::{Wire, client};
 use crate::words::*;
 
@@ -17,7 +18,7 @@ fn discovered(versions: &str) -> String {
     )
 }
 
-fn expect_initialize(wire: &mut Wire<mcp_sansio::peer::Client>, id: i64, revision: &str) {
+fn expect_initialize(wire: &mut Wire<Client>, id: i64, revision: &str) {
     let message = wire.message();
     assert_eq!(message["method"], "initialize");
     assert_eq!(message["id"], id, "a fresh id");
@@ -25,7 +26,7 @@ fn expect_initialize(wire: &mut Wire<mcp_sansio::peer::Client>, id: i64, revisio
     assert!(message["params"].get("_meta").is_none(), "no modern metadata: {message}");
 }
 
-fn failure(wire: &mut Wire<mcp_sansio::peer::Client>) -> OpeningFailure {
+fn failure(wire: &mut Wire<Client>) -> OpeningFailure {
     match wire.event() {
         Event::Closed(CloseReason::OpeningFailed(failure)) => failure,
         other => panic!("{other:?}"),
@@ -235,7 +236,7 @@ fn a_client_of_no_revision_does_not_open() {
     assert_eq!(wire.machine.poll_timeout(), None);
 }
 
-fn restart(wire: &mut Wire<mcp_sansio::peer::Client>) -> bool {
+fn restart(wire: &mut Wire<Client>) -> bool {
     let now = wire.now;
     wire.machine.restart(now)
 }

@@ -1,7 +1,7 @@
 //! What may be sent: by revision, direction and declared capability, outbound and inbound.
 
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{CallError, CallOptions, Event};
+use mcp_sansio::peer::{CallOptions, CommandError, Event};
 use mcp_sansio::protocol::{Capabilities, Kind, Method, Refusal, Side, TABLE};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
@@ -141,7 +141,7 @@ fn what_the_table_forbids_a_client_is_not_sent() {
                     (Ok(()), Ok(())) => {
                         assert!(pair.client.poll_transmit().is_some(), "{}", row.method);
                     }
-                    (Err(CallError::Forbidden(told)), Err(refusal)) => {
+                    (Err(CommandError::Forbidden(told)), Err(refusal)) => {
                         assert_eq!(told, refusal);
                         assert_eq!(pair.client.poll_transmit(), None, "{}", row.method);
                     }
@@ -404,7 +404,7 @@ fn a_question_beyond_what_the_client_declared_is_not_sent() {
         let mut wire = server_at(Revision::V2025_11_25, declared, full_server());
         let options = CallOptions::default();
         let called = wire.machine.call(method, &raw(params), &options, wire.now);
-        assert!(matches!(called, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+        assert!(matches!(called, Err(CommandError::Forbidden(Refusal::NotDeclared { .. }))));
         wire.expect_silence();
         let declared = r#"{"sampling":{"tools":{}},"elicitation":{"url":{}}}"#;
         let mut wire = server_at(Revision::V2025_11_25, declared, full_server());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::peer::{
-    AnswerError, CallHandle, CallOptions, Event, Failure, Input, Limits, Request, Subject,
+    CallHandle, CallOptions, CommandError, Event, Failure, Input, Limits, Request, Subject,
 };
 use mcp_sansio::protocol::{
     CallToolResult, Capability, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest,
@@ -115,7 +115,7 @@ fn several_questions_are_answered_in_any_order() {
         answer(&mut pair, &second, r#"{"roots":[]}"#);
         assert!(pair.server_events.is_empty(), "one answer is missing");
         let twice = pair.client.answer_input_with(second.handle, &raw("{}"), pair.now);
-        assert!(matches!(twice, Err(AnswerError::NotDue)));
+        assert!(matches!(twice, Err(CommandError::NotDue)));
         answer(&mut pair, &first, ACCEPTED);
         let again = pair.request();
         assert_eq!(again.inputs.response("a").unwrap().as_str(), ACCEPTED);
@@ -257,7 +257,7 @@ fn a_refused_question_ends_a_modern_call_and_is_told_to_a_legacy_application() {
                 Event::Ended(e) if matches!(&e.outcome, Err(Failure::InputRefused { key, .. }) if key == "a")
             )));
             let late = pair.client.answer_input_with(second.handle, &raw("{}"), pair.now);
-            assert!(matches!(late, Err(AnswerError::NotDue)));
+            assert!(matches!(late, Err(CommandError::NotDue)));
         } else {
             answer(&mut pair, &second, r#"{"roots":[]}"#);
             let again = pair.request();
@@ -275,7 +275,7 @@ fn a_question_that_the_client_did_not_offer_is_not_asked() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         let (_, request) = start(&mut pair, &CallOptions::default());
         let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
-        assert!(matches!(asked, Err(AnswerError::NotDeclared(Capability::Elicitation))));
+        assert!(matches!(asked, Err(CommandError::NotDeclared(Capability::Elicitation))));
         pair.drive();
         match pair.ended().outcome {
             Err(Failure::Refused(error)) => {
@@ -308,7 +308,7 @@ fn what_asks_for_nothing_or_too_much_is_the_applications_fault() {
             let mut pair = open(revision);
             let (_, request) = start(&mut pair, &CallOptions::default());
             let asked = pair.server.require_input(request, &required, pair.now);
-            assert!(matches!(asked, Err(AnswerError::InputNotAllowed(_))));
+            assert!(matches!(asked, Err(CommandError::InputNotAllowed(_))));
             pair.drive();
             assert!(matches!(pair.ended().outcome, Err(Failure::Refused(_))));
         }
@@ -335,9 +335,9 @@ fn a_call_that_is_cancelled_in_a_round_withdraws_its_questions() {
         let ends = told.iter().filter(|event| matches!(event, Event::Ended(e) if e.call == call));
         assert_eq!(ends.count(), 1);
         let late = pair.client.answer_input_with(input.handle, &raw("{}"), pair.now);
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
         let late = pair.server.respond_with(handle, &raw("{}"));
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
         assert_eq!(pair.next_deadline(), None);
     }
 }
@@ -378,7 +378,7 @@ fn a_connection_that_ends_in_a_round_ends_the_call_once() {
         let ended = pair.ended();
         assert_eq!((ended.call, ended.outcome), (call, Err(Failure::ConnectionLost)));
         let late = pair.client.answer_input_with(input.handle, &raw("{}"), pair.now);
-        assert!(matches!(late, Err(AnswerError::NotDue)));
+        assert!(matches!(late, Err(CommandError::NotDue)));
         assert!(pair.server.is_drained());
     }
 }
@@ -410,7 +410,7 @@ fn other_requests_take_no_input() {
         pair.drive();
         let request = pair.request();
         let asked = pair.server.require_input(request, &ask([("a", form())]), pair.now);
-        assert!(matches!(asked, Err(AnswerError::InputNotAllowed(_))));
+        assert!(matches!(asked, Err(CommandError::InputNotAllowed(_))));
         pair.drive();
         assert!(matches!(pair.ended().outcome, Err(Failure::Refused(_))));
     }
@@ -425,7 +425,7 @@ fn a_client_that_has_not_confirmed_its_session_is_not_asked() {
     wire.send(&request("2", "tools/call", r#"{"name":"t"}"#));
     let Event::Request(early) = wire.event() else { panic!("no request") };
     let asked = wire.machine.require_input(early, &ask([("a", roots())]), wire.now);
-    assert!(matches!(asked, Err(AnswerError::InputNotAllowed(_))));
+    assert!(matches!(asked, Err(CommandError::InputNotAllowed(_))));
     wire.expect_error("2", -32603);
     wire.expect_silence();
 }

@@ -1,10 +1,11 @@
 //! Rounds of a call against a modern server that is a script.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallOptions, Client, Event};
+use mcp_sansio::peer::{CallOptions, Event};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 use serde_json::json;
 
+use crate::played::Client;
 use crate::wire::Wire;
 use crate::words::*;
 

@@ -1,6 +1,6 @@
 //! How a connection opens at each revision, as transcripts, and what may be said before it is open.
 
-use mcp_sansio::peer::{CallError, CallOptions, IncompleteInitialize, Policy};
+use mcp_sansio::peer::{CallOptions, CommandError, IncompleteInitialize, Policy};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
 
@@ -43,10 +43,10 @@ fn nothing_is_called_before_the_connection_is_open() {
     wire.line();
     let options = CallOptions::default();
     let called = wire.machine.call(Method::Ping, &raw("{}"), &options, wire.now);
-    assert!(matches!(called, Err(CallError::NotOpen)));
+    assert!(matches!(called, Err(CommandError::NotOpen)));
     assert!(matches!(
         wire.machine.notify(Method::RootsListChanged, &raw("{}")),
-        Err(CallError::NotOpen)
+        Err(CommandError::NotOpen)
     ));
     wire.expect_silence();
 }
@@ -79,7 +79,7 @@ fn a_server_asks_nothing_but_pings_before_initialized() {
         wire.line();
         let options = CallOptions::default();
         let called = wire.machine.call(Method::RootsList, &raw("{}"), &options, wire.now);
-        assert!(matches!(called, Err(CallError::NotOpen)));
+        assert!(matches!(called, Err(CommandError::NotOpen)));
         wire.machine.call(Method::Ping, &raw("{}"), &options, wire.now).unwrap();
         wire.expect(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}"#);
         wire.send(INITIALIZED);

@@ -1,7 +1,7 @@
 //! Log messages: a level per session in the legacy era, per request in the modern one.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{CallError, CallOptions, Event};
+use mcp_sansio::peer::{CallOptions, CommandError, Event};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 
 use crate::pair::Pair;
@@ -93,7 +93,7 @@ fn no_message_leaves_a_server_that_did_not_declare_logging() {
         wire.expect_silence();
         let mut pair = Pair::open_at(revision, plain_client(), bare_server());
         let refused = pair.client.set_log_level(LoggingLevel::Debug, pair.now);
-        assert!(matches!(refused, Err(CallError::Forbidden(_))));
+        assert!(matches!(refused, Err(CommandError::Forbidden(_))));
     }
     let mut wire = server(
         bare_server().capabilities(

@@ -2,8 +2,11 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{Client, ConnectionClosed, Event, Inputs, Server, Subject};
+use mcp_sansio::peer::{ConnectionClosed, Event, Inputs, Subject};
 use mcp_sansio::protocol::Side;
+
+use crate::played::Client;
+use crate::played::Server;
 
 /// The inputs and outputs of the driving contract.
 pub(crate) trait Machine {

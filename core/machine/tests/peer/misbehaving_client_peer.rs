@@ -7,7 +7,7 @@ use mcp_sansio::peer::{Event, Limits};
 use crate::wire::{Wire, server};
 use crate::words::*;
 
-fn is_alive(wire: &mut Wire<mcp_sansio::peer::Server>) {
+fn is_alive(wire: &mut Wire<crate::played::Server>) {
     wire.expect_silence();
     wire.send(&modern("77", "tools/call", r#""name":"t""#));
     let Event::Request(request) = wire.event() else { panic!("a request") };

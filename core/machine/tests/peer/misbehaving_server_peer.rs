@@ -2,10 +2,11 @@
 //! client has no voice.
 
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{CallOptions, Client, Policy, Reaction};
+use mcp_sansio::peer::{CallOptions, Policy, Reaction};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Revision, Revisions};
 
+use crate::played::Client;
 use crate::wire::{Wire, client};
 use crate::words::*;
 

@@ -5,15 +5,13 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::peer::{
-    Client, ClientOptions, Ended, Event, Input, Request, Server, ServerOptions,
-};
+use mcp_sansio::peer::{ClientOptions, Ended, Event, Input, Request, ServerOptions};
 use mcp_sansio::protocol::Side;
 use mcp_sansio::{Instant, Revision};
 
 use crate::judge::Judge;
 use crate::machine::{Machine, describe};
-use crate::played::{self, Played};
+use crate::played::{self, Client, Played, Server};
 use crate::wire::assert_progress;
 
 /// Both sides of a connection.

@@ -1,8 +1,9 @@
 //! Messages that repeat a member, to machines that no handlers are attached to.
 
 use mcp_sansio::Revision;
-use mcp_sansio::peer::{Policy, Reaction, Server, UnknownMethods};
+use mcp_sansio::peer::{Policy, Reaction, UnknownMethods};
 
+use crate::played::Server;
 use crate::wire::{Wire, server};
 use crate::words::*;
 

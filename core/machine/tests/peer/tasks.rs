@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
-use mcp_sansio::peer::{
-    CallError, CallOptions, Client, ClientOptions, Event, Server, ServerOptions,
-};
+use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, ServerOptions};
 use mcp_sansio::protocol::{
     ClientCapabilities, ClientTaskRequests, ClientTasksCapability, ElicitFormParams, ElicitParams,
     ElicitSchema, ElicitationTaskRequests, InputRequest, InputRequiredResult, Method, Refusal,
@@ -16,6 +14,8 @@ use mcp_sansio::protocol::{
 use serde_json::json;
 
 use crate::pair::Pair;
+use crate::played::Client;
+use crate::played::Server;
 use crate::wire::Wire;
 use crate::words::*;
 
@@ -65,7 +65,7 @@ fn a_request_asks_to_be_a_task_only_of_who_runs_it_as_one() {
     let mut pair = link();
     let (client, now) = (&mut pair.client, pair.now);
     let elsewhere = client.call(Method::ToolsList, &raw("{}"), &as_task(), now);
-    assert!(matches!(elsewhere, Err(CallError::OutOfPlace(Method::ToolsList))));
+    assert!(matches!(elsewhere, Err(CommandError::OutOfPlace(Method::ToolsList))));
     client.call(Method::ToolsCall, &echo(), &as_task(), now).unwrap();
     let line = client.poll_transmit().unwrap();
     let sent: serde_json::Value = serde_json::from_slice(line).unwrap();
@@ -83,7 +83,7 @@ fn a_request_asks_to_be_a_task_only_of_who_runs_it_as_one() {
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, host(), full_server());
         let refused = pair.client.call(Method::ToolsCall, &echo(), &as_task(), pair.now);
-        let Err(CallError::Forbidden(Refusal::NotDeclared { .. })) = refused else {
+        let Err(CommandError::Forbidden(Refusal::NotDeclared { .. })) = refused else {
             panic!("{revision}: {refused:?}")
         };
         assert_eq!(pair.client.poll_transmit(), None);
@@ -96,7 +96,7 @@ fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
     let form = raw(r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}"#);
     let mut pair = link();
     let refused = pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now);
-    assert!(matches!(refused, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+    assert!(matches!(refused, Err(CommandError::Forbidden(Refusal::NotDeclared { .. }))));
     assert_eq!(pair.server.poll_transmit(), None);
     let elicitation = ElicitationTaskRequests::new().create(Settings::new());
     let requests = ClientTaskRequests::new().elicitation(elicitation);
@@ -108,7 +108,7 @@ fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
     let options: ClientOptions = plain_client().capabilities(capabilities);
     let mut pair = Pair::open_at(NOVEMBER, options, with_tasks());
     let refused = pair.server.call(Method::SamplingCreateMessage, &raw("{}"), &as_task(), pair.now);
-    assert!(matches!(refused, Err(CallError::Forbidden(Refusal::NotDeclared { .. }))));
+    assert!(matches!(refused, Err(CommandError::Forbidden(Refusal::NotDeclared { .. }))));
     pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now).unwrap();
     let sent: serde_json::Value =
         serde_json::from_slice(pair.server.poll_transmit().unwrap()).unwrap();

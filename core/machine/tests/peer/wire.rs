@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{Client, ClientOptions, ConnectionClosed, Event, Server, ServerOptions};
+use mcp_sansio::peer::{ClientOptions, ConnectionClosed, Event, ServerOptions};
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
 use crate::judge::Judge;
 use crate::machine::{Machine, describe};
-use crate::played::{self, Played};
+use crate::played::{self, Client, Played, Server};
 
 /// A machine, what it sent and what it told.
 pub(crate) struct Wire<M> {

@@ -1,7 +1,7 @@
 //! What the tests say over and over.
 
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{Client, ClientOptions, Server, ServerOptions, Timeouts};
+use mcp_sansio::peer::{ClientOptions, ServerOptions, Timeouts};
 use mcp_sansio::protocol::{
     ClientCapabilities, ElicitationCapability, Implementation, PromptsCapability,
     ResourcesCapability, RootsCapability, SamplingCapability, ServerCapabilities, Settings,
@@ -9,6 +9,8 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Era, Revision, Revisions};
 
+use crate::played::Client;
+use crate::played::Server;
 use crate::wire::{Wire, client, server};
 
 /// A client that offers nothing.

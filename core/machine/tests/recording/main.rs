@@ -12,12 +12,13 @@ mod secrets;
 use mcp_sansio::Instant;
 use mcp_sansio::peer::{Server, ServerOptions};
 use mcp_sansio::protocol::Implementation;
+use mcp_sansio::recording::Recorded;
 
 /// A short recording: a ping, its answer, the end.
 fn short() -> Vec<u8> {
     let (tape, played) = played::Played::new();
     let options = ServerOptions::new(Implementation::new("s", "1"));
-    let mut server = Server::recorded(options, 0, tape);
+    let mut server = Recorded::<Server>::new(options, 0, tape);
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     server.handle_message(ping, Instant::from_millis(1)).unwrap();
     while server.poll_transmit().is_some() {}

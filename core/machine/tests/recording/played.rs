@@ -6,21 +6,39 @@
 use mcp_sansio::Instant;
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{Client, ClientOptions, Server, ServerOptions};
+use mcp_sansio::peer::{self, ClientOptions, ServerOptions};
+#[cfg(feature = "recording")]
+use mcp_sansio::recording::Recorded;
 
 #[cfg(feature = "recording")]
 pub(crate) use recorded::Played;
 #[cfg(not(feature = "recording"))]
 pub(crate) use unrecorded::Played;
 
+#[cfg(feature = "recording")]
+pub(crate) type Client = Recorded<peer::Client>;
+#[cfg(not(feature = "recording"))]
+pub(crate) type Client = peer::Client;
+#[cfg(all(feature = "http", feature = "recording"))]
+pub(crate) type HttpClient = Recorded<http::Client>;
+#[cfg(all(feature = "http", not(feature = "recording")))]
+pub(crate) type HttpClient = http::Client;
+
+#[cfg(feature = "recording")]
+pub(crate) type Server = Recorded<peer::Server>;
+#[cfg(not(feature = "recording"))]
+pub(crate) type Server = peer::Server;
+#[cfg(all(feature = "http", feature = "recording"))]
+pub(crate) type HttpServer = Recorded<http::Server>;
+#[cfg(all(feature = "http", not(feature = "recording")))]
+pub(crate) type HttpServer = http::Server;
+
 /// A server, and what plays it again in the end.
 pub(crate) fn server(options: ServerOptions) -> (Server, Played) {
     #[cfg(feature = "recording")]
     {
-        match Played::begin() {
-            (Some(tape), played) => (Server::recorded(options, 0, tape), played),
-            (None, played) => (Server::new(options, 0), played),
-        }
+        let (tape, played) = Played::begin();
+        (Server::new(options, 0, tape), played)
     }
     #[cfg(not(feature = "recording"))]
     (Server::new(options, 0), Played)
@@ -30,10 +48,8 @@ pub(crate) fn server(options: ServerOptions) -> (Server, Played) {
 pub(crate) fn client(options: ClientOptions) -> (Client, Played) {
     #[cfg(feature = "recording")]
     {
-        match Played::begin() {
-            (Some(tape), played) => (Client::recorded(options, 0, Instant::ZERO, tape), played),
-            (None, played) => (Client::new(options, 0, Instant::ZERO), played),
-        }
+        let (tape, played) = Played::begin();
+        (Client::new(options, 0, Instant::ZERO, tape), played)
     }
     #[cfg(not(feature = "recording"))]
     (Client::new(options, 0, Instant::ZERO), Played)
@@ -44,19 +60,16 @@ pub(crate) fn client(options: ClientOptions) -> (Client, Played) {
 pub(crate) fn http_server(
     peer: ServerOptions,
     options: http::ServerOptions,
-) -> (http::Server, Played) {
+) -> (HttpServer, Played) {
     #[cfg(feature = "recording")]
     {
         let (tape, played) = Played::begin();
-        let server = match tape {
-            Some(tape) => http::Server::recorded(peer, options, [7; 32], 0, tape),
-            None => http::Server::new(peer, options, [7; 32], 0),
-        };
+        let server = HttpServer::new(peer, options, [7; 32], 0, tape);
         (server.expect("the tools can be served"), played)
     }
     #[cfg(not(feature = "recording"))]
     {
-        let server = http::Server::new(peer, options, [7; 32], 0);
+        let server = HttpServer::new(peer, options, [7; 32], 0);
         (server.expect("the tools can be served"), Played)
     }
 }
@@ -68,18 +81,14 @@ pub(crate) fn http_client(
     options: http::ClientOptions,
     seed: u64,
     now: Instant,
-) -> (http::Client, Played) {
+) -> (HttpClient, Played) {
     #[cfg(feature = "recording")]
     {
-        match Played::begin() {
-            (Some(tape), played) => {
-                (http::Client::recorded(peer, options, seed, now, tape), played)
-            }
-            (None, played) => (http::Client::new(peer, options, seed, now), played),
-        }
+        let (tape, played) = Played::begin();
+        (HttpClient::new(peer, options, seed, now, tape), played)
     }
     #[cfg(not(feature = "recording"))]
-    (http::Client::new(peer, options, seed, now), Played)
+    (HttpClient::new(peer, options, seed, now), Played)
 }
 
 #[cfg(feature = "recording")]

@@ -6,6 +6,7 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::peer;
 use mcp_sansio::protocol::Implementation;
+use mcp_sansio::recording::Recorded;
 
 use crate::played::Played;
 
@@ -17,11 +18,11 @@ fn initialize() -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#)
 }
 
-fn server() -> (Server, Played) {
+fn server() -> (Recorded<Server>, Played) {
     let (tape, played) = Played::new();
     let peer = peer::ServerOptions::new(Implementation::new("s", "1"));
     let options = ServerOptions::new().legacy_sse("/sse", "/messages");
-    (Server::recorded(peer, options, [0xA5; 32], 0, tape).unwrap(), played)
+    (Recorded::<Server>::new(peer, options, [0xA5; 32], 0, tape).unwrap(), played)
 }
 
 fn head<'a>(method: &'a str, target: &'a str, more: &[(&'a str, &'a str)]) -> RequestHead<'a> {
@@ -100,7 +101,7 @@ fn a_client_records_neither_queries_nor_the_names_of_sessions() {
     let url = Location::parse("https://example.com/mcp?token=opensesame").unwrap();
     let revisions = mcp_sansio::Revisions::LEGACY;
     let peer = peer::ClientOptions::new(Implementation::new("c", "1")).revisions(revisions);
-    let mut client = Client::recorded(peer, ClientOptions::new(url), 7, NOW, tape);
+    let mut client = Recorded::<Client>::new(peer, ClientOptions::new(url), 7, NOW, tape);
     let Some(mcp_sansio::http::client::Transmit::Send(request)) = client.poll_transmit() else {
         panic!()
     };

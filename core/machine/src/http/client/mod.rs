@@ -11,15 +11,12 @@ mod message;
 mod opening;
 mod options;
 mod queue;
-#[cfg(feature = "recording")]
-pub(crate) mod recorded;
 mod responses;
 mod session;
 mod standstill;
 mod streams;
 mod tools;
 mod transmit;
-mod verbs;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -33,7 +30,9 @@ use queue::Queue;
 use session::LegacySession;
 use tools::Tools;
 
-use crate::peer::{self, Event};
+use crate::peer::client::client_methods;
+use crate::peer::machine::machine;
+use crate::peer::{self, Applied, ClientCommand, ClientMachine, CommandError, Event};
 use crate::{Era, Instant};
 
 use super::backoff::Attempts;
@@ -44,6 +43,8 @@ pub use limits::ClientLimits;
 pub use options::{ClientOptions, LostSession};
 #[cfg(feature = "auth")]
 pub(crate) use transmit::Field;
+#[cfg(feature = "recording")]
+pub(crate) use transmit::SESSION_ID;
 pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
 
 /// The client's side of one connection over HTTP, as a state machine over exchanges.
@@ -95,8 +96,6 @@ pub struct Client {
     listening: Listening,
     tools: Tools,
     ending: Ending,
-    #[cfg(feature = "recording")]
-    tape: Option<Box<recorded::NoteBook>>,
 }
 
 /// Which transport is used.
@@ -145,8 +144,6 @@ impl Client {
             listening: Listening::default(),
             tools: Tools::default(),
             ending: Ending::default(),
-            #[cfg(feature = "recording")]
-            tape: None,
         };
         client.settle(now);
         client
@@ -161,17 +158,12 @@ impl Client {
         head: &IncomingResponse<'_>,
         now: Instant,
     ) {
-        #[cfg(feature = "recording")]
-        if let Some(book) = &mut self.tape {
-            book.note_response(exchange, head, &self.options, now);
-        }
         self.receive_head(exchange, head, now);
         self.settle(now);
     }
 
     /// Takes a piece of the body of a response.
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
-        note!(self, body(exchange, bytes, now));
         self.receive_body(exchange, bytes, now);
         self.settle(now);
     }
@@ -179,7 +171,6 @@ impl Client {
     /// Takes the end of the body of a response, which came as announced: where a body is cut short
     /// the exchange has failed.
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
-        note!(self, body_end(exchange, now));
         self.receive_end(exchange, now);
         self.settle(now);
     }
@@ -196,7 +187,6 @@ impl Client {
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        note!(self, timeout(now));
         self.peer.handle_timeout(now);
         self.settle(now);
         if self.peer.is_closed() {
@@ -212,25 +202,35 @@ impl Client {
         self.settle(now);
     }
 
+    // ------------------------------------------------------------------ from the application
+
+    /// Carries out a command of the application.
+    ///
+    /// # Errors
+    ///
+    /// See [`CommandError`].
+    pub fn apply(
+        &mut self,
+        command: ClientCommand<'_>,
+        now: Instant,
+    ) -> Result<Applied, CommandError> {
+        let applied = self.peer.apply(command, now);
+        self.settle(now);
+        applied
+    }
+
     // ------------------------------------------------------------------ outputs
 
     /// What to do next; `None` when there is nothing.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        let transmit = self.transmits.pop_front()?;
-        #[cfg(feature = "recording")]
-        if let Some(book) = &mut self.tape {
-            book.note_transmit(&transmit, &self.options);
-        }
-        Some(transmit)
+        self.transmits.pop_front()
     }
 
     /// What happened, in the order in which it did.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        let event = self.events.pop_front()?;
-        note!(self, event(&event));
-        Some(event)
+        self.events.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
@@ -246,6 +246,12 @@ impl Client {
         };
         let due = [self.peer.poll_timeout(), self.exchanges.next_deadline(), gate];
         due.into_iter().flatten().min()
+    }
+
+    /// Where the server is and how the client goes about HTTP.
+    #[must_use]
+    pub const fn options(&self) -> &ClientOptions {
+        &self.options
     }
 
     /// Whether more answers and notifications wait to be sent than
@@ -287,5 +293,14 @@ impl Client {
         // Streams that break together come back apart.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         Attempts::new(self.options.backoff, self.seed)
+    }
+}
+
+client_methods!(Client, now);
+machine!(Client, ClientCommand);
+
+impl ClientMachine for Client {
+    fn session(&self) -> Option<&peer::client::Session> {
+        self.session()
     }
 }

@@ -5,12 +5,12 @@ use super::ClientLimits;
 /// Where the server is, and how the client goes about HTTP.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(super) url: Location,
-    pub(super) limits: ClientLimits,
-    pub(super) backoff: Backoff,
-    pub(super) lost_session: LostSession,
-    pub(super) listen: bool,
-    pub(super) old_transport: bool,
+    pub(crate) url: Location,
+    pub(crate) limits: ClientLimits,
+    pub(crate) backoff: Backoff,
+    pub(crate) lost_session: LostSession,
+    pub(crate) listen: bool,
+    pub(crate) old_transport: bool,
 }
 
 /// What becomes of calls that are under way when the server ends the session.

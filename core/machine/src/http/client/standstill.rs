@@ -15,7 +15,6 @@ impl Client {
     /// It ends with [`resume`](Self::resume), with [`refuse`](Self::refuse), and with anything that
     /// comes for the exchange. Nothing happens if that is paused already, or over.
     pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
-        note!(self, pause(exchange, now));
         let waits = |exchange: &&Exchange| {
             matches!(exchange.receiving, Receiving::Head) && exchange.cut_off_at.is_none()
         };
@@ -31,7 +30,6 @@ impl Client {
     /// The request of an exchange that was [paused](Self::pause) goes on, with the time that it had
     /// left. Nothing happens if it was not.
     pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
-        note!(self, resume(exchange, now));
         self.go_on(exchange, now);
         self.settle(now);
     }
@@ -40,7 +38,6 @@ impl Client {
     /// network has found, such as [`TransportFailure::AuthorizationFailed`]. It is over: nothing of
     /// it is to be handed in any more. Nothing happens if it was over already.
     pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
-        note!(self, exchange_failed(exchange, &failure, now));
         self.receive_failure(exchange, failure, now);
         self.settle(now);
     }

@@ -29,7 +29,7 @@ pub struct OutgoingRequest {
     pub method: &'static str,
     /// The body; empty where there is none. Cheap to clone.
     pub body: Bytes,
-    pub(super) url: Arc<Location>,
+    pub(crate) url: Arc<Location>,
     pub(super) fields: Vec<Field>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) type Field = (Cow<'static, str>, ByteString);
 
 /// The field that names the session.
 // MCP 2025-11-25 basic/transports#session-management [SESS-015]
-pub(super) const SESSION_ID: &str = "mcp-session-id";
+pub(crate) const SESSION_ID: &str = "mcp-session-id";
 
 /// The fields whose values are nobody else's business.
 const SECRET: [&str; 3] = [SESSION_ID, "authorization", "dpop"];

@@ -2,78 +2,86 @@
 
 use alloc::boxed::Box;
 
-use serde::Serialize;
-
-use crate::Instant;
-use crate::catalog::{Catalog, Changes};
+use crate::catalog::Catalog;
 use crate::http::{Principal, Refusal, Status};
-use crate::jsonrpc::{ErrorCode, ErrorObject, Typed, WriteError, WriteJson};
+use crate::jsonrpc::ErrorCode;
+use crate::peer::machine::machine;
 use crate::peer::outbox::Verdict;
-use crate::peer::{AnswerError, Request, RequestHandle};
-use crate::protocol::{At, Era, InputRequiredResult, LoggingLevel, TaskStatusParams, Wire};
-
-#[cfg(feature = "recording")]
-use crate::recording::Call;
+use crate::peer::server::server_methods;
+use crate::peer::{Applied, CommandError, RequestHandle, ServerCommand, ServerMachine};
+use crate::protocol::{Era, TaskStatusParams};
+use crate::{Instant, Revision};
 
 use super::{Connection, Server, mirrors_of};
 
 impl Server {
-    /// Answers a request with a result: see [`peer::Server::respond`](crate::peer::Server::respond).
+    /// Carries out a command of the application.
+    ///
+    /// What belongs to a request is done in its connection; log messages of no request, and changes
+    /// of resources, tasks and lists, in every one. Calls and notifications of the application's own
+    /// need a connection that is always there: on HTTP there is none.
     ///
     /// # Errors
     ///
-    /// See [`AnswerError`].
-    pub fn respond<R: Wire + ?Sized>(
+    /// See [`CommandError`].
+    pub fn apply(
         &mut self,
-        request: RequestHandle,
-        result: &R,
+        command: ServerCommand<'_>,
         now: Instant,
-    ) -> Result<(), AnswerError> {
-        let revision = self.connection_of(request)?.machine.revision_of(request)?;
-        self.respond_with(request, &Typed(&At(result, revision)), now)
+    ) -> Result<Applied, CommandError> {
+        let addressee = match &command {
+            ServerCommand::Respond { request, .. }
+            | ServerCommand::Reject { request, .. }
+            | ServerCommand::WithdrawInput(request)
+            | ServerCommand::Progress { request, .. }
+            | ServerCommand::TaskProgress { request, .. }
+            | ServerCommand::Log { request: Some(request), .. } => request.connection,
+            ServerCommand::RequireInput { request, .. } => request.handle.connection,
+            ServerCommand::Cancel { call, .. } => call.connection,
+            ServerCommand::Call { method, .. } | ServerCommand::Notify { method, .. } => {
+                return Err(CommandError::OutOfPlace(*method));
+            }
+            ServerCommand::TaskChanged { principal, .. } => {
+                // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
+                let is_theirs = |it: &Connection| it.principal.as_ref() == *principal;
+                return self.apply_to_all(&command, &is_theirs, now);
+            }
+            ServerCommand::Log { .. }
+            | ServerCommand::ResourceUpdated { .. }
+            | ServerCommand::Announce(_) => return self.apply_to_all(&command, &|_| true, now),
+            ServerCommand::Close => {
+                self.end(now);
+                return Ok(Applied::Done);
+            }
+        };
+        let is_answer = matches!(
+            command,
+            ServerCommand::Respond { .. }
+                | ServerCommand::Reject { .. }
+                | ServerCommand::RequireInput { .. }
+        );
+        let Some(connection) = self.connections.get_mut(addressee) else {
+            return if is_answer { Err(CommandError::NotDue) } else { Ok(Applied::Done) };
+        };
+        let applied = connection.machine.apply(command, now);
+        self.settle(addressee, now);
+        applied
     }
 
-    /// Answers a request with a result of the caller's own: see
-    /// [`peer::Server::respond_with`](crate::peer::Server::respond_with).
-    ///
-    /// # Errors
-    ///
-    /// See [`AnswerError`].
-    pub fn respond_with(
+    /// Carries out a command in each connection that it concerns; the first error, if any.
+    fn apply_to_all(
         &mut self,
-        request: RequestHandle,
-        result: &impl WriteJson,
+        command: &ServerCommand<'_>,
+        concerns: &dyn Fn(&Connection) -> bool,
         now: Instant,
-    ) -> Result<(), AnswerError> {
-        note!(self, respond(request, result, Some(now)));
-        let outcome = self.connection_of(request)?.machine.respond_with(request, result);
-        self.settle(request.connection, now);
-        outcome
-    }
-
-    /// Answers a request with an error: see [`peer::Server::reject`](crate::peer::Server::reject).
-    ///
-    /// # Errors
-    ///
-    /// See [`AnswerError`].
-    pub fn reject(
-        &mut self,
-        request: RequestHandle,
-        error: ErrorObject<'_>,
-        now: Instant,
-    ) -> Result<(), AnswerError> {
-        note!(self, reject(request, &error, Some(now)));
-        self.reject_unnoted(request, error, now)
-    }
-
-    fn reject_unnoted(
-        &mut self,
-        request: RequestHandle,
-        error: ErrorObject<'_>,
-        now: Instant,
-    ) -> Result<(), AnswerError> {
-        let outcome = self.connection_of(request)?.machine.reject(request, error);
-        self.settle(request.connection, now);
+    ) -> Result<Applied, CommandError> {
+        let mut outcome = Ok(Applied::Done);
+        self.for_each_connection(now, |connection| {
+            if concerns(connection) {
+                let applied = connection.machine.apply(command.clone(), now);
+                outcome = core::mem::replace(&mut outcome, Ok(Applied::Done)).and(applied);
+            }
+        });
         outcome
     }
 
@@ -82,23 +90,22 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// See [`AnswerError`].
+    /// See [`CommandError`].
     pub fn refuse(
         &mut self,
         request: RequestHandle,
         refusal: Refusal,
         now: Instant,
-    ) -> Result<(), AnswerError> {
-        note!(self, refuse(request, &refusal, now));
+    ) -> Result<(), CommandError> {
         let connection = self.connection_of(request)?;
-        let channel = connection.machine.channel_of(request).ok_or(AnswerError::NotDue)?;
+        let channel = connection.machine.channel_of(request).ok_or(CommandError::NotDue)?;
         let stream = connection.streams.get(channel.0).filter(|_| !connection.is_event_stream());
         let reader = stream.and_then(|stream| stream.reader);
         let head = Box::new(refusal.head());
         if let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader)) {
             exchange.refusal = Some(head);
         }
-        let outcome = self.reject_unnoted(request, refusal.error, now);
+        let outcome = self.reject(request, refusal.error, now);
         // What answers a request that waits for something else is none of it.
         if outcome.is_err()
             && let Some(exchange) = reader.and_then(|reader| self.exchanges.get_mut(reader))
@@ -108,141 +115,32 @@ impl Server {
         outcome
     }
 
-    /// Answers a request with questions: see
-    /// [`peer::Server::require_input`](crate::peer::Server::require_input).
-    ///
-    /// # Errors
-    ///
-    /// See [`AnswerError`].
-    pub fn require_input(
-        &mut self,
-        request: Request<'_>,
-        required: &InputRequiredResult,
-        now: Instant,
-    ) -> Result<(), AnswerError> {
-        note!(self, require_input(request.handle, &request.method, required, now));
-        let key = request.handle.connection;
-        let outcome =
-            self.connection_of(request.handle)?.machine.require_input(request, required, now);
-        self.settle(key, now);
-        outcome
-    }
-
-    /// Gives up the questions that a request waits for: see
-    /// [`peer::Server::withdraw_input`](crate::peer::Server::withdraw_input).
-    pub fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {
-        note!(self, withdraw_input(request, now));
-        if let Ok(connection) = self.connection_of(request) {
-            connection.machine.withdraw_input(request, now);
-            self.settle(request.connection, now);
-        }
-    }
-
-    /// Sends progress of a task, in the session of `request`: see
-    /// [`peer::Server::task_progress`](crate::peer::Server::task_progress).
-    ///
-    /// # Errors
-    ///
-    /// The caller's: `params` is not an object.
-    pub fn task_progress(
-        &mut self,
-        request: RequestHandle,
-        params: &impl WriteJson,
-        now: Instant,
-    ) -> Result<(), WriteError> {
-        note!(self, task_progress(request, params, Some(now)));
-        let Ok(connection) = self.connection_of(request) else { return Ok(()) };
-        let outcome = connection.machine.task_progress(request, params);
-        self.settle(request.connection, now);
-        outcome
-    }
-
-    /// Sends progress of a request: see [`peer::Server::progress`](crate::peer::Server::progress).
-    pub fn progress(
-        &mut self,
-        request: RequestHandle,
-        progress: f64,
-        total: Option<f64>,
-        message: Option<&str>,
-        now: Instant,
-    ) {
-        note!(self, progress(request, progress, total, message, now));
-        if let Ok(connection) = self.connection_of(request) {
-            connection.machine.progress(request, progress, total, message, now);
-            self.settle(request.connection, now);
-        }
-    }
-
-    /// Sends a log message on behalf of `request`; on behalf of none, to every legacy session that
-    /// wants its level. See [`peer::Server::log`](crate::peer::Server::log).
-    ///
-    /// # Errors
-    ///
-    /// The caller's: `data` cannot be written.
-    pub fn log<D: Serialize + ?Sized>(
-        &mut self,
-        request: Option<RequestHandle>,
-        level: LoggingLevel,
-        logger: Option<&str>,
-        data: &D,
-        now: Instant,
-    ) -> Result<(), WriteError> {
-        note!(self, log(request, level, logger, data, Some(now)));
-        let Some(request) = request else {
-            let mut outcome = Ok(());
-            self.for_each_connection(now, |connection| {
-                let logged = connection.machine.log(None, level, logger, data);
-                outcome = core::mem::replace(&mut outcome, Ok(())).and(logged);
-            });
-            return outcome;
-        };
-        let Ok(connection) = self.connection_of(request) else { return Ok(()) };
-        let outcome = connection.machine.log(Some(request), level, logger, data);
-        self.settle(request.connection, now);
-        outcome
-    }
-
     /// Closes the connection that carries the messages of `request`, and lets the client come back
     /// for the rest after `retry`. The request goes on. Nothing happens where the revision has no
     /// such thing, or the connection has closed already.
     // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
     pub fn release_connection(&mut self, request: RequestHandle, retry: core::time::Duration) {
-        note!(self, release(request, retry));
         let Ok(connection) = self.connection_of(request) else { return };
         if let Some(channel) = connection.machine.channel_of(request) {
             self.close_reader(request.connection, channel.0, retry);
         }
     }
 
-    /// Tells every client that subscribed to `uri` that the resource changed.
-    pub fn resource_updated(&mut self, uri: &str, now: Instant) {
-        note!(self, resource_updated(uri, Some(now)));
-        self.for_each_connection(now, |connection| connection.machine.resource_updated(uri));
-    }
-
     /// Tells whoever listens for it of the status of a task, as far as the task is theirs.
-    // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
     pub fn task_changed(
         &mut self,
         status: &TaskStatusParams,
         principal: Option<&Principal>,
         now: Instant,
     ) {
-        #[cfg(feature = "recording")]
-        if let Some(book) = &self.tape {
-            book.note(Call::task_changed(status, book.principal(principal), Some(now)));
-        }
-        self.for_each_connection(now, |connection| {
-            if connection.principal.as_ref() == principal {
-                connection.machine.task_changed(status);
-            }
-        });
+        let _done = self.apply(ServerCommand::TaskChanged { status, principal }, now);
     }
 
-    /// Tells clients that a list changed which the catalog does not hold.
-    pub fn announce(&mut self, changes: Changes, now: Instant) {
-        note!(self, announce(changes, Some(now)));
-        self.for_each_connection(now, |connection| connection.machine.announce(changes));
+    /// Takes no new request from here on: they are refused. Streams that stand open end, requests
+    /// under way get their answer, and clients may say what these need: answers to questions,
+    /// cancellations. See [`is_drained`](Self::is_drained).
+    pub fn close(&mut self, now: Instant) {
+        let _done = self.apply(ServerCommand::Close, now);
     }
 
     /// Changes what the server offers, in every session. Clients that asked for it are told which
@@ -252,12 +150,11 @@ impl Server {
     /// these would bring; see [`UnservableTool`](super::UnservableTool).
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let (edited, changes) = self.blueprint.edit_catalog(edit);
-        note!(self, catalog(&self.blueprint.catalog, Some(changes), Some(now)));
         (self.mirrors, _) = mirrors_of(&self.blueprint.catalog);
         let blueprint = self.blueprint.clone();
         self.for_each_connection(now, |connection| {
             connection.machine.adopt(&blueprint);
-            connection.machine.announce(changes);
+            let _told = connection.machine.apply(ServerCommand::Announce(changes), now);
         });
         edited
     }
@@ -302,8 +199,8 @@ impl Server {
         self.connections.get(request.connection)?.principal.as_ref()
     }
 
-    fn connection_of(&mut self, request: RequestHandle) -> Result<&mut Connection, AnswerError> {
-        self.connections.get_mut(request.connection).ok_or(AnswerError::NotDue)
+    fn connection_of(&mut self, request: RequestHandle) -> Result<&mut Connection, CommandError> {
+        self.connections.get_mut(request.connection).ok_or(CommandError::NotDue)
     }
 
     /// Tells all connections of something, and deals with what they make of it: most of them
@@ -318,6 +215,15 @@ impl Server {
                 self.settle(key, now);
             }
         }
+    }
+}
+
+server_methods!(Server, now);
+machine!(Server, ServerCommand);
+
+impl ServerMachine for Server {
+    fn revision_of(&self, request: RequestHandle) -> Option<Revision> {
+        self.connections.get(request.connection)?.machine.revision_of(request).ok()
     }
 }
 

@@ -26,14 +26,13 @@ impl Server {
         if !self.ends_at_expiry(key) {
             return;
         }
-        note!(self, expiry(exchange, deadline));
         let Some(entry) = self.exchanges.get_mut(key) else { return };
         entry.expires = Some(deadline);
         let due = self.exchange_deadlines.get(key.slot).map_or(deadline, |due| due.min(deadline));
         self.exchange_deadlines.set(key.slot, due);
     }
 
-    fn ends_at_expiry(&self, key: Key) -> bool {
+    pub(crate) fn ends_at_expiry(&self, key: Key) -> bool {
         let Some(entry) = self.exchanges.get(key) else { return false };
         let connection = entry.connection.and_then(|connection| self.connections.get(connection));
         connection.is_some_and(|connection| match &connection.session {

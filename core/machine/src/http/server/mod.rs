@@ -14,8 +14,6 @@ mod log;
 mod options;
 mod placing;
 mod posts;
-#[cfg(feature = "recording")]
-pub(crate) mod recorded;
 mod replay;
 mod requests;
 mod retention;
@@ -119,8 +117,6 @@ pub struct Server {
     /// Readers that get stored events.
     replays: usize,
     closing: bool,
-    #[cfg(feature = "recording")]
-    tape: Option<recorded::NoteBook>,
 }
 
 /// The protocol state of a legacy session, or of one modern request, with its streams.
@@ -196,8 +192,6 @@ impl Server {
             store,
             replays: 0,
             closing: false,
-            #[cfg(feature = "recording")]
-            tape: None,
         })
     }
 
@@ -232,11 +226,7 @@ impl Server {
         self.callers.len()
     }
 
-    /// Takes no new request from here on: they are refused. Streams that stand open end, requests
-    /// under way get their answer, and clients may say what these need: answers to questions,
-    /// cancellations. See [`is_drained`](Self::is_drained).
-    pub fn close(&mut self, now: Instant) {
-        note!(self, close(Some(now)));
+    fn end(&mut self, now: Instant) {
         self.closing = true;
         let keys: Vec<Key> = self.connections.iter().map(|(key, _)| key).collect();
         for key in keys {
@@ -266,9 +256,7 @@ impl Server {
     /// The next event that the machine made by itself.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        let event = self.events.pop_front()?;
-        note!(self, event(&event));
-        Some(event)
+        self.events.pop_front()
     }
 
     /// The events that wait for [`poll_event`](Self::poll_event), the oldest first: for a layer above
@@ -334,7 +322,7 @@ fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
 }
 
 /// The mirrored parameters of each tool that has some, and the first tool that cannot be served.
-fn mirrors_of(catalog: &Catalog) -> (BTreeMap<String, Mirrors>, Option<UnservableTool>) {
+pub(crate) fn mirrors_of(catalog: &Catalog) -> (BTreeMap<String, Mirrors>, Option<UnservableTool>) {
     let (mut found, mut unservable) = (BTreeMap::new(), None);
     for tool in catalog.tools() {
         match Mirrors::of_schema(&tool.input_schema.as_raw()) {

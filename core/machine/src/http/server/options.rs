@@ -8,14 +8,14 @@ use super::store::EventStore;
 /// How a server appears on HTTP: where it is found, who may ask, and what it puts up with.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    pub(super) path: Option<String>,
-    pub(super) event_path: Option<String>,
-    pub(super) message_path: Option<String>,
-    pub(super) hosts: AllowedHosts,
-    pub(super) answers: Answers,
-    pub(super) event_store: EventStore,
+    pub(crate) path: Option<String>,
+    pub(crate) event_path: Option<String>,
+    pub(crate) message_path: Option<String>,
+    pub(crate) hosts: AllowedHosts,
+    pub(crate) answers: Answers,
+    pub(crate) event_store: EventStore,
     pub(crate) limits: ServerLimits,
-    pub(super) timeouts: ServerTimeouts,
+    pub(crate) timeouts: ServerTimeouts,
 }
 
 /// In which form a request is answered when the revision leaves it open.

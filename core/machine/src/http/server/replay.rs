@@ -103,13 +103,7 @@ impl Server {
             match self.store.next_action()? {
                 // Whoever wanted it has gone.
                 StoreAction::Read { read, .. } if !self.is_awaited(read) => {}
-                action => {
-                    #[cfg(feature = "recording")]
-                    if let Some(book) = &self.tape {
-                        book.note_action(&action);
-                    }
-                    return Some(action);
-                }
+                action => return Some(action),
             }
         }
     }
@@ -127,10 +121,6 @@ impl Server {
         events: Result<Vec<StoredEvent>, NotStored>,
         now: Instant,
     ) {
-        #[cfg(feature = "recording")]
-        if let Some(book) = &self.tape {
-            book.note_stored(read, &events, now);
-        }
         let (key, number) = (read.connection, read.stream);
         let Some(from) = self.place_after(key, number).filter(|_| self.is_awaited(read)) else {
             return;

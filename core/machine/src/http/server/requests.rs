@@ -3,6 +3,8 @@
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
+#[cfg(feature = "recording")]
+use crate::http::SessionId;
 use crate::http::{ExchangeId, Principal, Refusal, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
@@ -44,15 +46,23 @@ impl Server {
         permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
-        #[cfg(feature = "recording")]
-        if let Some(book) = self.tape.clone() {
-            return self.handle_noted(&book, head, body, principal, permit, now);
-        }
         let handled = self.handle_route(head, body, principal, permit, now);
         handled.unwrap_or_else(|refused| (self.respond_whole(refused), None))
     }
 
-    pub(super) fn handle_route<'f>(
+    /// The next session has this id.
+    #[cfg(feature = "recording")]
+    pub(crate) const fn draw_next_session(&mut self, id: Option<SessionId>) {
+        self.session_ids.draw_next(id);
+    }
+
+    /// The id of the session that was opened since the last time.
+    #[cfg(feature = "recording")]
+    pub(crate) const fn take_drawn_session(&mut self) -> Option<SessionId> {
+        self.session_ids.take_drawn()
+    }
+
+    fn handle_route<'f>(
         &mut self,
         head: &RequestHead<'_>,
         body: &'f [u8],

@@ -25,7 +25,6 @@ impl Server {
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        note!(self, timeout(now));
         while let Some((due, slot)) = self.connection_deadlines.first()
             && due <= now
         {

@@ -5,11 +5,15 @@ use core::time::Duration;
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
+#[cfg(feature = "recording")]
+use crate::http::SessionId;
 use crate::http::{Content, ExchangeId, Response, ResponseHead, Status};
 use crate::peer::outbox::Channel;
 
 use super::exchange::{State, Transmit};
 use super::session::STANDALONE;
+#[cfg(feature = "recording")]
+use super::session::Transport;
 use super::{Connection, Server};
 
 /// The most that is handed out at once, in bytes: one write's worth.
@@ -25,29 +29,30 @@ impl Server {
         while let Some(exchange) = self.ready.pop_front() {
             if let Some(entry) = self.exchanges.get_mut(exchange.0) {
                 entry.queued = false;
-                note!(self, ready(exchange));
                 return Some(exchange);
             }
         }
         None
     }
 
+    /// What a recorder must know of an exchange before it polls it: the session of HTTP+SSE that the
+    /// exchange belongs to, whose name is in its first event. `None`: nothing changes by polling.
+    #[cfg(feature = "recording")]
+    pub(crate) fn session_to_hide(&self, exchange: ExchangeId) -> Option<Option<SessionId>> {
+        let entry = self.exchanges.get(exchange.0)?;
+        if matches!(entry.state, State::Waiting | State::Reading) {
+            return None;
+        }
+        let connection = entry.connection.and_then(|key| self.connections.get(key));
+        let session = connection.and_then(|connection| connection.session.as_ref());
+        let old = session.filter(|session| session.transport == Transport::EventStream);
+        Some(old.map(|session| session.id))
+    }
+
     /// What to send next on an exchange; `None` when there is nothing now, or the exchange is over.
     ///
     /// After [`Transmit::Respond`], [`Transmit::Finish`] and [`Transmit::Abort`] it is.
     pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
-        #[cfg(feature = "recording")]
-        if let Some(book) = self.tape.clone() {
-            return self.transmit_noted(&book, exchange, now);
-        }
-        self.next_transmit(exchange, now)
-    }
-
-    pub(super) fn next_transmit(
-        &mut self,
-        exchange: ExchangeId,
-        now: Instant,
-    ) -> Option<Transmit<'_>> {
         let key = exchange.0;
         let entry = self.exchanges.get_mut(key)?;
         match entry.state {
@@ -149,7 +154,6 @@ impl Server {
 
     /// The client has gone: nobody takes the response of an exchange any more.
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
-        note!(self, disconnect(exchange, now));
         let key = exchange.0;
         self.exchange_deadlines.clear(key.slot);
         let Some(entry) = self.remove_exchange(key) else { return };

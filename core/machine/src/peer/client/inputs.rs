@@ -6,18 +6,18 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::Key;
 
 use crate::jsonrpc::{
-    ErrorObject, RawJson, Typed, WriteError, WriteJson, write_result, write_string,
+    ErrorObject, RawJson, WriteError, WriteJson, to_shared_json, write_result, write_string,
 };
 use crate::peer::calls::Call;
 use crate::peer::connection::Flow;
-use crate::peer::error::AnswerError;
+use crate::peer::error::CommandError;
 use crate::peer::event::{Ended, Event, Failure, Input};
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
 use crate::peer::questions::not_offered;
-use crate::protocol::{At, Capabilities, Method, Side, Wire};
+use crate::protocol::{Capabilities, Method, Side, WriteJsonAt, WrittenAt};
 use crate::{Instant, Revision};
 
 use super::Client;
@@ -131,44 +131,24 @@ impl Client {
         Ok(first)
     }
 
-    /// Answers a question with the result of its method.
-    ///
-    /// # Errors
-    ///
-    /// [`AnswerError::NotDue`]: it was answered or withdrawn. [`AnswerError::NotWritable`]: the
-    /// caller's fault; the question still waits.
-    pub fn answer_input<R: Wire + ?Sized>(
+    pub(super) fn take_answer(
         &mut self,
         input: InputHandle,
-        result: &R,
+        result: &dyn WriteJsonAt,
         now: Instant,
-    ) -> Result<(), AnswerError> {
-        let session = self.session.as_ref().ok_or(AnswerError::NotDue)?;
-        let revision = session.revision;
-        self.answer_input_with(input, &Typed(&At(result, revision)), now)
-    }
-
-    /// The same with a result of the caller's own.
-    ///
-    /// # Errors
-    ///
-    /// See [`answer_input`](Self::answer_input).
-    pub fn answer_input_with(
-        &mut self,
-        input: InputHandle,
-        result: &impl WriteJson,
-        now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
+        let revision = self.session.as_ref().ok_or(CommandError::NotDue)?.revision;
+        let result = &WrittenAt(result, revision);
         match input.0 {
-            InputSource::Request(key) => self.respond_with(RequestHandle::of(key), result),
+            InputSource::Request(key) => self.send_result(RequestHandle::of(key), result),
             InputSource::Round { call, round, index } => {
-                note!(self, answer_input(input, result, now));
-                let (key, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
-                let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
+                let (key, open) = self.round_of(call, round).ok_or(CommandError::NotDue)?;
+                let question =
+                    open.questions.get_mut(index as usize).ok_or(CommandError::NotDue)?;
                 if question.answer.is_some() {
-                    return Err(AnswerError::NotDue);
+                    return Err(CommandError::NotDue);
                 }
-                let answer = result.to_shared_json()?;
+                let answer = to_shared_json(result)?;
                 let length = answer.as_str().len();
                 question.answer = Some(answer);
                 open.waiting -= 1;
@@ -184,26 +164,20 @@ impl Client {
         }
     }
 
-    /// Refuses a question. A legacy server gets `error` as its answer; a call to a modern server
-    /// ends with [`Failure::InputRefused`], as there is no way to go on.
-    ///
-    /// # Errors
-    ///
-    /// [`AnswerError::NotDue`]: it was answered or withdrawn.
     // MCP 2025-11-25 client/sampling#error-handling [SAMP-012]
-    pub fn refuse_input(
+    pub(super) fn take_refusal(
         &mut self,
         input: InputHandle,
         error: ErrorObject<'_>,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         match input.0 {
-            InputSource::Request(key) => self.reject(RequestHandle::of(key), error),
+            InputSource::Request(key) => self.send_error(RequestHandle::of(key), error),
             InputSource::Round { call, round, index } => {
-                note!(self, refuse_input(input, &error, None));
-                let (_, open) = self.round_of(call, round).ok_or(AnswerError::NotDue)?;
-                let question = open.questions.get_mut(index as usize).ok_or(AnswerError::NotDue)?;
+                let (_, open) = self.round_of(call, round).ok_or(CommandError::NotDue)?;
+                let question =
+                    open.questions.get_mut(index as usize).ok_or(CommandError::NotDue)?;
                 if question.answer.is_some() {
-                    return Err(AnswerError::NotDue);
+                    return Err(CommandError::NotDue);
                 }
                 let key = core::mem::take(&mut question.key);
                 question.answer = Some(RawJson::NULL);
@@ -217,19 +191,12 @@ impl Client {
         }
     }
 
-    /// Answers a request of a legacy server that is no question to the host, such as one about
-    /// tasks.
-    ///
-    /// # Errors
-    ///
-    /// See [`answer_input`](Self::answer_input).
-    pub fn respond_with(
+    pub(super) fn send_result(
         &mut self,
         request: RequestHandle,
-        result: &impl WriteJson,
-    ) -> Result<(), AnswerError> {
-        note!(self, respond(request, result, None));
-        let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
+        result: &dyn WriteJson,
+    ) -> Result<(), CommandError> {
+        let entry = self.connection.requests.get(request.key).ok_or(CommandError::NotDue)?;
         let id = entry.id.clone();
         let part = Part::Answer(Verdict::Result);
         let tag = self.connection.tag(&id);
@@ -240,19 +207,12 @@ impl Client {
         Ok(())
     }
 
-    /// Answers a request of a legacy server with an error. Codes that the session's revision does
-    /// not have become those that it has.
-    ///
-    /// # Errors
-    ///
-    /// [`AnswerError::NotDue`]: it was answered or cancelled.
-    pub fn reject(
+    pub(super) fn send_error(
         &mut self,
         request: RequestHandle,
         mut error: ErrorObject<'_>,
-    ) -> Result<(), AnswerError> {
-        note!(self, reject(request, &error, None));
-        let entry = self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)?;
+    ) -> Result<(), CommandError> {
+        let entry = self.connection.requests.remove(request.key).ok_or(CommandError::NotDue)?;
         error.code = error.code.at_revision(entry.revision);
         self.refuse_request(&entry.id, &error);
         Ok(())

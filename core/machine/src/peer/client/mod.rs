@@ -1,13 +1,12 @@
 //! The client's side of a connection.
 
 mod inputs;
+mod methods;
 mod opening;
 mod options;
 #[cfg(feature = "http")]
 pub(crate) mod posting;
 mod receive;
-#[cfg(feature = "recording")]
-pub(crate) mod recorded;
 mod subscriptions;
 
 use alloc::boxed::Box;
@@ -18,22 +17,25 @@ use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Arc;
 
 use crate::framing::FrameError;
-use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, Typed, WriteJson, parse};
-use crate::protocol::{At, Capabilities, Kind, LoggingLevel, Method, Side, Wire};
+use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, WriteJson, parse, to_shared_json};
+use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Side, WriteJsonAt, WrittenAt};
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::binding::Binding;
 use super::calls::Purpose;
+use super::command::ClientCommand;
 use super::connection::Connection;
-use super::error::{CallError, ConnectionClosed};
+use super::error::{CommandError, ConnectionClosed};
 use super::event::{Cancelled, CloseReason, Event, Failure, OpeningFailure, Subject};
 use super::handle::{CallHandle, InputHandle, InputSource};
+use super::machine::{Applied, ClientMachine, machine, stream_machine};
 use super::method_name::MethodName;
 use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use super::queue::Tag;
 
 pub(super) use inputs::{QUESTION_LENGTH_MIN, Question, Round};
+pub(crate) use methods::client_methods;
 pub use options::ClientOptions;
 use subscriptions::{Legacy, Standing};
 
@@ -77,8 +79,6 @@ pub struct Client {
     /// Bytes that they keep.
     input_bytes: usize,
     subscriptions: Vec<(Key, Legacy)>,
-    #[cfg(feature = "recording")]
-    tape: Option<Box<crate::recording::Tape>>,
 }
 
 /// What the server and this client agreed on.
@@ -152,8 +152,6 @@ impl Client {
             rounds: Slab::new(),
             input_bytes: 0,
             subscriptions: Vec::new(),
-            #[cfg(feature = "recording")]
-            tape: None,
         };
         client.open(known_era, now);
         client
@@ -181,7 +179,6 @@ impl Client {
         if flow.is_err() {
             self.settle_end();
         }
-        note!(self, message(frame, now, &flow));
         flow
     }
 
@@ -199,7 +196,6 @@ impl Client {
         if flow.is_err() {
             self.settle_end();
         }
-        note!(self, frame_error(error, &flow));
         flow
     }
 
@@ -212,19 +208,16 @@ impl Client {
     /// for the new stream, whose frames come from a decoder of its own. That is the case once for each
     /// connection. `false`: nothing has changed, and `handle_eof` comes next.
     pub fn restart(&mut self, now: Instant) -> bool {
-        note!(self, restart(now));
         self.open_as_legacy(now)
     }
 
     /// Takes the end of the input: every call ends with [`Failure::ConnectionLost`].
     pub fn handle_eof(&mut self) {
-        note!(self, end_of_input());
         self.end(CloseReason::EndOfInput);
     }
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        note!(self, timeout(now));
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
                 Purpose::Opening => self.opening_timed_out(&call, now),
@@ -253,74 +246,64 @@ impl Client {
 
     // ------------------------------------------------------------------ from the application
 
-    /// Sends a request.
-    ///
-    /// `params` is an object: JSON text, or [`Typed`] around anything that serialises to one. It
-    /// has no `_meta`; members for that go into the options.
+    /// Carries out a command of the application.
     ///
     /// # Errors
     ///
-    /// Nothing was sent: see [`CallError`].
-    pub fn call(
+    /// See [`CommandError`].
+    pub fn apply(
+        &mut self,
+        command: ClientCommand<'_>,
+        now: Instant,
+    ) -> Result<Applied, CommandError> {
+        match command {
+            ClientCommand::Call { method: MethodName::Known(method), params, options } => {
+                return self.start_known(method, params, options, now).map(Applied::Started);
+            }
+            ClientCommand::Call { method, params, options } => {
+                self.connection.check_open()?;
+                let revision = self.session.as_ref().ok_or(CommandError::NotOpen)?.revision;
+                let params = WrittenAt(params, revision);
+                let purpose = Purpose::Application;
+                return self.start(&method, purpose, &params, options, now).map(Applied::Started);
+            }
+            ClientCommand::Subscribe(filter) => {
+                return self.start_subscription(filter, now).map(Applied::Started);
+            }
+            ClientCommand::Cancel { call, reason } => self.give_up(call, reason, now),
+            ClientCommand::Notify { method, params } => self.send_notification(method, params)?,
+            ClientCommand::SetLogLevel(level) => self.ask_for_logs(level, now)?,
+            ClientCommand::AnswerInput { input, result } => self.take_answer(input, result, now)?,
+            ClientCommand::RefuseInput { input, error } => self.take_refusal(input, error)?,
+            ClientCommand::Respond { request, result } => self.send_result(request, result)?,
+            ClientCommand::Reject { request, error } => self.send_error(request, error)?,
+            ClientCommand::Close => self.end(CloseReason::Local),
+        }
+        Ok(Applied::Done)
+    }
+
+    fn start_known(
         &mut self,
         method: Method,
-        params: &impl WriteJson,
+        params: &dyn WriteJsonAt,
         options: &CallOptions<'_>,
         now: Instant,
-    ) -> Result<CallHandle, CallError> {
-        note!(self, started(MethodName::Known(method), params, options, now));
+    ) -> Result<CallHandle, CommandError> {
         Connection::check_kind(method, Kind::Request)?;
-        self.check_gate(method)?;
+        let params = &WrittenAt(params, self.check_gate(method)?);
+        let name = MethodName::Known(method);
         if let (Some(task), Some(session)) = (options.task, &self.session) {
             (task.check)(method, session.server, Side::Server)?;
-            let params = (task.write)(task.ttl, &params.to_shared_json()?)?;
-            let method = MethodName::Known(method);
-            let call = self.start(&method, Purpose::Application, &params, options, now)?;
+            let params = (task.write)(task.ttl, &to_shared_json(params)?)?;
+            let call = self.start(&name, Purpose::Application, &params, options, now)?;
             self.connection.calls.augment(call.key, task.lasts);
             return Ok(call);
         }
-        self.start(&MethodName::Known(method), Purpose::Application, params, options, now)
+        self.start(&name, Purpose::Application, params, options, now)
     }
 
-    /// Sends a request with one of the protocol's typed parameters, written as the negotiated
-    /// revision has them.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was sent: see [`CallError`].
-    pub fn call_typed<P: Wire + ?Sized>(
-        &mut self,
-        method: Method,
-        params: &P,
-        options: &CallOptions<'_>,
-        now: Instant,
-    ) -> Result<CallHandle, CallError> {
-        let revision = self.check_gate(method)?;
-        self.call(method, &Typed(&At(params, revision)), options, now)
-    }
-
-    /// Sends a request that the protocol does not know, for extensions.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was sent: see [`CallError`].
-    pub fn call_other(
-        &mut self,
-        method: &str,
-        params: &impl WriteJson,
-        options: &CallOptions<'_>,
-        now: Instant,
-    ) -> Result<CallHandle, CallError> {
-        note!(self, started(MethodName::Other(method.into()), params, options, now));
-        self.connection.check_open()?;
-        self.session.as_ref().ok_or(CallError::NotOpen)?;
-        self.start(&MethodName::Other(method.into()), Purpose::Application, params, options, now)
-    }
-
-    /// Gives up a call or ends a subscription: the server is told, and it ends with
-    /// [`Failure::Cancelled`]. Nothing happens if it has ended already.
-    pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
-        note!(self, cancel(call, reason, now));
+    // MCP 2026-07-28 basic/patterns/cancellation#cancellation-flow [CANC-013]
+    fn give_up(&mut self, call: CallHandle, reason: &str, now: Instant) {
         // MCP 2026-07-28 basic/patterns/cancellation#behavior-requirements [CANC-018]: only a call that
         // is in the table.
         let Some(entry) = self.connection.calls.remove(call.key) else { return };
@@ -336,13 +319,11 @@ impl Client {
         self.connection.end_call(call.key, Failure::Cancelled);
     }
 
-    /// Sends a notification, such as `notifications/roots/list_changed`.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was sent: see [`CallError`].
-    pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
-        note!(self, notify(method, params, None));
+    fn send_notification(
+        &mut self,
+        method: Method,
+        params: &dyn WriteJson,
+    ) -> Result<(), CommandError> {
         Connection::check_kind(method, Kind::Notification)?;
         self.check_gate(method)?;
         self.connection.outbox.try_push(
@@ -355,17 +336,10 @@ impl Client {
         Ok(())
     }
 
-    /// Asks for log messages from `level` on: of the session in the legacy era, with each request
-    /// from now on in the modern one.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was sent: see [`CallError`].
     // MCP 2025-11-25 server/utilities/logging#setting-log-level [LOG-003]
-    pub fn set_log_level(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CallError> {
-        note!(self, set_log_level(level, now));
+    fn ask_for_logs(&mut self, level: LoggingLevel, now: Instant) -> Result<(), CommandError> {
         self.connection.check_open()?;
-        let era = self.session.as_ref().ok_or(CallError::NotOpen)?.revision.era();
+        let era = self.session.as_ref().ok_or(CommandError::NotOpen)?.revision.era();
         if era == Era::Legacy {
             self.check_gate(Method::LoggingSetLevel)?;
             let params = alloc::format!(r#"{{"level":"{level}"}}"#);
@@ -377,22 +351,13 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection from this side: every call ends with [`Failure::ConnectionLost`]. Then
-    /// close the stream.
-    pub fn close(&mut self) {
-        note!(self, close(None));
-        self.end(CloseReason::Local);
-    }
-
     // ------------------------------------------------------------------ outputs
 
     /// The next bytes for the stream, whole lines; `None` when there are none. Whoever takes them
     /// writes all of them; the next call considers them gone.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
-        let bytes = self.connection.outbox.poll();
-        note!(self, transmit(bytes));
-        bytes
+        self.connection.outbox.poll()
     }
 
     /// The next bytes for the stream, for a driver that may write only part of them and tells how
@@ -400,26 +365,18 @@ impl Client {
     /// shown stays until it is consumed, whatever is cancelled meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
-        let bytes = self.connection.outbox.peek();
-        #[cfg(feature = "recording")]
-        if let Some(tape) = self.tape.as_mut().filter(|_| !bytes.is_empty()) {
-            tape.note_peek();
-        }
-        bytes
+        self.connection.outbox.peek()
     }
 
     /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
     pub fn consume_transmit(&mut self, length: usize) {
-        note!(self, sent(self.connection.outbox.peeked(length)));
         self.connection.outbox.consume(length);
     }
 
     /// The next event that the machine made by itself.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        let event = self.connection.events.pop_front()?;
-        note!(self, event(&event));
-        Some(event)
+        self.connection.events.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
@@ -467,9 +424,9 @@ impl Client {
     /// Whether this side may send `method` now; if so, at which revision.
     // MCP 2025-11-25 basic/lifecycle#operation [LIFE-004],
     // MCP 2025-11-25 client/roots#error-handling [CAP-027]
-    pub(crate) fn check_gate(&self, method: Method) -> Result<Revision, CallError> {
+    pub(crate) fn check_gate(&self, method: Method) -> Result<Revision, CommandError> {
         self.connection.check_open()?;
-        let session = self.session.as_ref().ok_or(CallError::NotOpen)?;
+        let session = self.session.as_ref().ok_or(CommandError::NotOpen)?;
         method.row().check(Side::Client, session.revision, session.client, session.server)?;
         Ok(session.revision)
     }
@@ -478,11 +435,11 @@ impl Client {
         &mut self,
         method: &MethodName<'_>,
         purpose: Purpose,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
         options: &CallOptions<'_>,
         now: Instant,
-    ) -> Result<CallHandle, CallError> {
-        let session = self.session.as_ref().ok_or(CallError::NotOpen)?;
+    ) -> Result<CallHandle, CommandError> {
+        let session = self.session.as_ref().ok_or(CommandError::NotOpen)?;
         let modern = session.revision.era() == Era::Modern;
         let parts = if modern {
             MetaParts {
@@ -526,5 +483,15 @@ impl Client {
         let subject = Subject::Input(InputHandle(source));
         let event = Event::Cancelled(Cancelled { subject, reason: None });
         self.connection.events.push_back(event);
+    }
+}
+
+client_methods!(Client);
+machine!(Client, ClientCommand);
+stream_machine!([] Client);
+
+impl ClientMachine for Client {
+    fn session(&self) -> Option<&Session> {
+        self.session()
     }
 }

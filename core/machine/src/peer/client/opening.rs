@@ -121,7 +121,7 @@ impl Client {
     fn send_opening(
         &mut self,
         method: Method,
-        params: &impl crate::jsonrpc::WriteJson,
+        params: &dyn crate::jsonrpc::WriteJson,
         timeout: core::time::Duration,
         now: Instant,
     ) {

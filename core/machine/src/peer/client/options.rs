@@ -11,18 +11,18 @@ use crate::{Era, Revisions};
 /// once and each connection from a clone, and a connection costs what is its own.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(super) profile: Arc<Profile>,
-    pub(super) terms: Arc<Terms>,
-    pub(super) revisions: Revisions,
-    pub(super) known_era: Option<Era>,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) terms: Arc<Terms>,
+    pub(crate) revisions: Revisions,
+    pub(crate) known_era: Option<Era>,
 }
 
 /// What a client is, and does not become.
 #[derive(Clone, Debug)]
-pub(super) struct Profile {
-    pub(super) identity: Implementation,
-    pub(super) capabilities: ClientCapabilities,
-    pub(super) anonymous: bool,
+pub(crate) struct Profile {
+    pub(crate) identity: Implementation,
+    pub(crate) capabilities: ClientCapabilities,
+    pub(crate) anonymous: bool,
 }
 
 impl ClientOptions {

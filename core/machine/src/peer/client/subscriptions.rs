@@ -5,7 +5,7 @@ use mcp_sansio_collections::Key;
 
 use crate::jsonrpc::{RawJson, RequestId, Typed, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose, Timing};
-use crate::peer::error::CallError;
+use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Subscribed, Violation};
 use crate::peer::handle::CallHandle;
 use crate::peer::metadata::{SUBSCRIPTION_ID, text};
@@ -43,24 +43,15 @@ pub(super) enum Standing {
 }
 
 impl Client {
-    /// Subscribes to changes: of lists, and of resources by URI.
-    ///
-    /// [`Event::Subscribed`] says what the server honours of it. The subscription is a call that
-    /// stays open: it ends with [`Event::Ended`], by [`cancel`](Self::cancel) or by the server.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was sent: see [`CallError`].
     // MCP 2026-07-28 basic/patterns/subscriptions#opening-a-stream [SUBS-001] [SUBS-007] [SUBS-010]
     // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
-    pub fn subscribe(
+    pub(super) fn start_subscription(
         &mut self,
         filter: &SubscriptionFilter,
         now: Instant,
-    ) -> Result<CallHandle, CallError> {
-        note!(self, subscribe(filter, now));
+    ) -> Result<CallHandle, CommandError> {
         self.connection.check_open()?;
-        let revision = self.session.as_ref().ok_or(CallError::NotOpen)?.revision;
+        let revision = self.session.as_ref().ok_or(CommandError::NotOpen)?.revision;
         if revision.era() == Era::Legacy {
             return self.subscribe_resources(filter, now);
         }
@@ -80,11 +71,11 @@ impl Client {
         &mut self,
         filter: &SubscriptionFilter,
         now: Instant,
-    ) -> Result<CallHandle, CallError> {
+    ) -> Result<CallHandle, CommandError> {
         let limit = self.connection.terms.limits.calls_in_flight_max;
         let wanted = filter.resource_subscriptions.as_deref().unwrap_or_default();
         if self.connection.calls.len() + wanted.len() >= limit {
-            return Err(CallError::TooManyCalls { limit });
+            return Err(CommandError::TooManyCalls { limit });
         }
         let id = self.connection.calls.fresh_id();
         let key = self.connection.calls.insert(
@@ -130,7 +121,7 @@ impl Client {
         purpose: Purpose,
         uri: &str,
         now: Instant,
-    ) -> Result<CallHandle, CallError> {
+    ) -> Result<CallHandle, CommandError> {
         let params = |out: &mut Vec<u8>| {
             out.extend_from_slice(br#"{"uri":"#);
             write_string(out, uri);

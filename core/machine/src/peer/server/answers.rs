@@ -7,90 +7,44 @@ use crate::jsonrpc::{
     ErrorObject, RawJson, RequestId, Typed, WriteError, WriteJson, write_empty_result, write_id,
     write_result, write_string,
 };
-use crate::peer::error::AnswerError;
+use crate::peer::error::CommandError;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, Work};
-use crate::protocol::{At, CacheHints, Capability, LoggingLevel, Method, Wire};
+use crate::protocol::{At, CacheHints, Capability, LoggingLevel, Method, WriteJsonAt, WrittenAt};
 use crate::{Era, Instant, Revision};
 
 use super::Server;
 use super::receive::Incoming;
 
 impl Server {
-    /// Answers a request with a result, written as the request's revision has it.
-    ///
-    /// What the revision wants in every result (`resultType`, the server's identity, caching
-    /// hints) is added where it is missing.
-    ///
-    /// # Errors
-    ///
-    /// See [`AnswerError`]; [`AnswerError::NotDue`] is an ordinary race with a cancellation.
-    pub fn respond<R: Wire + ?Sized>(
+    pub(super) fn send_result(
         &mut self,
         request: RequestHandle,
-        result: &R,
-    ) -> Result<(), AnswerError> {
-        let revision = self.revision_of(request)?;
-        let plain = result.is_plain_result();
-        self.answer_request(request, &Typed(&At(result, revision)), plain)
-    }
-
-    /// Answers a request with a result of the caller's own: JSON text, or
-    /// [`Typed`] around anything that serialises to an object.
-    ///
-    /// # Errors
-    ///
-    /// See [`AnswerError`].
-    pub fn respond_with(
-        &mut self,
-        request: RequestHandle,
-        result: &impl WriteJson,
-    ) -> Result<(), AnswerError> {
-        self.answer_request(request, result, false)
-    }
-
-    fn answer_request(
-        &mut self,
-        request: RequestHandle,
-        result: &dyn WriteJson,
-        plain: bool,
-    ) -> Result<(), AnswerError> {
-        note!(self, respond(request, result, None));
+        result: &dyn WriteJsonAt,
+    ) -> Result<(), CommandError> {
         let entry = self.take_request(request)?;
         let InFlight { id, method, revision, reply, .. } = entry;
-        self.finish_answer(&id, method, revision, reply, (result, plain)).map_err(AnswerError::from)
+        let result: (&dyn WriteJson, _) = (&WrittenAt(result, revision), result.is_plain());
+        Ok(self.finish_answer(&id, method, revision, reply, result)?)
     }
 
-    /// Answers a request with an error. Codes that the request's revision does not have become
-    /// those that it has.
-    ///
-    /// # Errors
-    ///
-    /// See [`AnswerError`].
-    pub fn reject(
+    pub(super) fn send_error(
         &mut self,
         request: RequestHandle,
         mut error: ErrorObject<'_>,
-    ) -> Result<(), AnswerError> {
-        note!(self, reject(request, &error, None));
+    ) -> Result<(), CommandError> {
         let entry = self.take_request(request)?;
         error.code = error.code.at_revision(entry.revision);
         self.answer_error(&entry.id, &error, entry.reply);
         Ok(())
     }
 
-    /// Sends progress of a request that asked for it.
-    ///
-    /// Dropped without an error where nobody asked, where `progress` does not increase, and where
-    /// it comes more often than
-    /// [`Limits::progress_per_second_max`](crate::peer::Limits::progress_per_second_max), and while
-    /// the machine is [congested](Self::is_congested).
     // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-004] [PROG-006]
     // MCP 2026-07-28 basic/transports/streamable-http#receiving-messages [PROG-011]: on the way of its
     // request.
-    pub fn progress(
+    pub(super) fn send_progress(
         &mut self,
         request: RequestHandle,
         progress: f64,
@@ -98,7 +52,6 @@ impl Server {
         message: Option<&str>,
         now: Instant,
     ) {
-        note!(self, progress(request, progress, total, message, now));
         if self.is_behind() {
             return;
         }
@@ -132,23 +85,14 @@ impl Server {
         debug_assert!(written.is_ok(), "finite numbers and strings are JSON");
     }
 
-    /// Sends a log message on behalf of `request`, or of none, if the client wants messages of
-    /// this level: of the session in the legacy era, of that request in the modern one. Dropped
-    /// without an error once the request has ended, and while the machine is
-    /// [congested](Self::is_congested): a client that reads nothing is not written to without end.
-    ///
-    /// # Errors
-    ///
-    /// The caller's: `data` cannot be written.
     // MCP 2025-11-25 server/utilities/logging#log-message-notifications [LOG-002]
-    pub fn log<D: Serialize + ?Sized>(
+    pub(super) fn send_log(
         &mut self,
         request: Option<RequestHandle>,
         level: LoggingLevel,
         logger: Option<&str>,
-        data: &D,
+        data: &dyn WriteJson,
     ) -> Result<(), WriteError> {
-        note!(self, log(request, level, logger, data, None));
         let entry = request.and_then(|request| self.connection.requests.get(request.key));
         // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-009]: what is said for
         // a request goes nowhere else.
@@ -176,7 +120,7 @@ impl Server {
                 write_string(out, logger);
             }
             out.extend_from_slice(br#","data":"#);
-            Typed(data).write_json(out)?;
+            data.write_json(out)?;
             out.push(b'}');
             Ok(())
         };
@@ -203,17 +147,20 @@ impl Server {
 
     // ------------------------------------------------------------------ shared by the parts
 
-    pub(crate) fn revision_of(&self, request: RequestHandle) -> Result<Revision, AnswerError> {
-        let entry = self.connection.requests.get(request.key).ok_or(AnswerError::NotDue)?;
+    pub(crate) fn revision_of(&self, request: RequestHandle) -> Result<Revision, CommandError> {
+        let entry = self.connection.requests.get(request.key).ok_or(CommandError::NotDue)?;
         match entry.work {
             Work::Application => Ok(entry.revision),
-            Work::Input { .. } | Work::Listening(_) => Err(AnswerError::NotDue),
+            Work::Input { .. } | Work::Listening(_) => Err(CommandError::NotDue),
         }
     }
 
-    pub(super) fn take_request(&mut self, request: RequestHandle) -> Result<InFlight, AnswerError> {
+    pub(super) fn take_request(
+        &mut self,
+        request: RequestHandle,
+    ) -> Result<InFlight, CommandError> {
         self.revision_of(request)?;
-        self.connection.requests.remove(request.key).ok_or(AnswerError::NotDue)
+        self.connection.requests.remove(request.key).ok_or(CommandError::NotDue)
     }
 
     /// Writes the answer to a request that has left the table: a result, and whether it is a

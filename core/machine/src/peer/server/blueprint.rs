@@ -24,13 +24,13 @@ pub(crate) struct Blueprint {
 
 /// What a server is, and does not become.
 #[derive(Clone, Debug)]
-pub(super) struct Profile {
-    pub(super) identity: Implementation,
-    pub(super) instructions: Option<String>,
-    pub(super) capabilities: ServerCapabilities,
-    pub(super) cache: CacheHints,
+pub(crate) struct Profile {
+    pub(crate) identity: Implementation,
+    pub(crate) instructions: Option<String>,
+    pub(crate) capabilities: ServerCapabilities,
+    pub(crate) cache: CacheHints,
     /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
-    pub(super) identity_meta: Vec<u8>,
+    pub(crate) identity_meta: Vec<u8>,
 }
 
 impl Blueprint {

@@ -5,13 +5,12 @@ mod batches;
 mod blueprint;
 mod declared;
 mod lifecycle;
+mod methods;
 mod options;
 mod owed;
 #[cfg(feature = "http")]
 mod posting;
 mod receive;
-#[cfg(feature = "recording")]
-pub(crate) mod recorded;
 mod rounds;
 mod subscriptions;
 mod tasks;
@@ -26,7 +25,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after};
+use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after, to_shared_json};
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
@@ -34,10 +33,12 @@ use crate::{Instant, Revision, Revisions};
 
 use super::binding::Binding;
 use super::calls::Purpose;
+use super::command::ServerCommand;
 use super::connection::{Connection, Flow};
-use super::error::{CallError, ConnectionClosed};
+use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Event, Failure, Violation};
-use super::handle::CallHandle;
+use super::handle::{CallHandle, RequestHandle};
+use super::machine::{Applied, ServerMachine, machine, stream_machine};
 use super::method_name::MethodName;
 use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, Outgoing};
@@ -49,6 +50,7 @@ pub(super) use batches::{Answered, Batch, Batches};
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
+pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::ServerOptions;
 #[cfg(feature = "http")]
 pub(crate) use receive::Read;
@@ -91,8 +93,6 @@ pub struct Server {
     /// Bytes that rounds of input keep.
     input_bytes: usize,
     owed: owed::Owed,
-    #[cfg(feature = "recording")]
-    tape: Option<Box<crate::recording::Tape>>,
 }
 
 /// What a legacy client and this server agreed on.
@@ -164,8 +164,6 @@ impl Server {
             batches: None,
             input_bytes: 0,
             owed: owed::Owed::default(),
-            #[cfg(feature = "recording")]
-            tape: None,
         }
     }
 
@@ -200,7 +198,6 @@ impl Server {
         if flow.is_err() {
             self.settle_end();
         }
-        note!(self, message(frame, now, &flow));
         flow
     }
 
@@ -219,7 +216,6 @@ impl Server {
         if flow.is_err() {
             self.settle_end();
         }
-        note!(self, frame_error(error, &flow));
         flow
     }
 
@@ -230,7 +226,6 @@ impl Server {
     /// [`is_drained`](Self::is_drained).
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
     pub fn handle_eof(&mut self) {
-        note!(self, end_of_input());
         self.connection.close(CloseReason::EndOfInput);
         self.settle_end();
     }
@@ -244,7 +239,6 @@ impl Server {
 
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
-        note!(self, timeout(now));
         while let Some((key, call)) = self.connection.take_expired(now) {
             match call.purpose {
                 Purpose::KeepAlive => self.connection.keep_alive_expired(&call, now),
@@ -268,35 +262,67 @@ impl Server {
 
     // ------------------------------------------------------------------ from the application
 
-    /// Sends a request to a legacy client, such as a `ping`.
-    ///
-    /// To ask the user or the host on behalf of a request, use
-    /// [`require_input`](Self::require_input), which serves both eras.
+    /// Carries out a command of the application.
     ///
     /// # Errors
     ///
-    /// Nothing was sent: see [`CallError`].
-    pub fn call(
+    /// See [`CommandError`].
+    // Inlined, so that an image has only the commands that its program uses.
+    #[inline(always)]
+    pub fn apply(
+        &mut self,
+        command: ServerCommand<'_>,
+        now: Instant,
+    ) -> Result<Applied, CommandError> {
+        match command {
+            ServerCommand::Call { method, params, options } => {
+                return self.start_call(method, params, options, now).map(Applied::Started);
+            }
+            ServerCommand::Cancel { call, reason } => self.give_up(call, reason, now),
+            ServerCommand::Notify { method, params } => self.send_notification(method, params)?,
+            ServerCommand::Respond { request, result } => self.send_result(request, result)?,
+            ServerCommand::Reject { request, error } => self.send_error(request, error)?,
+            ServerCommand::RequireInput { request, required } => {
+                self.send_questions(request, required, now)?;
+            }
+            ServerCommand::WithdrawInput(request) => self.withdraw_questions(request, now),
+            ServerCommand::Progress { request, progress, total, message } => {
+                self.send_progress(request, progress, total, message, now);
+            }
+            ServerCommand::TaskProgress { request, params } => {
+                self.send_task_progress(request, params)?;
+            }
+            ServerCommand::Log { request, level, logger, data } => {
+                self.send_log(request, level, logger, data)?;
+            }
+            ServerCommand::ResourceUpdated { uri } => self.tell_resource(uri),
+            ServerCommand::TaskChanged { status, .. } => self.tell_task(status),
+            ServerCommand::Announce(changes) => self.tell_lists(changes),
+            ServerCommand::Close => self.end(),
+        }
+        Ok(Applied::Done)
+    }
+
+    fn start_call(
         &mut self,
         method: Method,
-        params: &impl WriteJson,
+        params: &dyn WriteJson,
         options: &CallOptions<'_>,
         now: Instant,
-    ) -> Result<CallHandle, CallError> {
-        note!(self, started(MethodName::Known(method), params, options, now));
+    ) -> Result<CallHandle, CommandError> {
         self.connection.check_open()?;
         Connection::check_kind(method, Kind::Request)?;
-        let Some(session) = &self.session else { return Err(CallError::NotOpen) };
+        let Some(session) = &self.session else { return Err(CommandError::NotOpen) };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
         if !session.initialized && method != Method::Ping {
-            return Err(CallError::NotOpen);
+            return Err(CommandError::NotOpen);
         }
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
         if let Some(task) = options.task {
             (task.check)(method, session.client, Side::Client)?;
         }
         if matches!(method, Method::SamplingCreateMessage | Method::ElicitationCreate) {
-            let text = params.to_shared_json()?;
+            let text = to_shared_json(params)?;
             // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005],
             // MCP 2025-11-25 client/sampling#tools-in-sampling [SAMP-006]
             if let Some(NotOffered::Capability(capability)) =
@@ -309,7 +335,7 @@ impl Server {
         let method = MethodName::Known(method);
         let outgoing = Outgoing::new(&method, Purpose::Application);
         if let Some(task) = options.task {
-            let params = (task.write)(task.ttl, &params.to_shared_json()?)?;
+            let params = (task.write)(task.ttl, &to_shared_json(params)?)?;
             let call = self.connection.start_call(outgoing, &params, options, now)?;
             self.connection.calls.augment(call, task.lasts);
             return Ok(CallHandle::of(call));
@@ -317,41 +343,33 @@ impl Server {
         self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
     }
 
-    /// Sends a notification to a legacy client that no other verb sends, such as
-    /// `notifications/elicitation/complete` or `notifications/tasks/status`.
-    ///
-    /// # Errors
-    ///
-    /// Nothing was sent: see [`CallError`].
     // MCP 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation [ELIC-017]
-    pub fn notify(&mut self, method: Method, params: &impl WriteJson) -> Result<(), CallError> {
-        note!(self, notify(method, params, None));
+    fn send_notification(
+        &mut self,
+        method: Method,
+        params: &dyn WriteJson,
+    ) -> Result<(), CommandError> {
         self.connection.check_open()?;
         Connection::check_kind(method, Kind::Notification)?;
         // These depend on what the client asked for, which their own verbs know.
         if matches!(method, Method::Message | Method::ResourcesUpdated) {
-            return Err(CallError::OutOfPlace(method));
+            return Err(CommandError::OutOfPlace(method));
         }
         let session = self.session.as_ref().filter(|session| session.initialized);
-        let Some(session) = session else { return Err(CallError::NotOpen) };
+        let Some(session) = session else { return Err(CommandError::NotOpen) };
         method.row().check(Side::Server, session.revision, session.client, session.server)?;
         self.write_notification(method, Channel::UNSOLICITED, Tag::NONE, params)?;
         Ok(())
     }
 
-    /// Gives up a call: the client is told, and the call ends with [`Failure::Cancelled`].
-    pub fn cancel(&mut self, call: CallHandle, reason: &str, now: Instant) {
-        note!(self, cancel(call, reason, now));
+    fn give_up(&mut self, call: CallHandle, reason: &str, now: Instant) {
         if let Some(entry) = self.connection.calls.remove(call.key) {
             self.connection.give_up(&entry, reason, now);
             self.connection.end_call(call.key, Failure::Cancelled);
         }
     }
 
-    /// Ends the connection from this side: listen streams and calls end, requests without an
-    /// answer get none.
-    pub fn close(&mut self) {
-        note!(self, close(None));
+    fn end(&mut self) {
         self.end_listening();
         self.connection.close(CloseReason::Local);
         self.drop_requests();
@@ -362,8 +380,7 @@ impl Server {
         let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
         let changes = catalog.take_changes();
-        note!(self, catalog(&self.catalog, None, None));
-        self.announce(changes);
+        self.tell_lists(changes);
         edited
     }
 
@@ -374,9 +391,7 @@ impl Server {
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         self.pay();
-        let bytes = self.connection.outbox.poll();
-        note!(self, transmit(bytes));
-        bytes
+        self.connection.outbox.poll()
     }
 
     /// The next bytes for the stream, for a driver that may write only part of them and tells how
@@ -385,26 +400,18 @@ impl Server {
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
         self.pay();
-        let bytes = self.connection.outbox.peek();
-        #[cfg(feature = "recording")]
-        if let Some(tape) = self.tape.as_mut().filter(|_| !bytes.is_empty()) {
-            tape.note_peek();
-        }
-        bytes
+        self.connection.outbox.peek()
     }
 
     /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
     pub fn consume_transmit(&mut self, length: usize) {
-        note!(self, sent(self.connection.outbox.peeked(length)));
         self.connection.outbox.consume(length);
     }
 
     /// The next event that the machine made by itself.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
-        let event = self.connection.events.pop_front()?;
-        note!(self, event(&event));
-        Some(event)
+        self.connection.events.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do, if nothing comes before.
@@ -494,3 +501,14 @@ impl Server {
 
 /// Parameters of a message that has none.
 const NO_PARAMS: RawJson<'static> = RawJson::EMPTY_OBJECT;
+
+server_methods!(Server);
+stream_server_methods!(Server);
+machine!(Server, ServerCommand);
+stream_machine!([] Server);
+
+impl ServerMachine for Server {
+    fn revision_of(&self, request: RequestHandle) -> Option<Revision> {
+        self.revision_of(request).ok()
+    }
+}

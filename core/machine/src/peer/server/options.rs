@@ -17,10 +17,10 @@ use super::blueprint::Profile;
 /// once and each connection from a clone, and a connection costs what is its own.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    pub(super) profile: Arc<Profile>,
-    pub(super) catalog: Arc<Catalog>,
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) terms: Arc<Terms>,
-    pub(super) revisions: Revisions,
+    pub(crate) revisions: Revisions,
 }
 
 impl ServerOptions {

@@ -57,10 +57,10 @@ impl Server {
             return;
         }
         let Owed { lists, resources } = core::mem::take(&mut self.owed);
-        self.announce(lists);
+        self.tell_lists(lists);
         for uri in resources {
             // Should there be too much again, it is owed again.
-            self.resource_updated(&uri);
+            self.tell_resource(&uri);
         }
     }
 }

@@ -8,7 +8,7 @@ use mcp_sansio_collections::{Key, Slab};
 
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
-use crate::peer::error::AnswerError;
+use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Inputs, Keyed, Request};
 use crate::peer::handle::RequestHandle;
 use crate::peer::method_name::MethodName;
@@ -43,30 +43,16 @@ pub(in crate::peer) struct Question {
 }
 
 impl Server {
-    /// Answers a request with questions for the user or the host: "input required".
-    ///
-    /// In the modern era the client answers them and sends the request again. In a legacy session
-    /// the machine asks, waits for all answers, and hands the same request to the application once
-    /// more, with the answers in [`Request::inputs`]. The application sees no difference.
-    ///
-    /// `request` is kept only in a legacy session; hand in an owned one to share its text instead
-    /// of copying it. There a `tasks/result` may ask as well, for its task: whoever does so puts the
-    /// task into the `_meta` of each question.
-    ///
-    /// # Errors
-    ///
-    /// In each case the client got an answer. [`AnswerError::NotDeclared`]: the client cannot be
-    /// asked this. [`AnswerError::InputNotAllowed`]: the caller's fault.
-    pub fn require_input(
+    pub(super) fn send_questions(
         &mut self,
         request: Request<'_>,
         required: &InputRequiredResult,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         let handle = request.handle;
         let revision = self.revision_of_request(handle)?;
         let Some(entry) = self.connection.requests.get(handle.key) else {
-            return Err(AnswerError::NotDue);
+            return Err(CommandError::NotDue);
         };
         let questions = required.input_requests.as_ref();
         let count = questions.map_or(0, |questions| questions.iter().count());
@@ -101,8 +87,8 @@ impl Server {
             None
         };
         if let Some(what) = not_allowed {
-            self.reject(handle, ErrorObject::internal(what))?;
-            return Err(AnswerError::InputNotAllowed(what));
+            self.send_error(handle, ErrorObject::internal(what))?;
+            return Err(CommandError::InputNotAllowed(what));
         }
         // MCP 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow [MRTR-005],
         // MCP 2026-07-28 basic/index#_meta [CAP-021]
@@ -116,18 +102,16 @@ impl Server {
         if let Some(capability) = missing {
             let message = alloc::format!("this needs the client capability `{capability}`");
             match (revision.era(), entry.method) {
-                (Era::Modern, _) => self.reject(handle, capability.missing())?,
+                (Era::Modern, _) => self.send_error(handle, capability.missing())?,
                 // A result that the model sees: it may do without.
                 // MCP 2025-11-25 schema.json#CallToolResult [TOOL-008]
                 (Era::Legacy, Some(Method::ToolsCall)) => {
-                    self.respond(handle, &CallToolResult::error(message))?;
+                    self.send_result(handle, &CallToolResult::error(message))?;
                 }
-                (Era::Legacy, _) => self.reject(handle, ErrorObject::internal(message))?,
+                (Era::Legacy, _) => self.send_error(handle, ErrorObject::internal(message))?,
             }
-            return Err(AnswerError::NotDeclared(capability));
+            return Err(CommandError::NotDeclared(capability));
         }
-        // What else may become of it is an answer, and noted as that.
-        note!(self, require_input(handle, &request.method, required, now));
         match revision.era() {
             Era::Modern => {
                 let entry = self.take_request(handle)?;
@@ -145,10 +129,10 @@ impl Server {
         }
     }
 
-    fn revision_of_request(&self, handle: RequestHandle) -> Result<Revision, AnswerError> {
+    fn revision_of_request(&self, handle: RequestHandle) -> Result<Revision, CommandError> {
         match self.connection.requests.get(handle.key) {
             Some(entry) if matches!(entry.work, Work::Application) => Ok(entry.revision),
-            _ => Err(AnswerError::NotDue),
+            _ => Err(CommandError::NotDue),
         }
     }
 
@@ -159,7 +143,7 @@ impl Server {
         required: &InputRequiredResult,
         revision: Revision,
         now: Instant,
-    ) -> Result<(), AnswerError> {
+    ) -> Result<(), CommandError> {
         let handle = request.handle;
         let bytes = round_bytes(&request, required);
         self.input_bytes += bytes;

@@ -2,7 +2,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::catalog::Changes;
-use crate::jsonrpc::{ErrorObject, RawJson, RequestId, Typed, WriteJson, write_id, write_string};
+use crate::jsonrpc::{
+    ErrorObject, RawJson, RequestId, Typed, WriteJson, to_shared_json, write_id, write_string,
+};
 use crate::peer::connection::Flow;
 use crate::peer::metadata::SUBSCRIPTION_ID;
 use crate::peer::outbox::{Channel, Lane};
@@ -15,11 +17,9 @@ use super::Server;
 use super::receive::Incoming;
 
 impl Server {
-    /// Tells whoever subscribed to `uri` that the resource changed.
     // MCP 2025-11-25 schema.json#ResourceUpdatedNotification [RSRC-005]
     // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
-    pub fn resource_updated(&mut self, uri: &str) {
-        note!(self, resource_updated(uri, None));
+    pub(super) fn tell_resource(&mut self, uri: &str) {
         if self.is_behind() {
             return self.owe_resource(uri);
         }
@@ -45,22 +45,18 @@ impl Server {
         self.notify_listeners(Method::ResourcesUpdated, &params, &wanted);
     }
 
-    /// Tells whoever listens for it of the status of a task. Dropped without an error while the
-    /// machine is [congested](Self::is_congested): a client asks for it as well.
     // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
-    pub fn task_changed(&mut self, status: &TaskStatusParams) {
-        note!(self, task_changed(status, None, None));
+    pub(super) fn tell_task(&mut self, status: &TaskStatusParams) {
         if self.is_behind() {
             return;
         }
-        let Ok(params) = Typed(&At(status, Revision::LATEST)).to_shared_json() else { return };
+        let Ok(params) = to_shared_json(&Typed(&At(status, Revision::LATEST))) else { return };
         let task = &status.detailed.task.task_id;
         let wanted =
             |filter: &SubscriptionFilter| filter.task_ids.iter().flatten().any(|id| id == task);
         self.notify_listeners(Method::Tasks, &params, &wanted);
     }
 
-    /// Tells clients that a list changed which the catalog does not hold.
     // MCP 2025-11-25 server/tools#list-changed-notification [TOOL-005],
     // MCP 2025-11-25 server/prompts#list-changed-notification [PRMT-010],
     // MCP 2025-11-25 server/resources#list-changed-notification [RSRC-006]
@@ -69,8 +65,7 @@ impl Server {
     // MCP 2026-07-28 server/prompts#list-changed-notification [PRMT-011],
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-002],
     // MCP 2026-07-28 schema.json#ResourceListChangedNotification [RSRC-008]
-    pub fn announce(&mut self, changes: Changes) {
-        note!(self, announce(changes, None));
+    pub(super) fn tell_lists(&mut self, changes: Changes) {
         self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
         if self.is_behind() {
             return self.owe_lists(changes);
@@ -161,7 +156,7 @@ impl Server {
             return Ok(None);
         }
         let honoured = self.honour(asked);
-        let acknowledgement = Typed(&At(&honoured, incoming.revision)).to_shared_json();
+        let acknowledgement = to_shared_json(&Typed(&At(&honoured, incoming.revision)));
         let id = incoming.id.clone();
         // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-004]
         if let Ok(filter) = acknowledgement {

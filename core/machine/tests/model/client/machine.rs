@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    AnswerError, CallHandle, CallOptions, Client, ClientOptions, CloseReason, Event, Failure,
+    CallHandle, CallOptions, Client, ClientOptions, CloseReason, CommandError, Event, Failure,
     InputHandle, RequestHandle, Subject as Gone,
 };
 use mcp_sansio::protocol::Method;
@@ -132,9 +132,9 @@ impl Subject<Operation> for Machine {
         }
         let empty = RawJson::EMPTY_OBJECT;
         let nth = |number: usize, count: usize| number.checked_rem(count);
-        let mut refuse = |outcome: Result<(), AnswerError>| match outcome {
+        let mut refuse = |outcome: Result<(), CommandError>| match outcome {
             Ok(()) => {}
-            Err(AnswerError::NotDue) => o.refuse("not due"),
+            Err(CommandError::NotDue) => o.refuse("not due"),
             Err(other) => panic!("{other}"),
         };
         match operation {

@@ -6,8 +6,8 @@ use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    AnswerError, CallError, CallHandle, CallOptions, CloseReason, Event, Failure, Request,
-    RequestHandle, Server, Subject as Gone,
+    CallHandle, CallOptions, CloseReason, CommandError, Event, Failure, Request, RequestHandle,
+    Server, Subject as Gone,
 };
 use mcp_sansio::protocol::Method;
 use serde_json::{Value, json};
@@ -265,21 +265,21 @@ fn message(operation: &Operation, newest: i64) -> Option<String> {
     Some(message.to_string())
 }
 
-pub(crate) fn refusal_of_call(error: CallError) -> &'static str {
+pub(crate) fn refusal_of_call(error: CommandError) -> &'static str {
     match error {
-        CallError::Forbidden(_) => "forbidden",
-        CallError::OutOfPlace(_) => "out of place",
-        CallError::NotOpen => "not open",
-        CallError::Closed(_) => "closed",
+        CommandError::Forbidden(_) => "forbidden",
+        CommandError::OutOfPlace(_) => "out of place",
+        CommandError::NotOpen => "not open",
+        CommandError::Closed(_) => "closed",
         other => panic!("{other}"),
     }
 }
 
-fn of_answer(error: AnswerError) -> &'static str {
+fn of_answer(error: CommandError) -> &'static str {
     match error {
-        AnswerError::NotDue => "not due",
-        AnswerError::NotDeclared(_) => "not declared",
-        AnswerError::InputNotAllowed(_) => "not allowed",
+        CommandError::NotDue => "not due",
+        CommandError::NotDeclared(_) => "not declared",
+        CommandError::InputNotAllowed(_) => "not allowed",
         other => panic!("{other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! A client on HTTP on tape: what it is made of, and what its calls are when they are read back.
+//! Clients on HTTP in recordings: what they are made of, and what goes into them and comes out.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -7,20 +7,29 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::http::{Backoff, ExchangeId, Location, Status};
-use crate::recording::exchange::{Field, StandIns};
-use crate::recording::{
-    Call, Handle, MISPLACED, Machine, Payload, Start, Tape, Unperformable, decoded, level, method,
+use crate::Instant;
+use crate::http::client::{SESSION_ID, Transmit};
+use crate::http::{
+    Backoff, Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse,
+    Location, LostSession, Status,
 };
-use crate::{Instant, peer};
+use crate::peer::client::client_methods;
+use crate::peer::{self, Applied, ClientCommand, CommandError, TransportFailure};
 
-use super::transmit::SESSION_ID;
-use super::{Client, ClientLimits, ClientOptions, IncomingResponse, LostSession, Transmit};
+use super::arguments::Unperformable;
+use super::call::Call;
+use super::client::{self, ClientSettings};
+use super::exchange::{Cause, Field, StandIns};
+use super::handle::Handle;
+use super::payload::Payload;
+use super::recorded::{Notes, Recordable, Recorded};
+use super::start::{Machine, Start};
+use super::tape::Tape;
 
 /// Where the server is and how the client goes about HTTP, on the first line of a recording.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Settings<'a> {
+pub(crate) struct HttpClientSettings<'a> {
     url: Cow<'a, str>,
     limits: ClientLimits,
     backoff: Backoff,
@@ -29,7 +38,7 @@ pub(crate) struct Settings<'a> {
     old_transport: bool,
 }
 
-impl<'a> Settings<'a> {
+impl<'a> HttpClientSettings<'a> {
     fn of(options: &'a ClientOptions, stand_ins: StandIns) -> Self {
         Self {
             url: stand_ins.url(options.url.as_str()).into(),
@@ -41,7 +50,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    pub(crate) fn to_options(&self) -> Result<ClientOptions, Unperformable> {
+    pub(super) fn to_options(&self) -> Result<ClientOptions, Unperformable> {
         let url = Location::parse(&self.url);
         Ok(ClientOptions {
             url: url.map_err(|_| Unperformable("that is not the URL of a server"))?,
@@ -54,19 +63,8 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// A tape, and what stands there for secrets.
-#[derive(Debug)]
-pub(super) struct NoteBook {
-    tape: Tape,
-    stand_ins: StandIns,
-}
-
-impl NoteBook {
-    pub(super) fn note<'a>(&mut self, call: impl Into<Option<Call<'a>>>) {
-        self.tape.note(call);
-    }
-
-    pub(super) fn note_response(
+impl Notes {
+    fn note_response(
         &mut self,
         exchange: ExchangeId,
         head: &IncomingResponse<'_>,
@@ -89,7 +87,7 @@ impl NoteBook {
         self.tape.note(Call::Response { at, exchange, status, fields });
     }
 
-    pub(super) fn note_transmit(&mut self, transmit: &Transmit, options: &ClientOptions) {
+    fn note_transmit(&mut self, transmit: &Transmit, options: &ClientOptions) {
         let length_max = options.limits.session_id_length_max;
         let call = match transmit {
             Transmit::Abort(exchange) => Call::Abort { exchange: Handle::of(exchange.0) },
@@ -115,59 +113,127 @@ impl NoteBook {
     }
 }
 
-impl Client {
-    /// A client like that of [`new`](Self::new) whose calls are noted on `tape`, from the first one
-    /// on.
+impl Recorded<Client> {
+    /// A client whose commands, inputs and outputs are noted on `tape`, if there is one, from the
+    /// first one on. See [`Client::new`].
     #[must_use]
-    pub fn recorded(
+    pub fn new(
         peer: peer::ClientOptions,
         http: ClientOptions,
         seed: u64,
         now: Instant,
-        tape: Tape,
+        tape: impl Into<Option<Tape>>,
     ) -> Self {
         // The names of sessions have entropy of their own, as nobody is to guess them.
         let key = Sha256::new().chain_update(seed.to_le_bytes()).finalize().into();
-        Self::noted(peer, http, seed, now, tape, StandIns::keyed(key))
+        Self::keyed(peer, http, seed, now, tape.into(), StandIns::keyed(key))
     }
 
     /// The client of a recording.
-    pub(crate) fn replayed(
+    pub(super) fn replayed(
         peer: peer::ClientOptions,
         http: ClientOptions,
         seed: u64,
         now: Instant,
         tape: Tape,
     ) -> Self {
-        Self::noted(peer, http, seed, now, tape, StandIns::NONE)
+        Self::keyed(peer, http, seed, now, Some(tape), StandIns::NONE)
     }
 
-    fn noted(
+    fn keyed(
         peer: peer::ClientOptions,
         http: ClientOptions,
         seed: u64,
         now: Instant,
-        mut tape: Tape,
+        tape: Option<Tape>,
         stand_ins: StandIns,
     ) -> Self {
-        tape.write(&Start::of(Machine::HttpClient {
+        let notes = tape.map(|mut tape| {
+            tape.write(&Start::of(Machine::HttpClient {
+                at: now.as_nanos(),
+                seed,
+                options: Box::new(ClientSettings::of(&peer)),
+                http: Box::new(HttpClientSettings::of(&http, stand_ins)),
+            }));
+            Notes { tape, stand_ins }
+        });
+        Self::with(Client::new(peer, http, seed, now), notes)
+    }
+
+    /// See [`Client::handle_response`].
+    pub fn handle_response(
+        &mut self,
+        exchange: ExchangeId,
+        head: &IncomingResponse<'_>,
+        now: Instant,
+    ) {
+        if let Some(notes) = &mut self.notes {
+            notes.note_response(exchange, head, self.machine.options(), now);
+        }
+        self.machine.handle_response(exchange, head, now);
+    }
+
+    /// See [`Client::handle_body`].
+    pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
+        self.note(Call::Body {
             at: now.as_nanos(),
-            seed,
-            options: Box::new(peer::client::recorded::Settings::of(&peer)),
-            http: Box::new(Settings::of(&http, stand_ins)),
-        }));
-        let tape = Some(Box::new(NoteBook { tape, stand_ins }));
-        Self { tape, ..Self::new(peer, http, seed, now) }
+            exchange: Handle::of(exchange.0),
+            bytes: Payload::of(bytes),
+        });
+        self.machine.handle_body(exchange, bytes, now);
     }
 
-    pub(crate) fn take_notes(&mut self) -> Vec<u8> {
-        self.tape.as_mut().map(|book| book.tape.take()).unwrap_or_default()
+    /// See [`Client::handle_body_end`].
+    pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
+        self.note(Call::BodyEnd { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.machine.handle_body_end(exchange, now);
     }
 
-    /// Makes the call that a line tells of.
-    pub(crate) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
+    /// See [`Client::handle_exchange_failed`].
+    pub fn handle_exchange_failed(
+        &mut self,
+        exchange: ExchangeId,
+        failure: ExchangeFailure,
+        now: Instant,
+    ) {
+        self.refuse(exchange, failure.into(), now);
+    }
+
+    /// See [`Client::refuse`].
+    pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
+        self.note(Call::ExchangeFailed {
+            at: now.as_nanos(),
+            exchange: Handle::of(exchange.0),
+            failure: Cause::of(&failure),
+        });
+        self.machine.refuse(exchange, failure, now);
+    }
+
+    /// See [`Client::pause`].
+    pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
+        self.note(Call::Pause { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.machine.pause(exchange, now);
+    }
+
+    /// See [`Client::resume`].
+    pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
+        self.note(Call::Resume { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.machine.resume(exchange, now);
+    }
+
+    /// See [`Client::poll_transmit`].
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        let transmit = self.machine.poll_transmit()?;
+        if let Some(notes) = &mut self.notes {
+            notes.note_transmit(&transmit, self.machine.options());
+        }
+        Some(transmit)
+    }
+
+    /// Makes the call of a line.
+    pub(super) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
         let at = Instant::from_nanos;
-        let when = |now: &Option<u64>| now.map(at).ok_or(Unperformable("the time is missing"));
         let id = |exchange: &Handle| ExchangeId(exchange.key());
         // What comes of a call is compared when it is noted again.
         match call {
@@ -189,47 +255,26 @@ impl Client {
             Call::Pause { at: now, exchange } => self.pause(id(exchange), at(*now)),
             Call::Resume { at: now, exchange } => self.resume(id(exchange), at(*now)),
             Call::Timeout { at: now } => self.handle_timeout(at(*now)),
-            Call::Started { at: now, method: name, params, options, other } => {
-                let (options, now) = (options.to_options()?, at(*now));
-                let _ = if *other {
-                    self.call_other(name, params, &options, now)
-                } else {
-                    self.call(method(name)?, params, &options, now)
-                };
-            }
-            Call::Cancel { at: now, call, reason } => {
-                self.cancel(call.to_call(), reason, at(*now));
-            }
-            Call::Notify { at: now, method: name, params } => {
-                let _ = self.notify(method(name)?, params, when(now)?);
-            }
-            Call::SetLogLevel { at: now, level: name } => {
-                let _ = self.set_log_level(level(name)?, at(*now));
-            }
-            Call::Subscribe { at: now, filter } => {
-                let _ = self.subscribe(&decoded(filter)?, at(*now));
-            }
-            Call::AnswerInput { at: now, input, result } => {
-                let _ = self.answer_input_with(input.to_handle(), result, at(*now));
-            }
-            Call::RefuseInput { at: now, input, error } => {
-                let _ = self.refuse_input(input.to_handle(), error.clone(), when(now)?);
-            }
-            Call::Respond { at: now, request, result } => {
-                let _ = self.respond_with(request.to_request(), result, when(now)?);
-            }
-            Call::Reject { at: now, request, error } => {
-                let _ = self.reject(request.to_request(), error.clone(), when(now)?);
-            }
-            Call::Close { at: now } => self.close(when(now)?),
-            Call::Send { .. } | Call::Abort { .. } => {
-                let _ = self.poll_transmit();
-            }
-            Call::Event { .. } => {
-                let _ = self.poll_event();
-            }
-            _ => return Err(MISPLACED),
+            Call::Send { .. } | Call::Abort { .. } => drop(self.poll_transmit()),
+            Call::Event { .. } => drop(self.poll_event()),
+            call => return client::perform(self, call),
         }
         Ok(())
+    }
+}
+
+client_methods!(Recorded<Client>, now);
+
+impl Recordable for Client {
+    const NOTES_ALL_TIMES: bool = true;
+
+    fn apply_noted(
+        &mut self,
+        command: ClientCommand<'_>,
+        now: Instant,
+        notes: &mut Notes,
+    ) -> Result<Applied, CommandError> {
+        notes.tape.note(client::call_of(self, &command, now));
+        self.apply(command, now)
     }
 }

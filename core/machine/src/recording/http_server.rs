@@ -1,0 +1,461 @@
+//! Servers on HTTP in recordings: what they are made of, and what goes into them and comes out.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Instant;
+use crate::catalog::Catalog;
+use crate::catalog::recorded::{Kinds, State};
+use crate::http::origin::HostTexts;
+use crate::http::server::{
+    Answers, CallerHandle, EventStore, NotStored, ReadId, StoreAction, StoredEvent, Transmit,
+    UnservableTool, mirrors_of,
+};
+use crate::http::{
+    AllowedHosts, ExchangeId, ParsedBody, Principal, Refusal, RemoteAddress, RequestHead, Server,
+    ServerLimits, ServerOptions, ServerTimeouts,
+};
+use crate::peer::server::server_methods;
+use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
+use crate::protocol::TaskStatusParams;
+
+use super::arguments::{MISPLACED, Unperformable};
+use super::call::Call;
+use super::event::describe;
+use super::exchange::{
+    Field, Left, Read, Refused, StandIns, StoreAction as Action, Stored, session_of,
+};
+use super::handle::Handle;
+use super::payload::Payload;
+use super::recorded::{Notes, Recordable, Recorded};
+use super::server::{self, ServerSettings};
+use super::start::{Machine, Start};
+use super::tape::Tape;
+
+/// How a server appears on HTTP, on the first line of a recording.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HttpServerSettings<'a> {
+    path: Option<Cow<'a, str>>,
+    event_path: Option<Cow<'a, str>>,
+    message_path: Option<Cow<'a, str>>,
+    hosts: HostTexts,
+    answers: Answers,
+    event_store: EventStore,
+    limits: ServerLimits,
+    timeouts: ServerTimeouts,
+}
+
+impl<'a> HttpServerSettings<'a> {
+    fn of(options: &'a ServerOptions) -> Self {
+        Self {
+            path: options.path.as_deref().map(Cow::Borrowed),
+            event_path: options.event_path.as_deref().map(Cow::Borrowed),
+            message_path: options.message_path.as_deref().map(Cow::Borrowed),
+            hosts: options.hosts.texts(),
+            answers: options.answers,
+            event_store: options.event_store,
+            limits: options.limits.clone(),
+            timeouts: options.timeouts.clone(),
+        }
+    }
+
+    pub(super) fn to_options(&self) -> Result<ServerOptions, Unperformable> {
+        let owned = |path: &Option<Cow<'_, str>>| path.as_deref().map(String::from);
+        let hosts = AllowedHosts::of_texts(&self.hosts);
+        Ok(ServerOptions {
+            path: owned(&self.path),
+            event_path: owned(&self.event_path),
+            message_path: owned(&self.message_path),
+            hosts: hosts.map_err(|_| Unperformable("there can be no such host"))?,
+            answers: self.answers,
+            event_store: self.event_store,
+            limits: self.limits.clone(),
+            timeouts: self.timeouts.clone(),
+        })
+    }
+}
+
+impl Recorded<Server> {
+    /// A server whose commands, inputs and outputs are noted on `tape`, if there is one, from the
+    /// first one on.
+    ///
+    /// # Errors
+    ///
+    /// See [`Server::new`]. Nothing is noted then.
+    pub fn new(
+        peer: peer::ServerOptions,
+        options: ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+        tape: impl Into<Option<Tape>>,
+    ) -> Result<Self, UnservableTool> {
+        Self::keyed(peer, options, secret, seed, tape.into(), StandIns::keyed(secret))
+    }
+
+    /// The server of a recording.
+    pub(super) fn replayed(
+        peer: peer::ServerOptions,
+        options: ServerOptions,
+        tape: Tape,
+    ) -> Result<Self, UnservableTool> {
+        Self::keyed(peer, options, [0; 32], 0, Some(tape), StandIns::NONE)
+    }
+
+    fn keyed(
+        peer: peer::ServerOptions,
+        options: ServerOptions,
+        secret: [u8; 32],
+        seed: u64,
+        tape: Option<Tape>,
+        stand_ins: StandIns,
+    ) -> Result<Self, UnservableTool> {
+        if let (_, Some(unservable)) = mirrors_of(peer.catalog_to_offer()) {
+            return Err(unservable);
+        }
+        let notes = tape.map(|mut tape| {
+            let settings = Box::new(ServerSettings::of(&peer));
+            let http = Box::new(HttpServerSettings::of(&options));
+            tape.write(&Start::of(Machine::HttpServer { options: settings, http }));
+            Notes { tape, stand_ins }
+        });
+        Ok(Self::with(Server::new(peer, options, secret, seed)?, notes))
+    }
+
+    /// See [`Server::handle_request`].
+    pub fn handle_request<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        principal: Option<&Principal>,
+        now: Instant,
+    ) -> (ExchangeId, Option<Event<'f>>) {
+        self.handle_request_if(head, body, principal, &|_| Ok(()), now)
+    }
+
+    /// See [`Server::handle_request_if`].
+    pub fn handle_request_if<'f>(
+        &mut self,
+        head: &RequestHead<'_>,
+        body: &'f [u8],
+        principal: Option<&Principal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
+        now: Instant,
+    ) -> (ExchangeId, Option<Event<'f>>) {
+        let Some(notes) = &mut self.notes else {
+            return self.machine.handle_request_if(head, body, principal, permit, now);
+        };
+        let refusal = RefCell::new(None);
+        let asked = |body: Option<&ParsedBody<'_>>| {
+            permit(body).inspect_err(|refused| *refusal.borrow_mut() = Some(refused.clone()))
+        };
+        let (exchange, event) = self.machine.handle_request_if(head, body, principal, &asked, now);
+        let drawn = self.machine.take_drawn_session();
+        let refusal = refusal.borrow();
+        let stand_ins = notes.stand_ins;
+        let session = session_in_query(head).map(|id| stand_ins.named_session(id.as_bytes()));
+        let session = session.as_ref().map(|id| String::from_utf8_lossy(id));
+        notes.tape.note(Call::Request {
+            at: now.as_nanos(),
+            method: head.method.into(),
+            target: match session {
+                Some(id) => alloc::format!("{}?sessionId={id}", head.path).into(),
+                None => head.path.into(),
+            },
+            fields: fields_of(head, stand_ins),
+            contradictory: head.contradictory.map(Cow::Borrowed),
+            body: Payload::of(body),
+            principal: principal.map(|it| stand_ins.principal(it).into()),
+            address: head.remote.map(|it| stand_ins.address(it)),
+            refused: refusal.as_ref().map(Refused::of),
+            session: drawn.map(|id| stand_ins.session(&id).into()),
+            exchange: Handle::of(exchange.0),
+            event: event.as_ref().map(|event| describe(event).into()),
+        });
+        (exchange, event)
+    }
+
+    /// See [`Server::handle_disconnect`].
+    pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
+        self.note(Call::Disconnect { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.machine.handle_disconnect(exchange, now);
+    }
+
+    /// See [`Server::set_expiry`].
+    pub fn set_expiry(&mut self, exchange: ExchangeId, deadline: Instant) {
+        if self.machine.ends_at_expiry(exchange.0) {
+            let until = deadline.as_nanos();
+            self.note(Call::Expiry { exchange: Handle::of(exchange.0), until });
+        }
+        self.machine.set_expiry(exchange, deadline);
+    }
+
+    /// See [`Server::refuse`].
+    ///
+    /// # Errors
+    ///
+    /// See [`CommandError`].
+    pub fn refuse(
+        &mut self,
+        request: RequestHandle,
+        refusal: Refusal,
+        now: Instant,
+    ) -> Result<(), CommandError> {
+        let (at, handle) = (now.as_nanos(), request.into());
+        self.note(Call::Refuse { at, request: handle, refusal: Refused::of(&refusal) });
+        self.machine.refuse(request, refusal, now)
+    }
+
+    /// See [`Server::release_connection`].
+    pub fn release_connection(&mut self, request: RequestHandle, retry: Duration) {
+        self.note(Call::Release { request: request.into(), retry });
+        self.machine.release_connection(request, retry);
+    }
+
+    /// See [`Server::task_changed`].
+    pub fn task_changed(
+        &mut self,
+        status: &TaskStatusParams,
+        principal: Option<&Principal>,
+        now: Instant,
+    ) {
+        let _done = self.apply(ServerCommand::TaskChanged { status, principal }, now);
+    }
+
+    /// See [`Server::edit_catalog`].
+    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
+        let mut changes = crate::catalog::Changes::default();
+        let edit = |catalog: &mut Catalog| {
+            let edited = edit(catalog);
+            changes = catalog.take_changes();
+            catalog.set_changes(changes);
+            edited
+        };
+        let edited = self.machine.edit_catalog(edit, now);
+        if let Some(notes) = &mut self.notes {
+            notes.tape.note(Call::Catalog {
+                at: Some(now.as_nanos()),
+                catalog: State::of(self.machine.catalog()),
+                changed: Some(Kinds::of(changes)),
+            });
+        }
+        edited
+    }
+
+    /// See [`Server::close`].
+    pub fn close(&mut self, now: Instant) {
+        let _done = self.apply(ServerCommand::Close, now);
+    }
+
+    /// See [`Server::poll_ready`].
+    #[must_use]
+    pub fn poll_ready(&mut self) -> Option<ExchangeId> {
+        let exchange = self.machine.poll_ready()?;
+        self.note(Call::Ready { exchange: Handle::of(exchange.0) });
+        Some(exchange)
+    }
+
+    /// See [`Server::poll_transmit`].
+    pub fn poll_transmit(&mut self, exchange: ExchangeId, now: Instant) -> Option<Transmit<'_>> {
+        let session = match &self.notes {
+            Some(_) => self.machine.session_to_hide(exchange)?,
+            None => None,
+        };
+        let transmit = self.machine.poll_transmit(exchange, now);
+        if let Some(notes) = &mut self.notes {
+            let stand_ins = notes.stand_ins;
+            let left = transmit.as_ref().map(|it| Left::of(it, stand_ins, session.as_ref()));
+            notes.tape.note(Call::Poll {
+                at: now.as_nanos(),
+                exchange: Handle::of(exchange.0),
+                transmit: left.as_ref().map(|left| left.noted(stand_ins)),
+            });
+        }
+        transmit
+    }
+
+    /// See [`Server::poll_store`].
+    #[must_use]
+    pub fn poll_store(&mut self) -> Option<StoreAction> {
+        let action = self.machine.poll_store()?;
+        if let Some(notes) = &mut self.notes {
+            let action = Action::of(&action, notes.stand_ins);
+            notes.tape.note(Call::Store { action });
+        }
+        Some(action)
+    }
+
+    /// See [`Server::handle_stored`].
+    pub fn handle_stored(
+        &mut self,
+        read: ReadId,
+        events: Result<Vec<StoredEvent>, NotStored>,
+        now: Instant,
+    ) {
+        if let Some(notes) = &mut self.notes {
+            let of = |event| Stored::of(event, notes.stand_ins);
+            let events = events.as_ref().ok().map(|it| it.iter().map(of).collect());
+            let (at, read) = (now.as_nanos(), Read::of(read));
+            notes.tape.note(Call::Stored { at, read, events });
+        }
+        self.machine.handle_stored(read, events, now);
+    }
+
+    /// See [`Server::waiting_events`].
+    pub fn waiting_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
+        self.machine.waiting_events()
+    }
+
+    /// See [`Server::begin_handler`].
+    #[must_use]
+    pub fn begin_handler(&mut self, request: RequestHandle) -> Option<CallerHandle> {
+        self.machine.begin_handler(request)
+    }
+
+    /// See [`Server::end_handler`].
+    pub fn end_handler(&mut self, caller: CallerHandle) {
+        self.machine.end_handler(caller);
+    }
+
+    /// Makes the call of a line.
+    pub(super) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
+        let at = Instant::from_nanos;
+        // What comes of a call is compared when it is noted again.
+        match call {
+            Call::Request { .. } => self.perform_request(call)?,
+            Call::Disconnect { at: now, exchange } => {
+                self.handle_disconnect(ExchangeId(exchange.key()), at(*now));
+            }
+            Call::Timeout { at: now } => self.handle_timeout(at(*now)),
+            Call::Refuse { at: now, request, refusal } => {
+                drop(self.refuse(request.to_request(), refusal.to_refusal(), at(*now)));
+            }
+            Call::Expiry { exchange, until } => {
+                self.set_expiry(ExchangeId(exchange.key()), at(*until));
+            }
+            Call::Release { request, retry } => {
+                self.release_connection(request.to_request(), *retry);
+            }
+            Call::Catalog { catalog, changed: Some(changed), .. } => {
+                let (now, state) = (self.time_of(call)?, catalog.to_catalog()?);
+                let edit = |catalog: &mut Catalog| {
+                    *catalog = state;
+                    catalog.set_changes(changed.to_changes());
+                };
+                self.edit_catalog(edit, now);
+            }
+            Call::Stored { at: now, read, events } => {
+                let events = events.as_ref().map(|it| it.iter().map(Stored::to_event).collect());
+                let events: Option<Vec<StoredEvent>> = events.transpose()?;
+                self.handle_stored(read.to_id(), events.ok_or(NotStored), at(*now));
+            }
+            Call::Store { .. } => drop(self.poll_store()),
+            Call::Ready { .. } => drop(self.poll_ready()),
+            Call::Poll { at: now, exchange, .. } => {
+                drop(self.poll_transmit(ExchangeId(exchange.key()), at(*now)));
+            }
+            Call::Event { .. } => drop(self.poll_event()),
+            call => return server::perform(self, call),
+        }
+        Ok(())
+    }
+
+    fn perform_request(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
+        let Call::Request {
+            at,
+            method,
+            target,
+            fields,
+            contradictory,
+            body,
+            principal,
+            address,
+            refused,
+            session,
+            ..
+        } = call
+        else {
+            return Err(MISPLACED);
+        };
+        let session = session.as_deref().map(session_of).transpose()?;
+        self.machine.draw_next_session(session);
+        let values = fields.iter().map(Field::value).collect::<Result<Vec<_>, _>>()?;
+        let mut head = RequestHead::new(method, target);
+        for (Field(name, _), value) in fields.iter().zip(&values) {
+            head.field(name, value);
+        }
+        head.remote = address.map(RemoteAddress::new);
+        head.contradictory = contradictory.as_deref().map(singular).transpose()?;
+        let principal = principal.as_deref().map(Principal::new);
+        let permit = |_: Option<&ParsedBody<'_>>| match refused {
+            Some(refused) => Err(refused.to_refusal()),
+            None => Ok(()),
+        };
+        let (body, now) = (body.bytes()?, Instant::from_nanos(*at));
+        let _ = self.handle_request_if(&head, &body, principal.as_ref(), &permit, now);
+        Ok(())
+    }
+}
+
+server_methods!(Recorded<Server>, now);
+
+impl Recordable for Server {
+    const NOTES_ALL_TIMES: bool = true;
+
+    fn apply_noted(
+        &mut self,
+        command: ServerCommand<'_>,
+        now: Instant,
+        notes: &mut Notes,
+    ) -> Result<Applied, CommandError> {
+        server::apply_noted(self, command, now, notes)
+    }
+}
+
+fn session_in_query<'a>(head: &RequestHead<'a>) -> Option<&'a str> {
+    head.query.0.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
+}
+
+/// The fields that the machine looks at. What authorizes a request is not among them.
+fn fields_of<'a>(head: &RequestHead<'a>, stand_ins: StandIns) -> Vec<Field<'a>> {
+    let mut fields: Vec<Field<'a>> = Vec::new();
+    let single = [
+        ("host", head.host),
+        ("origin", head.origin),
+        ("content-type", head.content_type),
+        ("content-length", head.content_length),
+        ("mcp-protocol-version", head.protocol_version),
+        ("mcp-method", head.mcp_method),
+        ("mcp-name", head.mcp_name),
+        ("last-event-id", head.last_event_id),
+    ];
+    fields.extend(single.into_iter().filter_map(|(name, it)| Some(Field::of(name, it?))));
+    fields.extend(head.accept.iter().map(|value| Field::of("accept", *value)));
+    let session = head.session_id.map(|id| stand_ins.named_session(id));
+    fields.extend(session.map(|id| Field::of("mcp-session-id", id)));
+    fields.extend(head.params.iter().map(|(name, value)| Field::of(*name, *value)));
+    fields
+}
+
+/// The name of a field that must not be repeated.
+fn singular(name: &str) -> Result<&'static str, Unperformable> {
+    let names = [
+        "Host",
+        "Origin",
+        "Mcp-Name",
+        "Mcp-Method",
+        "Content-Type",
+        "Last-Event-ID",
+        "Content-Length",
+        "Mcp-Session-Id",
+        "MCP-Protocol-Version",
+    ];
+    let found = names.into_iter().find(|known| *known == name);
+    found.ok_or(Unperformable("that field may be repeated"))
+}

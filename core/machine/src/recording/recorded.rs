@@ -1,0 +1,286 @@
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Deref;
+
+use crate::framing::FrameError;
+use crate::peer::machine::stream_machine;
+use crate::peer::{
+    Applied, ClientMachine, CommandError, ConnectionClosed, Event, Machine, RequestHandle,
+    ServerMachine, StreamMachine,
+};
+use crate::{Instant, Revision};
+
+use super::arguments::Unperformable;
+use super::call::Call;
+use super::event::describe;
+#[cfg(feature = "http")]
+use super::exchange::StandIns;
+use super::payload::Payload;
+use super::tape::Tape;
+
+/// A machine whose commands, inputs and outputs are noted on a [`Tape`].
+///
+/// It is driven like the machine itself, which it lends out to look at.
+#[derive(Debug)]
+pub struct Recorded<M> {
+    pub(super) machine: M,
+    pub(super) notes: Option<Box<Notes>>,
+}
+
+/// A tape, and what stands there for secrets.
+#[allow(unnameable_types, reason = "only this crate has one")]
+#[derive(Debug)]
+pub struct Notes {
+    pub(super) tape: Tape,
+    #[cfg(feature = "http")]
+    pub(super) stand_ins: StandIns,
+}
+
+impl Notes {
+    pub(super) fn new(tape: Tape) -> Self {
+        Self {
+            tape,
+            #[cfg(feature = "http")]
+            stand_ins: StandIns::NONE,
+        }
+    }
+}
+
+/// A machine that can be recorded.
+#[allow(unnameable_types, reason = "the machines of this crate are all that there are")]
+pub trait Recordable: Machine + fmt::Debug {
+    /// Whether each command is noted with its time. On a byte stream those that make no deadline are
+    /// not: see `docs/recording.md`.
+    #[doc(hidden)]
+    const NOTES_ALL_TIMES: bool;
+
+    /// Carries out a command and notes it.
+    #[doc(hidden)]
+    fn apply_noted(
+        &mut self,
+        command: Self::Command<'_>,
+        now: Instant,
+        notes: &mut Notes,
+    ) -> Result<Applied, CommandError>;
+}
+
+impl<M> Recorded<M> {
+    pub(super) fn with(machine: M, notes: Option<Notes>) -> Self {
+        Self { machine, notes: notes.map(Box::new) }
+    }
+
+    pub(super) fn note<'c>(&mut self, call: impl Into<Option<Call<'c>>>) {
+        if let Some(notes) = &mut self.notes {
+            notes.tape.note(call);
+        }
+    }
+
+    pub(super) fn take_notes(&mut self) -> Vec<u8> {
+        self.notes.as_mut().map_or_else(Vec::new, |notes| notes.tape.take())
+    }
+}
+
+impl<M: Recordable> Recorded<M> {
+    /// Carries out a command of the application.
+    ///
+    /// # Errors
+    ///
+    /// See [`CommandError`].
+    pub fn apply(
+        &mut self,
+        command: M::Command<'_>,
+        now: Instant,
+    ) -> Result<Applied, CommandError> {
+        match &mut self.notes {
+            Some(notes) => self.machine.apply_noted(command, now, notes),
+            None => self.machine.apply(command, now),
+        }
+    }
+
+    /// Does what is due at `now`. Extra calls do nothing.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.note(Call::Timeout { at: now.as_nanos() });
+        self.machine.handle_timeout(now);
+    }
+
+    /// The next event that the machine made by itself.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        let event = self.machine.poll_event()?;
+        self.note(Call::Event { event: describe(&event).into() });
+        Some(event)
+    }
+
+    /// The time of a call. Where it was not noted, the machine needs none.
+    pub(super) fn time_of(&self, call: &Call<'_>) -> Result<Instant, Unperformable> {
+        match call.at() {
+            Some(at) => Ok(at),
+            None if M::NOTES_ALL_TIMES => Err(Unperformable("the time is missing")),
+            None => Ok(Instant::ZERO),
+        }
+    }
+}
+
+impl<M: Recordable> Machine for Recorded<M> {
+    type Command<'a> = M::Command<'a>;
+
+    fn apply(&mut self, command: M::Command<'_>, now: Instant) -> Result<Applied, CommandError> {
+        self.apply(command, now)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.handle_timeout(now);
+    }
+
+    fn poll_event(&mut self) -> Option<Event<'static>> {
+        self.poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.machine.poll_timeout()
+    }
+}
+
+impl<M: Recordable + ClientMachine> ClientMachine for Recorded<M> {
+    fn session(&self) -> Option<&crate::peer::client::Session> {
+        self.machine.session()
+    }
+}
+
+impl<M: Recordable + ServerMachine> ServerMachine for Recorded<M> {
+    fn revision_of(&self, request: RequestHandle) -> Option<Revision> {
+        self.machine.revision_of(request)
+    }
+}
+
+impl<M: Recordable + StreamMachine> Recorded<M> {
+    /// Takes one frame, and returns what the application must know of it.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over, before or because of this frame.
+    pub fn handle_message<'f>(
+        &mut self,
+        frame: &'f [u8],
+        now: Instant,
+    ) -> Result<Option<Event<'f>>, ConnectionClosed> {
+        let was_open = !self.machine.is_closed();
+        let taken = self.machine.handle_message(frame, now);
+        self.note(was_open.then(|| Call::message(frame, now, &taken)));
+        taken
+    }
+
+    /// Reports a framing error.
+    ///
+    /// # Errors
+    ///
+    /// The connection is over.
+    pub fn handle_frame_error(
+        &mut self,
+        error: FrameError,
+    ) -> Result<Option<Event<'static>>, ConnectionClosed> {
+        let was_open = !self.machine.is_closed();
+        let taken = self.machine.handle_frame_error(error);
+        self.note(was_open.then(|| Call::frame_error(error, &taken)));
+        taken
+    }
+
+    /// Takes the end of the input.
+    pub fn handle_eof(&mut self) {
+        self.note(Call::EndOfInput {});
+        self.machine.handle_eof();
+    }
+
+    /// The next bytes for the stream, whole lines. Whoever takes them writes all of them.
+    #[must_use]
+    pub fn poll_transmit(&mut self) -> Option<&[u8]> {
+        let bytes = self.machine.poll_transmit();
+        if let Some(notes) = &mut self.notes {
+            notes.tape.note(bytes.map(|bytes| Call::Transmit { bytes: Payload::of(bytes) }));
+        }
+        bytes
+    }
+
+    /// The next bytes for the stream, for a driver that may write only part of them.
+    #[must_use]
+    pub fn peek_transmit(&mut self) -> &[u8] {
+        let bytes = self.machine.peek_transmit();
+        if let Some(notes) = self.notes.as_mut().filter(|_| !bytes.is_empty()) {
+            notes.tape.note_peek();
+        }
+        bytes
+    }
+
+    /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
+    pub fn consume_transmit(&mut self, length: usize) {
+        if let Some(notes) = &mut self.notes {
+            let shown = self.machine.peek_transmit();
+            let bytes = Payload::of(&shown[..length.min(shown.len())]);
+            notes.tape.note(Call::Sent { bytes });
+        }
+        self.machine.consume_transmit(length);
+    }
+
+    /// Whether so much waits to be sent that nothing should be read.
+    #[must_use]
+    pub fn is_congested(&self) -> bool {
+        self.machine.is_congested()
+    }
+
+    /// Whether the connection is over.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+
+    /// Whether the connection is over and nothing waits to be sent or answered.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.machine.is_drained()
+    }
+
+    /// Makes the call of a line, if it is one of byte streams.
+    pub(super) fn perform_on_stream(&mut self, call: &Call<'_>) -> Result<bool, Unperformable> {
+        let at = Instant::from_nanos;
+        // What comes of a call is compared when it is noted again.
+        match call {
+            Call::Message { at: now, frame, .. } => {
+                drop(self.handle_message(&frame.bytes()?, at(*now)));
+            }
+            Call::FrameError { error, .. } => drop(self.handle_frame_error((*error).into())),
+            Call::EndOfInput {} => self.handle_eof(),
+            Call::Timeout { at: now } => self.handle_timeout(at(*now)),
+            Call::Transmit { .. } => drop(self.poll_transmit().map(<[u8]>::len)),
+            Call::Peek {} => {
+                let _shown = self.peek_transmit();
+                self.note(Call::Peek {});
+            }
+            Call::Sent { bytes } => {
+                let length = bytes.bytes()?.len();
+                let _shown = self.peek_transmit();
+                self.consume_transmit(length);
+            }
+            Call::Event { .. } => drop(self.poll_event()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+stream_machine!([M: Recordable + StreamMachine] Recorded<M>);
+
+impl<M> From<M> for Recorded<M> {
+    /// The machine without a tape.
+    fn from(machine: M) -> Self {
+        Self { machine, notes: None }
+    }
+}
+
+impl<M> Deref for Recorded<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.machine
+    }
+}

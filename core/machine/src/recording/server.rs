@@ -1,0 +1,337 @@
+//! Servers in recordings: what they are made of, and what their commands are on a line.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Catalog;
+use crate::catalog::recorded::{Kinds, State};
+use crate::jsonrpc::{ErrorObject, RawJson};
+use crate::peer::metadata::Places;
+use crate::peer::server::{server_methods, stream_server_methods};
+use crate::peer::{
+    Applied, Attachment, CommandError, Inputs, Limits, MethodName, Policy, Request, RequestHandle,
+    Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
+};
+use crate::protocol::{
+    CacheHints, Capabilities, InputRequiredResult, Method, Ttl, Verbatim, WrittenAt,
+};
+use crate::{Instant, Principal, Revision};
+
+use super::arguments::{MISPLACED, Options, Unperformable, decoded, level, method, number, text};
+use super::call::Call;
+use super::every_revision::whole;
+use super::handle::Handle;
+use super::recorded::{Notes, Recordable, Recorded};
+use super::start::{Machine, Revisioned, Start};
+use super::tape::Tape;
+
+/// What a server is made of, on the first line of a recording.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerSettings<'a> {
+    #[serde(borrow)]
+    identity: RawJson<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<Cow<'a, str>>,
+    revisions: Revisioned,
+    #[serde(borrow)]
+    capabilities: RawJson<'a>,
+    #[serde(borrow)]
+    catalog: State<'a>,
+    cache: (u64, Cow<'a, str>),
+    anonymous: bool,
+    limits: Limits,
+    timeouts: Timeouts,
+    policy: Policy,
+}
+
+impl<'a> ServerSettings<'a> {
+    pub(super) fn of(options: &'a ServerOptions) -> Self {
+        let ServerOptions { profile, catalog, terms, revisions } = options;
+        let cache = (profile.cache.ttl.0, Cow::Owned(alloc::format!("{}", profile.cache.scope)));
+        Self {
+            identity: whole(&profile.identity),
+            instructions: profile.instructions.as_deref().map(Cow::Borrowed),
+            revisions: Revisioned(*revisions),
+            capabilities: whole(&profile.capabilities),
+            catalog: State::of(catalog),
+            cache,
+            anonymous: profile.identity_meta.is_empty(),
+            limits: terms.limits.clone(),
+            timeouts: terms.timeouts.clone(),
+            policy: terms.policy.clone(),
+        }
+    }
+
+    pub(super) fn to_options(&self) -> Result<ServerOptions, Unperformable> {
+        let (ttl, scope) = &self.cache;
+        let scope = alloc::format!("\"{scope}\"");
+        let scope = decoded(&RawJson::trusted(&scope))?;
+        let mut options = ServerOptions::new(decoded(&self.identity)?)
+            .revisions(self.revisions.0)
+            .capabilities(decoded(&self.capabilities)?)
+            .catalog(self.catalog.to_catalog()?)
+            .cache(CacheHints { ttl: Ttl(*ttl), scope })
+            .limits(self.limits.clone())
+            .timeouts(self.timeouts.clone())
+            .policy(self.policy.clone());
+        if let Some(instructions) = &self.instructions {
+            options = options.instructions(&**instructions);
+        }
+        Ok(if self.anonymous { options.anonymous() } else { options })
+    }
+}
+
+impl Recorded<Server> {
+    /// A server whose commands, inputs and outputs are noted on `tape`, if there is one, from the
+    /// first one on. See [`Server::new`].
+    #[must_use]
+    pub fn new(options: ServerOptions, seed: u64, tape: impl Into<Option<Tape>>) -> Self {
+        let notes = tape.into().map(|mut tape| {
+            let settings = Box::new(ServerSettings::of(&options));
+            tape.write(&Start::of(Machine::Server(settings)));
+            Notes::new(tape)
+        });
+        Self::with(Server::new(options, seed), notes)
+    }
+
+    /// See [`Server::edit_catalog`].
+    pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
+        let mut changes = crate::catalog::Changes::default();
+        let edited = self.machine.edit_catalog(|catalog| {
+            let edited = edit(catalog);
+            changes = catalog.take_changes();
+            catalog.set_changes(changes);
+            edited
+        });
+        self.note_catalog();
+        self.note(Call::Announce { at: None, changed: Kinds::of(changes) });
+        edited
+    }
+
+    fn note_catalog(&mut self) {
+        if let Some(notes) = &mut self.notes {
+            let catalog = State::of(self.machine.catalog());
+            notes.tape.note(Call::Catalog { at: None, catalog, changed: None });
+        }
+    }
+
+    pub(super) fn perform(&mut self, call: &Call<'_>) -> Result<(), Unperformable> {
+        if let Call::Catalog { catalog, changed: None, .. } = call {
+            let state = catalog.to_catalog()?;
+            // What clients are told of is a line of its own.
+            self.machine.edit_catalog(|catalog| {
+                *catalog = state;
+                let _told = catalog.take_changes();
+            });
+            self.note_catalog();
+            return Ok(());
+        }
+        match self.perform_on_stream(call)? {
+            true => Ok(()),
+            false => perform(self, call),
+        }
+    }
+}
+
+server_methods!(Recorded<Server>);
+stream_server_methods!(Recorded<Server>);
+
+impl Recordable for Server {
+    const NOTES_ALL_TIMES: bool = false;
+
+    fn apply_noted(
+        &mut self,
+        command: ServerCommand<'_>,
+        now: Instant,
+        notes: &mut Notes,
+    ) -> Result<Applied, CommandError> {
+        apply_noted(self, command, now, notes)
+    }
+}
+
+/// Carries out a command and notes it.
+pub(super) fn apply_noted<M: ServerMachine + Recordable>(
+    machine: &mut M,
+    command: ServerCommand<'_>,
+    now: Instant,
+    notes: &mut Notes,
+) -> Result<Applied, CommandError> {
+    if let ServerCommand::RequireInput { request, required } = command {
+        let (handle, method) = (request.handle, request.method.as_str().to_string());
+        let applied = machine.apply(ServerCommand::RequireInput { request, required }, now);
+        let (now, request) = (now.as_nanos(), handle.into());
+        notes.tape.note(match &applied {
+            // That may be for the length of the request, which is not noted: the answer is.
+            Err(CommandError::InputNotAllowed(what)) => Call::Reject {
+                at: M::NOTES_ALL_TIMES.then_some(now),
+                request,
+                error: ErrorObject::internal(*what),
+            },
+            _ => {
+                let (method, required) = (method.into(), whole(required));
+                Call::RequireInput { at: now, request, method, required }
+            }
+        });
+        return applied;
+    }
+    notes.tape.note(call_of(machine, &command, now, notes));
+    machine.apply(command, now)
+}
+
+/// The line of a command. `None`: it cannot be written, so that nothing comes of it.
+fn call_of<'c, M: ServerMachine + Recordable>(
+    machine: &M,
+    command: &'c ServerCommand<'_>,
+    now: Instant,
+    notes: &Notes,
+) -> Option<Call<'c>> {
+    let now = now.as_nanos();
+    let at = M::NOTES_ALL_TIMES.then_some(now);
+    Some(match command {
+        ServerCommand::Call { method, params, options } => Call::Started {
+            at: now,
+            method: method.as_str().into(),
+            params: text(*params),
+            options: Options::of(options),
+            other: false,
+        },
+        ServerCommand::Cancel { call, reason } => {
+            Call::Cancel { at: now, call: (*call).into(), reason: (*reason).into() }
+        }
+        ServerCommand::Notify { method, params } => {
+            Call::Notify { at, method: method.as_str().into(), params: text(*params) }
+        }
+        ServerCommand::Respond { request, result } => {
+            // Where no answer is due, nothing is written at any revision.
+            let revision = machine.revision_of(*request).unwrap_or(Revision::LATEST);
+            let result = text(&WrittenAt(*result, revision));
+            Call::Respond { at, request: (*request).into(), result }
+        }
+        ServerCommand::Reject { request, error } => {
+            Call::Reject { at, request: (*request).into(), error: error.clone() }
+        }
+        ServerCommand::RequireInput { request, required } => Call::RequireInput {
+            at: now,
+            request: request.handle.into(),
+            method: request.method.as_str().into(),
+            required: whole(*required),
+        },
+        ServerCommand::WithdrawInput(request) => {
+            Call::WithdrawInput { at: now, request: (*request).into() }
+        }
+        ServerCommand::Progress { request, progress, total, message } => Call::Progress {
+            at: now,
+            request: (*request).into(),
+            progress: progress.to_string().into(),
+            total: total.map(|total| total.to_string().into()),
+            message: message.map(Cow::Borrowed),
+        },
+        ServerCommand::TaskProgress { request, params } => {
+            Call::TaskProgress { at, request: (*request).into(), params: text(*params) }
+        }
+        ServerCommand::Log { request, level, logger, data } => Call::Log {
+            at,
+            request: request.map(Handle::from),
+            level: level.as_str().into(),
+            logger: logger.map(Cow::Borrowed),
+            data: text(*data)?,
+        },
+        ServerCommand::ResourceUpdated { uri } => Call::ResourceUpdated { at, uri: (*uri).into() },
+        ServerCommand::TaskChanged { status, principal } => Call::TaskChanged {
+            at,
+            status: whole(*status),
+            principal: principal.map(|principal| notes.principal(principal).into()),
+        },
+        ServerCommand::Announce(changes) => Call::Announce { at, changed: Kinds::of(*changes) },
+        ServerCommand::Close => Call::Close { at },
+    })
+}
+
+/// Carries out the command of a line. What comes of it is compared when it is noted again.
+pub(super) fn perform<M>(machine: &mut Recorded<M>, call: &Call<'_>) -> Result<(), Unperformable>
+where
+    M: ServerMachine + Recordable,
+{
+    let now = machine.time_of(call)?;
+    let mut apply = |command: ServerCommand<'_>| drop(machine.apply(command, now));
+    match call {
+        Call::Started { method: name, params, options, other: false, .. } => {
+            let (method, options) = (method(name)?, &options.to_options()?);
+            apply(ServerCommand::Call { method, params, options });
+        }
+        Call::Cancel { call, reason, .. } => {
+            apply(ServerCommand::Cancel { call: call.to_call(), reason });
+        }
+        Call::Notify { method: name, params, .. } => {
+            apply(ServerCommand::Notify { method: method(name)?, params });
+        }
+        Call::Respond { request, result, .. } => {
+            let (request, result) = (request.to_request(), &Verbatim(result));
+            apply(ServerCommand::Respond { request, result });
+        }
+        Call::Reject { request, error, .. } => {
+            let (request, error) = (request.to_request(), error.clone());
+            apply(ServerCommand::Reject { request, error });
+        }
+        Call::RequireInput { request, method, required, .. } => {
+            let required = &decoded::<InputRequiredResult>(required)?;
+            let request = bare_request(request.to_request(), method);
+            apply(ServerCommand::RequireInput { request, required });
+        }
+        Call::WithdrawInput { request, .. } => {
+            apply(ServerCommand::WithdrawInput(request.to_request()));
+        }
+        Call::TaskProgress { request, params, .. } => {
+            apply(ServerCommand::TaskProgress { request: request.to_request(), params });
+        }
+        Call::Progress { request, progress, total, message, .. } => {
+            let (progress, total) = (number(progress)?, total.as_deref().map(number).transpose()?);
+            let (request, message) = (request.to_request(), message.as_deref());
+            apply(ServerCommand::Progress { request, progress, total, message });
+        }
+        Call::Log { request, level: name, logger, data, .. } => {
+            let (request, level) = (request.map(Handle::to_request), level(name)?);
+            apply(ServerCommand::Log { request, level, logger: logger.as_deref(), data });
+        }
+        Call::ResourceUpdated { uri, .. } => apply(ServerCommand::ResourceUpdated { uri }),
+        Call::TaskChanged { status, principal, .. } => {
+            let principal = principal.as_deref().map(Principal::new);
+            let (status, principal) = (&decoded(status)?, principal.as_ref());
+            apply(ServerCommand::TaskChanged { status, principal });
+        }
+        Call::Announce { changed, .. } => apply(ServerCommand::Announce(changed.to_changes())),
+        Call::Close { .. } => apply(ServerCommand::Close),
+        _ => return Err(MISPLACED),
+    }
+    Ok(())
+}
+
+impl Notes {
+    pub(super) fn principal(&self, principal: &Principal) -> String {
+        #[cfg(feature = "http")]
+        return self.stand_ins.principal(principal);
+        #[cfg(not(feature = "http"))]
+        principal.as_str().into()
+    }
+}
+
+/// The request that an application answers with questions. What is in it matters to applications
+/// alone.
+fn bare_request<'a>(handle: RequestHandle, method: &'a str) -> Request<'a> {
+    let other = || MethodName::Other(method.into());
+    Request {
+        handle,
+        method: Method::parse(method).map_or_else(other, MethodName::Known),
+        params: RawJson::EMPTY_OBJECT,
+        revision: Revision::LATEST,
+        capabilities: Capabilities::NONE,
+        wants_progress: false,
+        inputs: Inputs::default(),
+        places: Places::default(),
+        attachment: Attachment::default(),
+    }
+}
