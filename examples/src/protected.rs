@@ -4,10 +4,10 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use mcp_sansio::auth::TokenCheck;
-use mcp_sansio::auth::protected_resource::{InvalidResource, Operation, ProtectedResource};
 use mcp_sansio_auth::JwtVerifier;
 use mcp_sansio_handlers::Server;
+use mcp_sansio_oauth::TokenCheck;
+use mcp_sansio_oauth::protected_resource::{InvalidResource, Operation, ProtectedResource};
 use mcp_sansio_tokio::{Connector, Proxy, unix_time};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Handle, Runtime};

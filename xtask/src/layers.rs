@@ -23,7 +23,6 @@ pub(crate) const MACHINE: &str = "mcp-sansio";
 /// in its own layer.
 pub(crate) const LAYERS: &[&[Module]] = &[
     &[Module { name: "fuzzing", knows: "bodies of the fuzz targets" }],
-    &[Module { name: "auth", knows: "OAuth: the client's flow, the protected resource's rules" }],
     &[Module { name: "recording", knows: "calls of a machine on a tape, and their replay" }],
     &[Module { name: "http", knows: "Streamable HTTP and HTTP+SSE, over exchanges" }],
     &[Module { name: "peer", knows: "one connection: eras, ids, deadlines, gate, input rounds" }],

@@ -18,14 +18,15 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         let toolchain = Toolchain::of(target).ok_or_else(|| toolchain::missing(&TARGETS))?;
         println!("{target}: with {toolchain}");
         let mut command = toolchain.cargo();
-        command.current_dir(&root).args(["build", "--quiet", "--package", "mcp-sansio"]);
+        command.current_dir(&root).args(["build", "--quiet"]);
+        command.args(["--package", "mcp-sansio", "--package", "mcp-sansio-oauth"]);
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         if *target == "thumbv6m-none-eabi" {
             // Handlers share by `alloc::sync::Arc`, which is not there.
-            command.args(["--features", "critical-section,auth,recording,seal"]);
+            command.args(["--features", "critical-section,http,recording,seal"]);
         } else {
             command.args(["--package", "mcp-sansio-handlers"]);
-            command.args(["--features", "auth,recording,seal"]);
+            command.args(["--features", "auth,http,recording,seal"]);
         }
         if !command.status()?.success() {
             failed.push(*target);

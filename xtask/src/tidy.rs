@@ -15,10 +15,11 @@ const LINES_MANY: usize = 400;
 /// A decision is read in one sitting.
 const DECISION_LINES_MAX: usize = 80;
 /// Where the length of files is watched.
-const WATCHED: [&str; 6] = [
+const WATCHED: [&str; 7] = [
     "core/collections/src",
     "core/handlers/src",
     "core/machine/src",
+    "core/oauth/src",
     "core/sync/src",
     "adapters",
     "examples",

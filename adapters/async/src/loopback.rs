@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use async_lock::Mutex;
 use hyper::rt::{Read, ReadBuf, Write};
-use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
 use mcp_sansio_auth::loopback::{
     CONNECTION_TIME, CONNECTIONS_MAX, InvalidRedirectAddress, PATH, REQUEST_LENGTH_MAX,
     RedirectAddress, Reply, Request, USER_TIME,
 };
+use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use crate::timer::timeout;
 use crate::{Network, Runtime};

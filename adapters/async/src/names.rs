@@ -11,15 +11,6 @@ pub use crate::http_server::{EventArchive, ServedBody, Unread};
 pub use crate::{ByteStream, DriveError, Driver, Error, Settings, Timer, seed};
 #[cfg(feature = "http-client")]
 pub use crate::{Exchange, Exchanger, HttpDriver};
-#[cfg(any(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio::auth;
-#[cfg(feature = "auth")]
-pub use mcp_sansio::auth::client::{
-    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
-    SigningRequest,
-};
-#[cfg(feature = "http-server")]
-pub use mcp_sansio::auth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
@@ -45,3 +36,12 @@ pub use mcp_sansio_handlers::{
 };
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use mcp_sansio_oauth;
+#[cfg(feature = "auth")]
+pub use mcp_sansio_oauth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+    SigningRequest,
+};
+#[cfg(feature = "http-server")]
+pub use mcp_sansio_oauth::{Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};

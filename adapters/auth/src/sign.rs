@@ -4,7 +4,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use mcp_sansio::auth::client::{ActionFailure, DpopKey};
+use mcp_sansio_oauth::client::{ActionFailure, DpopKey};
 use ring::pkcs8::Document;
 use ring::rand::SystemRandom;
 use ring::rsa::PublicKeyComponents;
@@ -23,7 +23,7 @@ pub use key_file::KeyFileError;
 /// A private key with the one algorithm that it is used for.
 ///
 /// ```
-/// use mcp_sansio::auth::client::{ClientOptions, SigningRequest};
+/// use mcp_sansio_oauth::client::{ClientOptions, SigningRequest};
 /// use mcp_sansio_handlers::Authorization;
 /// use mcp_sansio_auth::Signer;
 ///

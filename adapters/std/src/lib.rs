@@ -74,14 +74,6 @@ pub use http_client::{
 pub use http_server::{HttpListener, HttpService, HttpServing, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
-#[cfg(feature = "auth")]
-pub use mcp_sansio::auth::{
-    self,
-    client::{
-        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
-        SigningRequest,
-    },
-};
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
@@ -102,6 +94,14 @@ pub use mcp_sansio_handlers::{
 };
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
+#[cfg(feature = "auth")]
+pub use mcp_sansio_oauth::{
+    self as auth,
+    client::{
+        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
+        SigningRequest,
+    },
+};
 pub use pipe_stream::PipeStream;
 pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;

@@ -15,7 +15,7 @@ mod tests;
 /// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
 /// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the
 /// request's extensions, where a layer before this one has put it. Route the
-/// [paths of its metadata](mcp_sansio::auth::ProtectedResource::metadata_paths) to a protected server
+/// [paths of its metadata](mcp_sansio_oauth::ProtectedResource::metadata_paths) to a protected server
 /// as well.
 ///
 /// ```no_run

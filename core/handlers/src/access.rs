@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use mcp_sansio::auth::Grant;
+use mcp_sansio_oauth::Grant;
 
 use super::context::{Context, Received};
 use super::reply::Error;

@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 
 #[cfg(feature = "auth")]
-use mcp_sansio::auth::TokenCheck;
+use mcp_sansio_oauth::TokenCheck;
 
 #[cfg(feature = "auth")]
 use super::authorization::Answered;

@@ -8,10 +8,10 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::auth::{Grant, ProtectedResource, TokenCheck};
 use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use mcp_sansio::peer::Attachment;
 use mcp_sansio::peer::Event;
+use mcp_sansio_oauth::{Grant, ProtectedResource, TokenCheck};
 
 use super::dispatch::Dispatch;
 use super::http_server::HttpServer;
@@ -84,7 +84,7 @@ impl<K: Kind> Server<K> {
     ///
     /// ```
     /// use mcp_sansio::Principal;
-    /// use mcp_sansio::auth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+    /// use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
     /// use mcp_sansio_handlers::{Server, TokenDemand};
     /// use mcp_sansio::http::{RequestHead, ServerOptions, Status};
     /// # struct Claims { sub: &'static str, aud: String, scope: &'static str, exp: u64 }
@@ -259,7 +259,7 @@ impl<K: Kind> Future for Checking<K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { protection, state, guard, .. } = &mut *self;
-        let unavailable = || Err(mcp_sansio::auth::TokenRefusal::Unavailable);
+        let unavailable = || Err(mcp_sansio_oauth::TokenRefusal::Unavailable);
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {

@@ -11,8 +11,6 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-#[cfg(feature = "auth")]
-pub mod auth;
 pub mod catalog;
 pub mod framing;
 #[cfg(feature = "_fuzz")]

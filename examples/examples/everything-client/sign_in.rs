@@ -1,13 +1,13 @@
 //! How the client gets tokens, by what the scenario is about.
 
-use mcp_sansio::auth::client::{
-    ActionFailure, ApplicationType, AssertionRequest, AuthorizationRequest, ClientMetadata,
-    ClientOptions, ClientSecret, IdentityProvider, InvalidOption, RegisteredClient, SigningRequest,
-};
 use mcp_sansio::http::Location;
 use mcp_sansio_auth::{Algorithm, Signer};
 use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_handlers::Authorization;
+use mcp_sansio_oauth::client::{
+    ActionFailure, ApplicationType, AssertionRequest, AuthorizationRequest, ClientMetadata,
+    ClientOptions, ClientSecret, IdentityProvider, InvalidOption, RegisteredClient, SigningRequest,
+};
 use mcp_sansio_tokio::Connector;
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 use std::pin::pin;
 
 use mcp_sansio::Principal;
-use mcp_sansio::auth::Grant;
 use mcp_sansio::http::{RequestHead, Response};
 use mcp_sansio_handlers::TokenDemand;
+use mcp_sansio_oauth::Grant;
 
 use super::alarm::within;
 use super::site::Site;

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
 use mcp_sansio_handlers::CredentialStore;
+use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 
 use crate::lock::Lock;
 use crate::offload::{self, Spawner};

@@ -1,6 +1,6 @@
 use mcp_sansio::Principal;
-use mcp_sansio::auth::is_same_resource;
-use mcp_sansio::auth::protected_resource::VerifiedToken;
+use mcp_sansio_oauth::is_same_resource;
+use mcp_sansio_oauth::protected_resource::VerifiedToken;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

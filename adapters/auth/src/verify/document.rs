@@ -6,8 +6,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use mcp_sansio::Revision;
-use mcp_sansio::auth::MetadataUrls;
 use mcp_sansio::http::{Location, Scheme};
+use mcp_sansio_oauth::MetadataUrls;
 use serde::Deserialize;
 
 use super::JwtFault;

@@ -1,4 +1,4 @@
-use mcp_sansio::auth::protected_resource::TokenRefusal;
+use mcp_sansio_oauth::protected_resource::TokenRefusal;
 
 /// Why a token is not taken: for a log, as nothing of the token is in it. What the client is told of
 /// it is a [`TokenRefusal`].

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::auth::protected_resource::{
+use mcp_sansio::http::Location;
+use mcp_sansio_oauth::protected_resource::{
     ACCESS_TOKEN_LENGTH_MAX, TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio::auth::{InvalidIssuer, MetadataUrls};
-use mcp_sansio::http::Location;
+use mcp_sansio_oauth::{InvalidIssuer, MetadataUrls};
 
 use super::JwtFault;
 use super::claims::{Claims, Expected};
@@ -32,11 +32,11 @@ const LEEWAY_MAX: Duration = Duration::from_secs(5 * 60);
 /// [interval](Self::interval), so that nobody can have them fetched by sending tokens. New keys take
 /// the place of all old ones. If they cannot be fetched, the old ones are good for an hour.
 /// ```
-/// use mcp_sansio::auth::TokenCheck;
+/// use mcp_sansio_oauth::TokenCheck;
 /// use mcp_sansio_handlers::Server;
 /// use mcp_sansio_auth::JwtVerifier;
 /// # async fn get(url: String) -> Result<Vec<u8>, std::io::Error> { Ok(Vec::new()) }
-/// # use mcp_sansio::auth::ProtectedResource;
+/// # use mcp_sansio_oauth::ProtectedResource;
 /// # fn unix_time() -> u64 { 0 }
 ///
 /// let (issuer, uri) = ("https://auth.example.com", "https://mcp.example.com/mcp");

@@ -11,10 +11,10 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use mcp_sansio::Instant;
-use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
 use mcp_sansio_auth::loopback::{
     CONNECTIONS_MAX, InvalidRedirectAddress, PATH, RedirectAddress, Reply, USER_TIME,
 };
+use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use connection::{Connection, Progress};
 

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use mcp_sansio::auth::{
+use mcp_sansio::http::{Location, Principal, ServerOptions};
+use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, ProtectedResourceMetadata,
     TokenCheck, TokenRefusal, VerifiedToken,
 };
-use mcp_sansio::http::{Location, Principal, ServerOptions};
 use tokio::sync::Semaphore;
 
 use crate::adapter::{Call, HttpService, NoArguments, Server, unix_time};

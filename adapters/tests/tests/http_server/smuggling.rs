@@ -1,7 +1,7 @@
 //! Heads that two who read them may read in two ways.
 
 use mcp_sansio::Principal;
-use mcp_sansio::auth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
+use mcp_sansio_oauth::{ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken};
 
 use crate::adapter::{Server, unix_time};
 use crate::served::{Gate, Served, gated};

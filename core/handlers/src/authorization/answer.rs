@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::auth::client::{
+use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, Credential, SigningRequest,
 };
 

@@ -3,7 +3,7 @@ use alloc::rc::Rc;
 use alloc::sync::Arc;
 use core::future::{Future, ready};
 
-use mcp_sansio::auth::client::ActionFailure;
+use mcp_sansio_oauth::client::ActionFailure;
 
 use crate::function::{Async, Plain};
 use crate::kind::{Kind, Local, Shared};

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::auth::client::{
+use mcp_sansio_oauth::client::{
     AssertionRequest, AuthorizationRequest, ClientOptions, Event, SigningRequest,
 };
 
@@ -35,7 +35,7 @@ pub use store::{CredentialStore, MemoryStore};
 /// be quick. An `async` one is dropped where it waits when nobody needs its answer any more.
 ///
 /// ```
-/// use mcp_sansio::auth::client::{AuthorizationRequest, ClientOptions};
+/// use mcp_sansio_oauth::client::{AuthorizationRequest, ClientOptions};
 /// use mcp_sansio_handlers::{Authorization, Host};
 /// # struct Listener;
 /// # impl Listener { async fn next(&self) -> String { String::new() } }
@@ -54,7 +54,7 @@ pub use store::{CredentialStore, MemoryStore};
 ///     });
 /// let host = Host::new("editor", "1.0.0").authorization(authorization);
 /// # let _ = host;
-/// # Ok::<(), mcp_sansio::auth::client::InvalidOption>(())
+/// # Ok::<(), mcp_sansio_oauth::client::InvalidOption>(())
 /// ```
 ///
 /// # Connections

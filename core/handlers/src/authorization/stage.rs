@@ -7,10 +7,10 @@ use core::task::Context;
 use core::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::auth::client::{Client, Event, Passage};
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio::peer::TransportFailure;
+use mcp_sansio_oauth::client::{Client, Event, Passage};
 
 use crate::kind::Kind;
 use crate::machines::HttpClient;

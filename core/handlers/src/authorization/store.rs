@@ -5,7 +5,7 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 
-use mcp_sansio::auth::client::{ActionFailure, Credential, CredentialKey};
+use mcp_sansio_oauth::client::{ActionFailure, Credential, CredentialKey};
 use mcp_sansio_sync::Mutex;
 
 use super::answer::Answered;

@@ -6,10 +6,10 @@ use alloc::sync::Arc;
 use core::task::Context;
 
 use mcp_sansio::Instant;
-use mcp_sansio::auth::client::{
+use mcp_sansio_collections::{Key, Slab};
+use mcp_sansio_oauth::client::{
     Action, ActionFailure, ActionId, AuthorizationRequest, Client, Credential, CredentialKey,
 };
-use mcp_sansio_collections::{Key, Slab};
 
 use crate::executor::Executor;
 use crate::kind::Kind;

@@ -7,12 +7,12 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::auth::client::{
-    ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
-    SigningKey, SigningRequest,
-};
 use mcp_sansio_handlers::{
     Authorization, Call, Host, HttpEndpoint, MemoryStore, NoArguments, Server,
+};
+use mcp_sansio_oauth::client::{
+    ActionFailure, AssertionRequest, AuthorizationRequest, ClientOptions, ClientSecret, Event,
+    SigningKey, SigningRequest,
 };
 
 use crate::guarded::{Guarded, agreed, at_once, call, equipped, forged, host, known, options};

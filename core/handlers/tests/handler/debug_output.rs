@@ -2,14 +2,14 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::Principal;
-use mcp_sansio::auth::client::{
+use mcp_sansio::http::{Location, RequestHead, ServerOptions};
+use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenDemand};
+use mcp_sansio_oauth::client::{
     Action, Client, ClientOptions, ClientSecret, Credential, CredentialKey, DpopKey, Grant,
     IdentityProvider, RegisteredClient,
 };
-use mcp_sansio::auth::protected_resource::{ProtectedResource, VerifiedToken};
-use mcp_sansio::auth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
-use mcp_sansio::http::{Location, RequestHead, ServerOptions};
-use mcp_sansio_handlers::{Authorization, Host, MemoryStore, Server, TokenDemand};
+use mcp_sansio_oauth::protected_resource::{ProtectedResource, VerifiedToken};
+use mcp_sansio_oauth::{AuthorizationResponse, CodeVerifier, ExpectedResponse, State};
 
 /// What must not be seen. Entropy of this value makes verifiers and states, too.
 const SECRET: &str = "hush-hush-hush-hush-hush-hush-32";

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_sansio::auth::{TokenCheck, TokenRefusal, VerifiedToken};
 use mcp_sansio::http::{ClientOptions, ExchangeId, OutgoingRequest};
 use mcp_sansio::protocol::{
     Method, Resource, ResourceContents, SubscriptionFilter, TextResourceContents,
@@ -13,6 +12,7 @@ use mcp_sansio::{Instant, Principal, Revision, Revisions};
 use mcp_sansio_handlers::{
     Authorization, Call, Client, Host, HttpClientEndpoint, NoArguments, Read, Server,
 };
+use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 use serde_json::{Value, json};
 
 use crate::gatehouse::{Gatehouse, legacy_call, request, resource};
@@ -171,9 +171,9 @@ fn a_token_without_an_end_opens_streams_without_one() {
 // ---------------------------------------------------------------------- our client
 
 /// The resource that the server of a pair is.
-fn of_pair() -> mcp_sansio::auth::ProtectedResource {
+fn of_pair() -> mcp_sansio_oauth::ProtectedResource {
     let url = "http://localhost:8080/mcp";
-    mcp_sansio::auth::ProtectedResource::new(url, ["https://as.example"]).unwrap()
+    mcp_sansio_oauth::ProtectedResource::new(url, ["https://as.example"]).unwrap()
 }
 
 /// A client that signs in, and a protected server whose tokens say when they expire.

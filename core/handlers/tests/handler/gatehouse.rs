@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::auth::{
-    BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
-    VerifiedToken,
-};
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{HttpServer, Ran, Running, Server, TokenDemand, TokenResult, Work};
+use mcp_sansio_oauth::{
+    BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
+    VerifiedToken,
+};
 use serde_json::{Value, json};
 
 pub(crate) const URI: &str = "http://localhost/mcp";

@@ -10,15 +10,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::auth::client::{
-    AuthorizationRequest, ClientOptions, ClientSecret, RegisteredClient,
-};
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{self, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio_handlers::{
     Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Kind,
+};
+use mcp_sansio_oauth::client::{
+    AuthorizationRequest, ClientOptions, ClientSecret, RegisteredClient,
 };
 
 pub(crate) const MCP: &str = "https://mcp.example/mcp";

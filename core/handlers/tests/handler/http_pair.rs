@@ -6,18 +6,21 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use mcp_sansio::Instant;
+#[cfg(feature = "auth")]
+use mcp_sansio::http::Response;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::server::Transmit as FromServer;
 use mcp_sansio::http::{
     ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, RequestHead,
     ResponseHead, ServerOptions, Status,
 };
-#[cfg(feature = "auth")]
-use mcp_sansio::{auth::Grant, http::Response};
 use mcp_sansio_handlers::TokenDemand;
 use mcp_sansio_handlers::{
     HttpClientEndpoint, HttpEndpoint, HttpServer, Ran, Running, Server, Work,
 };
+#[cfg(feature = "auth")]
+use mcp_sansio_oauth::Grant;
+use mcp_sansio_oauth::Grant;
 
 /// A client and a server that exchange HTTP in memory, driven by hand.
 pub(crate) struct HttpPair {

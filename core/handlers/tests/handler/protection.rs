@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use mcp_sansio::auth::{
-    MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
-};
 use mcp_sansio::http::{Location, RequestHead, ServerOptions};
 use mcp_sansio::protocol::{
     ElicitSchema, Resource, ResourceContents, ResourceTemplate, TextResourceContents,
 };
 use mcp_sansio::{Instant, Principal, Revision};
 use mcp_sansio_handlers::{Call, Elicit, NoArguments, Read, Server, TokenDemand};
+use mcp_sansio_oauth::{
+    MetadataUrls, Operation, ProtectedResourceMetadata, TokenCheck, TokenRefusal, VerifiedToken,
+};
 use serde_json::{Value, json};
 
 use crate::gatehouse::{Gatehouse, METADATA, URI, check, legacy_call, request, resource};

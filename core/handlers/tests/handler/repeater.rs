@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_sansio::auth::{Operation, TokenCheck};
 use mcp_sansio::http::ServerOptions;
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
@@ -12,6 +11,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::{Call, Endpoint, NoArguments, Read, Server, ServerEndpoint};
+use mcp_sansio_oauth::{Operation, TokenCheck};
 use serde_json::{Value, json};
 
 use crate::gatehouse::{Gatehouse, check, resource};

@@ -1,7 +1,5 @@
 //! The bodies of the fuzz targets. Each takes any bytes and panics when a promise is broken.
 
-#[cfg(feature = "auth")]
-mod auth_texts;
 mod conduct;
 mod envelope;
 #[cfg(feature = "http")]
@@ -16,8 +14,6 @@ mod sse;
 mod values;
 mod words;
 
-#[cfg(feature = "auth")]
-pub use auth_texts::auth_texts;
 pub use envelope::envelope;
 #[cfg(feature = "http")]
 pub use http::{http_client, http_heads, http_server};

@@ -99,7 +99,6 @@ impl Host {
 
     /// Whether it is an address of this machine, of its link or of a private network, or one of
     /// version 6 that leads to such an address of version 4.
-    #[cfg(feature = "auth")]
     fn is_internal(&self) -> bool {
         match self {
             // Where a name server is asked for `*.localhost`, it should answer with this machine.
@@ -112,7 +111,6 @@ impl Host {
 
 /// What the registry of special addresses (RFC 6890) has as not reachable for everybody, but for
 /// addresses of documentation, which lead nowhere, and of multicast, which no TCP goes to.
-#[cfg(feature = "auth")]
 const fn is_internal_v4(address: Ipv4Addr) -> bool {
     match address.octets() {
         // This network; private ones; this machine; its link.
@@ -126,7 +124,6 @@ const fn is_internal_v4(address: Ipv4Addr) -> bool {
     }
 }
 
-#[cfg(feature = "auth")]
 fn is_internal_v6(address: Ipv6Addr) -> bool {
     let embedded = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
@@ -237,8 +234,8 @@ impl Origin {
 
     /// Whether the host is written as an address that is not for everybody: of this machine, of its
     /// link or of a private network.
-    #[cfg(feature = "auth")]
-    pub(crate) fn is_internal(&self) -> bool {
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
         self.host.is_internal()
     }
 }
@@ -337,7 +334,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "auth")]
     #[test]
     fn no_spelling_of_an_internal_address_is_a_name() {
         // Rule: [SEC-006]. What a resolver may take for an address is read as one, or not at all.
@@ -372,7 +368,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "auth")]
     #[test]
     fn addresses_that_are_not_for_everybody_are_told_from_others() {
         for host in [

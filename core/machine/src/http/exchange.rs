@@ -9,6 +9,19 @@ use mcp_sansio_collections::Key;
 pub struct ExchangeId(pub(crate) Key);
 
 impl ExchangeId {
+    /// An id that a layer between a client and the network gives to an exchange of its own: `number`
+    /// says which one.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Self {
+        Self(Key::from_number(number))
+    }
+
+    /// The number of an id from [`from_number`](Self::from_number).
+    #[must_use]
+    pub const fn to_number(self) -> u64 {
+        self.0.to_number()
+    }
+
     /// A small number that no other open exchange of the same machine has: an index for tables of
     /// the adapter's own.
     #[must_use]

@@ -67,7 +67,8 @@ pub(crate) fn decode(value: &[u8]) -> Result<Cow<'_, str>, InvalidFieldValue> {
 }
 
 /// Whether a token, such as the name of a header field, may have the byte (RFC 9110, `tchar`).
-pub(crate) const fn is_token_byte(byte: u8) -> bool {
+#[must_use]
+pub const fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
             byte,

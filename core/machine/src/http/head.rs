@@ -23,8 +23,8 @@ pub struct RequestHead<'a> {
     pub(crate) mcp_method: Option<&'a [u8]>,
     pub(crate) mcp_name: Option<&'a [u8]>,
     pub(crate) last_event_id: Option<&'a [u8]>,
-    /// Nothing to this layer; one of its own reads it.
-    pub(crate) authorization: Hidden<Authorization<'a>>,
+    /// For a layer above.
+    pub(crate) authorization: Hidden<AuthorizationField<'a>>,
     /// Where it comes from, as far as the adapter knows.
     pub(crate) remote: Option<RemoteAddress>,
     /// Fields whose names start with `Mcp-Param-`, in the order they came.
@@ -43,21 +43,55 @@ impl<T> fmt::Debug for Hidden<T> {
     }
 }
 
-/// The field `Authorization`.
+/// The field `Authorization` of a request.
 #[derive(Clone, Copy)]
-pub(crate) enum Authorization<'a> {
+pub enum AuthorizationField<'a> {
+    /// It is missing.
     None,
-    One(
-        #[cfg_attr(not(feature = "auth"), expect(dead_code, reason = "for a layer above"))]
-        &'a [u8],
-    ),
+    /// Its value.
+    One(&'a [u8]),
     /// It came more than once, which it must not.
     Repeated,
+}
+
+impl fmt::Debug for AuthorizationField<'_> {
+    /// Leaves the value out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::One(_) => "One(..)",
+            Self::Repeated => "Repeated",
+        })
+    }
 }
 
 const PARAM_PREFIX: &str = "mcp-param-";
 
 impl<'a> RequestHead<'a> {
+    /// The method.
+    #[must_use]
+    pub const fn method(&self) -> &'a str {
+        self.method
+    }
+
+    /// The path of the target.
+    #[must_use]
+    pub const fn path(&self) -> &'a str {
+        self.path
+    }
+
+    /// What the client sent to be authorized by. It is not shown in debug output.
+    #[must_use]
+    pub const fn authorization(&self) -> AuthorizationField<'a> {
+        self.authorization.0
+    }
+
+    /// The query of the target, without its question mark.
+    #[must_use]
+    pub const fn query(&self) -> &'a str {
+        self.query.0
+    }
+
     /// A request for `target`, in origin form (`/mcp?x=y`) or absolute form.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str) -> Self {
@@ -76,7 +110,7 @@ impl<'a> RequestHead<'a> {
             mcp_method: None,
             mcp_name: None,
             last_event_id: None,
-            authorization: Hidden(Authorization::None),
+            authorization: Hidden(AuthorizationField::None),
             remote: None,
             params: Vec::new(),
             contradictory: None,
@@ -108,8 +142,8 @@ impl<'a> RequestHead<'a> {
             12 if is("content-type") => (&mut self.content_type, "Content-Type"),
             13 if is("authorization") => {
                 self.authorization.0 = match self.authorization.0 {
-                    Authorization::None => Authorization::One(value),
-                    _ => Authorization::Repeated,
+                    AuthorizationField::None => AuthorizationField::One(value),
+                    _ => AuthorizationField::Repeated,
                 };
                 return;
             }
@@ -210,17 +244,20 @@ pub struct ResponseHead {
     /// What the body is; `None`: there is none.
     pub content: Option<Content>,
     pub(crate) session: Option<SessionId>,
-    pub(crate) allow: Option<&'static str>,
+    /// The methods that the target has.
+    pub allow: Option<&'static str>,
     /// Seconds after which to try again.
     pub(crate) retry_after: Option<u32>,
     /// What the client has to bring along.
     pub(crate) challenge: Option<String>,
     /// Whether pages of all origins may read the response.
-    pub(crate) public: bool,
+    pub public: bool,
 }
 
 impl ResponseHead {
-    pub(crate) const fn new(status: Status, content: Option<Content>) -> Self {
+    /// A head with this status, for a body of this kind, and without other fields.
+    #[must_use]
+    pub const fn new(status: Status, content: Option<Content>) -> Self {
         Self {
             status,
             content,

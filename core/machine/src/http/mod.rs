@@ -27,7 +27,8 @@ pub use client::{
     OutgoingRequest,
 };
 pub use exchange::{ExchangeId, SessionId};
-pub use head::{Content, RequestHead, Response, ResponseHead, Status};
+pub use field_value::is_token_byte;
+pub use head::{AuthorizationField, Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
 pub use refusal::Refusal;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use mcp_sansio::auth::client::{ActionFailure, AuthorizationRequest};
 use mcp_sansio_examples::runtime::Runtime;
+use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 use tokio::sync::oneshot;
 
 use crate::NAME;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use mcp_sansio::auth::client::{
-    ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, ClientSecret,
-    RegisteredClient,
-};
 use mcp_sansio_auth::{FileStore, open_in_browser};
 use mcp_sansio_examples::runtime::Runtime;
 use mcp_sansio_handlers::Authorization;
+use mcp_sansio_oauth::client::{
+    ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, ClientSecret,
+    RegisteredClient,
+};
 
 use super::loopback::Loopback;
 use crate::options::SignIn;

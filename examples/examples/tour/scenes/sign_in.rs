@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcp_sansio::auth::client::{
-    ActionFailure, ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, Event,
-};
 use mcp_sansio_examples::browser::Browser;
 use mcp_sansio_examples::protected;
 use mcp_sansio_handlers::{Authorization, Server};
+use mcp_sansio_oauth::client::{
+    ActionFailure, ApplicationType, AuthorizationRequest, ClientMetadata, ClientOptions, Event,
+};
 use mcp_sansio_tokio::{Connector, Proxy};
 use serde_json::json;
 

@@ -74,6 +74,24 @@ impl<'a> IncomingResponse<'a> {
         self.status
     }
 
+    /// Where a redirect leads, as it is in the field `Location`.
+    #[must_use]
+    pub const fn location(&self) -> Option<&'a [u8]> {
+        self.location
+    }
+
+    /// The values of all fields `WWW-Authenticate`: a server may ask for a token in several ways.
+    #[must_use]
+    pub fn challenges(&self) -> &[&'a [u8]] {
+        &self.challenges
+    }
+
+    /// What the next proof of a key must have in it (RFC 9449, section 8).
+    #[must_use]
+    pub const fn dpop_nonce(&self) -> Option<&'a [u8]> {
+        self.dpop_nonce
+    }
+
     /// The header fields that were taken note of, with names in lower case. One of them names the
     /// session: whoever knows it can act in the session.
     // MCP 2025-11-25 basic/transports#session-management [SESS-005]

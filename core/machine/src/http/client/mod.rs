@@ -41,11 +41,9 @@ use super::{ExchangeId, Location};
 pub use head::IncomingResponse;
 pub use limits::ClientLimits;
 pub use options::{ClientOptions, LostSession};
-#[cfg(feature = "auth")]
-pub(crate) use transmit::Field;
 #[cfg(feature = "recording")]
 pub(crate) use transmit::SESSION_ID;
-pub use transmit::{ExchangeFailure, OutgoingRequest, Transmit};
+pub use transmit::{ExchangeFailure, Field, OutgoingRequest, Transmit};
 
 /// The client's side of one connection over HTTP, as a state machine over exchanges.
 ///

@@ -34,7 +34,7 @@ pub struct OutgoingRequest {
 }
 
 /// A header field.
-pub(crate) type Field = (Cow<'static, str>, ByteString);
+pub type Field = (Cow<'static, str>, ByteString);
 
 /// The field that names the session.
 // MCP 2025-11-25 basic/transports#session-management [SESS-015]
@@ -45,8 +45,8 @@ const SECRET: [&str; 3] = [SESSION_ID, "authorization", "dpop"];
 
 impl OutgoingRequest {
     /// A request of another layer's own.
-    #[cfg(feature = "auth")]
-    pub(crate) const fn new(
+    #[must_use]
+    pub const fn new(
         exchange: ExchangeId,
         method: &'static str,
         url: Arc<Location>,
@@ -57,12 +57,8 @@ impl OutgoingRequest {
     }
 
     /// The same request once more, as another exchange and with these fields besides.
-    #[cfg(feature = "auth")]
-    pub(crate) fn again(
-        &self,
-        exchange: ExchangeId,
-        besides: impl IntoIterator<Item = Field>,
-    ) -> Self {
+    #[must_use]
+    pub fn again(&self, exchange: ExchangeId, besides: impl IntoIterator<Item = Field>) -> Self {
         let fields = self.fields.iter().cloned().chain(besides).collect();
         let (url, body) = (Arc::clone(&self.url), self.body.clone());
         Self { exchange, method: self.method, body, url, fields }
@@ -75,7 +71,7 @@ impl OutgoingRequest {
     }
 
     /// The header fields, in lower case as HTTP/2 wants them. Host and length are the driver's to
-    /// add, and so is whatever it needs for authorization, unless there is an `auth::Client` for
+    /// add, and so is whatever it needs for authorization, unless there is an `mcp_sansio_oauth::client::Client` for
     /// that: then it is there.
     ///
     /// No value has a control character, and all are ASCII but `last-event-id`, which says in UTF-8

@@ -3,7 +3,6 @@
 use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson, parse};
 use crate::peer::metadata::Metadata;
 use crate::peer::server::Read;
-#[cfg(feature = "auth")]
 use crate::protocol::Method;
 
 /// The body of a request, parsed, with what the parameters of its message say.
@@ -54,8 +53,7 @@ impl<'f> ParsedBody<'f> {
 
     /// Shows each request in it: its method, and what it is about. A request whose parameters are
     /// refused is about nothing.
-    #[cfg(feature = "auth")]
-    pub(crate) fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {
+    pub fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {
         let mut one = |method: &str, read: &Read<'_>| {
             let known = Method::parse(method);
             let read = read.as_ref().ok();

@@ -1,0 +1,215 @@
+//! The first steps: which authorization server it is.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bytestring::ByteString;
+use mcp_sansio::http::Location;
+use mcp_sansio::{Instant, Revision};
+use mcp_sansio_sync::Arc;
+
+use crate::discovery::base_issuer;
+use crate::{
+    AuthorizationServerMetadata, DefaultEndpoints, MetadataUrls, ProtectedResourceMetadata,
+    ResourceUri,
+};
+
+use super::super::fetch::Fetched;
+use super::super::{AuthorizationFailure, Client};
+use super::{Flow, Next, Step, Stepped};
+
+impl Client {
+    /// Reads the metadata of the server, each time anew: it may name another authorization server
+    /// than before.
+    // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-014]
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
+    pub(super) fn find_resource(&mut self, flow: &Flow) -> Stepped {
+        let named = flow.challenge.as_ref().and_then(|it| it.resource_metadata.as_deref());
+        // What must not be asked is passed over, as what is no URL: there are other places.
+        let named =
+            named.filter(|it| Location::parse(it).is_ok_and(|it| self.check_place(&it).is_ok()));
+        let urls = MetadataUrls::of_resource(self.options.revision, &self.server, named);
+        self.ask_for_resource(urls)
+    }
+
+    fn ask_for_resource(&mut self, mut urls: MetadataUrls) -> Stepped {
+        if let Some(url) = urls.next() {
+            self.get(url)?;
+            return Ok(Next::Wait(Step::Resource(urls)));
+        }
+        // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]: a server without
+        // metadata of its own is one of that time.
+        match MetadataUrls::of_base(&self.server).next() {
+            Some(url) => {
+                // MCP 2025-03-26 basic/authorization#server-metadata-discovery-headers [HDR-037]
+                let revision = ByteString::from_static(Revision::V2025_03_26.as_str());
+                self.get_with(url, [("mcp-protocol-version".into(), revision)])?;
+                Ok(Next::Wait(Step::Base))
+            }
+            None => Err(self.no_base_metadata()),
+        }
+    }
+
+    pub(super) fn resource_answered(
+        &mut self,
+        flow: &mut Flow,
+        urls: MetadataUrls,
+        fetched: &Fetched,
+    ) -> Stepped {
+        if !is_metadata(fetched) {
+            return self.ask_for_resource(urls);
+        }
+        let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
+        let metadata = ProtectedResourceMetadata::parse(&fetched.body).map_err(of)?;
+        flow.found.resource = Some(metadata.resource_for(&self.server).map_err(of)?);
+        let mut issuers: Vec<String> = metadata.issuers().map_err(of)?.to_vec();
+        // That which is known already comes first, as long as the server names it.
+        let known = self.tokens.as_ref().map(|it| &it.kept.issuer);
+        match issuers.iter().position(|it| Some(it) == known) {
+            Some(at) => issuers[..=at].rotate_right(1),
+            None => self.leave_issuer(),
+        }
+        issuers.truncate(self.options.limits.issuers_max.max(1));
+        flow.found.issuers = issuers.into_iter();
+        flow.found.resource_scopes = metadata.scopes_supported;
+        self.next_issuer(flow)
+    }
+
+    /// The server has another authorization server than before, whose tokens it must not get. They
+    /// stay kept until there are others: by them the next run knows which authorization server a
+    /// client belongs to that was configured without one.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-037]
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHC-045]
+    pub(super) fn leave_issuer(&mut self) {
+        self.tokens = None;
+    }
+
+    /// Goes on with the next authorization server that the server names.
+    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-019]
+    pub(super) fn next_issuer(&mut self, flow: &mut Flow) -> Stepped {
+        while let Some(issuer) = flow.found.issuers.next() {
+            match self.places_of(&issuer) {
+                Ok(urls) => return self.ask_for_issuer(flow, issuer, urls),
+                Err(failure) => drop(flow.found.unfit.get_or_insert(failure)),
+            }
+        }
+        let unfit = flow.found.unfit.take();
+        Err(unfit.unwrap_or_else(|| self.no_base_metadata()))
+    }
+
+    /// Where the metadata of an issuer may be, if it may be asked for there.
+    fn places_of(&self, issuer: &str) -> Result<MetadataUrls, AuthorizationFailure> {
+        let urls = MetadataUrls::of_issuer(self.options.revision, issuer)?;
+        if let Some(url) = urls.clone().next() {
+            self.check_place(&url)?;
+        }
+        Ok(urls)
+    }
+
+    fn ask_for_issuer(
+        &mut self,
+        flow: &mut Flow,
+        issuer: String,
+        mut urls: MetadataUrls,
+    ) -> Stepped {
+        if let Some(url) = urls.next() {
+            self.get(url)?;
+            return Ok(Next::Wait(Step::Issuer(issuer, urls)));
+        }
+        flow.found.unfit.get_or_insert(AuthorizationFailure::NoMetadata { issuer });
+        self.next_issuer(flow)
+    }
+
+    pub(super) fn issuer_answered(
+        &mut self,
+        flow: &mut Flow,
+        issuer: String,
+        urls: MetadataUrls,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> Stepped {
+        if !is_metadata(fetched) {
+            return self.ask_for_issuer(flow, issuer, urls);
+        }
+        self.issuer_described(flow, &issuer, fetched, now)
+    }
+
+    pub(super) fn base_answered(
+        &mut self,
+        flow: &mut Flow,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> Stepped {
+        let issuer = base_issuer(&self.server);
+        if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
+            self.leave_issuer();
+        }
+        flow.found.resource = Some(ResourceUri::of_server(&self.server));
+        if is_metadata(fetched) {
+            return self.issuer_described(flow, &issuer, fetched, now);
+        }
+        // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
+        let endpoints = DefaultEndpoints::of_base(&self.server);
+        let endpoints = endpoints.ok_or_else(|| self.no_base_metadata())?;
+        self.found_issuer(flow, of_endpoints(issuer, &endpoints), now)
+    }
+
+    fn issuer_described(
+        &mut self,
+        flow: &mut Flow,
+        issuer: &str,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> Stepped {
+        let of = |fault| AuthorizationFailure::Metadata { url: fetched.place(), fault };
+        let metadata = AuthorizationServerMetadata::parse(&fetched.body).map_err(of)?;
+        // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery [AUTHC-025]
+        metadata.check_issuer(issuer).map_err(of)?;
+        metadata.token_endpoint().map_err(of)?;
+        if self.options.grant.needs_user() {
+            // MCP 2026-07-28 basic/authorization/security-considerations#authorization-code-protection [AUTHC-013]
+            metadata.check_pkce().map_err(of)?;
+            metadata.authorization_endpoint().map_err(of)?;
+        }
+        self.found_issuer(flow, metadata, now)
+    }
+
+    /// There is an authorization server.
+    fn found_issuer(
+        &mut self,
+        flow: &mut Flow,
+        metadata: AuthorizationServerMetadata,
+        now: Instant,
+    ) -> Stepped {
+        flow.found.metadata = Some(Arc::new(metadata));
+        self.find_identity(flow, now)
+    }
+
+    fn no_base_metadata(&self) -> AuthorizationFailure {
+        AuthorizationFailure::NoMetadata { issuer: base_issuer(&self.server) }
+    }
+}
+
+/// Whether there is metadata, whatever it says. Servers that have none may answer with a page for
+/// people all the same.
+fn is_metadata(fetched: &Fetched) -> bool {
+    fetched.is_success() && fetched.body.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// What the metadata would say that a server of 2025-03-26 need not have.
+fn of_endpoints(issuer: String, endpoints: &DefaultEndpoints) -> AuthorizationServerMetadata {
+    AuthorizationServerMetadata {
+        issuer,
+        authorization_endpoint: Some(endpoints.authorization.to_string()),
+        token_endpoint: Some(endpoints.token.to_string()),
+        registration_endpoint: Some(endpoints.registration.to_string()),
+        scopes_supported: None,
+        grant_types_supported: None,
+        token_endpoint_auth_methods_supported: None,
+        // That revision wants PKCE of every server, and has no way to say so.
+        code_challenge_methods_supported: Some(vec!["S256".into()]),
+        client_id_metadata_document_supported: false,
+        authorization_response_iss_parameter_supported: false,
+    }
+}

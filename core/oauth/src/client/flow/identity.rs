@@ -1,0 +1,327 @@
+//! What the client is known as to an authorization server.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use bytestring::ByteString;
+use mcp_sansio::Instant;
+use mcp_sansio::http::Location;
+use mcp_sansio_sync::Arc;
+
+use crate::client_authentication::AuthenticationMethod;
+use crate::credential::{KeptClient, KeptIssuer};
+use crate::registration::{Registration, RegistrationRequest, method_to_register};
+use crate::scopes::Scopes;
+use crate::token::GrantType;
+use crate::{
+    AuthorizationServerMetadata, MetadataFault, NoAuthenticationMethod, RegistrationFault,
+};
+
+use super::super::fetch::Fetched;
+use super::super::{
+    Action, AuthorizationFailure, Client, ClientSecret, Credential, CredentialKey, Grant,
+};
+use super::{Flow, Next, Step, Stepped};
+
+/// A client as one authorization server knows it.
+// MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-location [AUTHC-039]:
+// its credentials go to this token endpoint and nowhere else.
+#[derive(Debug)]
+pub(super) struct Identity {
+    /// The authorization server.
+    pub(super) issuer: String,
+    pub(super) token_endpoint: Location,
+    pub(super) client_id: String,
+    pub(super) secret: ClientSecret,
+    pub(super) method: AuthenticationMethod,
+    /// Whether it registered itself, and not in this flow.
+    pub(super) reused: bool,
+}
+
+/// A registration under way.
+#[derive(Debug)]
+pub(super) struct Registering {
+    request: String,
+    method: AuthenticationMethod,
+}
+
+/// Where an identity comes from.
+struct Known {
+    client_id: String,
+    secret: ClientSecret,
+    /// The method that it registered for.
+    method: Option<AuthenticationMethod>,
+    reused: bool,
+}
+
+impl Client {
+    /// Finds out what the client is known as.
+    // MCP 2025-11-25 basic/authorization#client-registration-approaches [AUTHC-027]
+    // MCP 2026-07-28 basic/authorization/index#client-registration [AUTHC-026]
+    pub(super) fn find_identity(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+        let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
+        let issuer = &metadata.issuer;
+        if let Some(at) = self.registered_at(issuer) {
+            let client = &self.options.registered[at];
+            if self.bound[at].is_none() && self.options.shows_credential(client) {
+                return Ok(self.load_issuer_of(at));
+            }
+            let (client_id, secret) = (client.client_id.clone(), client.secret.clone());
+            self.bound[at] = Some(issuer.clone());
+            let known = Known { client_id, secret, method: None, reused: false };
+            return self.identified(flow, &metadata, known, now);
+        }
+        // MCP 2026-07-28 basic/authorization/client-registration#advertising-cimd-support [AUTHC-031]
+        if metadata.client_id_metadata_document_supported
+            && let Some((client_id, secret)) = self.options.metadata_document.clone()
+        {
+            let known = Known { client_id, secret, method: None, reused: false };
+            return self.identified(flow, &metadata, known, now);
+        }
+        let endpoint = match self.options.registration {
+            Some(_) => metadata.registration_endpoint(),
+            None => Ok(None),
+        };
+        let endpoint = endpoint.map_err(|fault| of_metadata(issuer, fault))?;
+        if endpoint.is_none() {
+            let unfit = self.no_identity(issuer);
+            flow.found.unfit.get_or_insert(unfit);
+            return self.next_issuer(flow);
+        }
+        if self.client.as_ref().is_some_and(|it| it.issuer == *issuer) {
+            return self.register(flow, now);
+        }
+        let action = self.asked.next_id();
+        self.asked.push(Action::Load(action, CredentialKey::Client(issuer.clone())));
+        Ok(Next::Wait(Step::LoadClient(action)))
+    }
+
+    /// Which registered client this authorization server knows, or may come to be the one of.
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037] [AUTHC-038]
+    fn registered_at(&self, issuer: &str) -> Option<usize> {
+        let bound = self.bound.iter().position(|it| it.as_deref() == Some(issuer));
+        bound.or_else(|| self.bound.iter().position(Option::is_none))
+    }
+
+    /// Asks which issuer a registered client was used with before, in any run: its credential goes
+    /// to no other one.
+    pub(super) fn load_issuer_of(&mut self, at: usize) -> Next {
+        let action = self.asked.next_id();
+        let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
+        self.asked.push(Action::Load(action, key));
+        Next::Wait(Step::LoadIssuer(action, at))
+    }
+
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036] [AUTHC-037]
+    pub(super) fn issuer_loaded(
+        &mut self,
+        flow: &mut Flow,
+        at: usize,
+        kept: Option<&Credential>,
+        now: Instant,
+    ) -> Stepped {
+        // What cannot be read may have been any issuer: the client belongs to none then.
+        let kept = kept.map(|it| KeptIssuer::read(it).map_or_else(String::new, |it| it.issuer));
+        let Some(metadata) = &flow.found.metadata else {
+            // To renew a token. Without an issuer it is not the token of this client: one that had
+            // registered itself may have had the same id.
+            return match kept {
+                Some(issuer) => {
+                    self.bound[at] = Some(issuer);
+                    self.renew(flow, now)
+                }
+                None => self.cannot_renew(flow),
+            };
+        };
+        let issuer = kept.unwrap_or_else(|| {
+            let key = CredentialKey::Issuer(self.options.registered[at].client_id.clone());
+            let kept = KeptIssuer { issuer: metadata.issuer.clone() };
+            self.asked.push(Action::Save(key, kept.to_credential()));
+            kept.issuer
+        });
+        self.bound[at] = Some(issuer);
+        self.find_identity(flow, now)
+    }
+
+    fn no_identity(&self, issuer: &str) -> AuthorizationFailure {
+        let issuer = issuer.into();
+        match self.options.registered.first() {
+            Some(client) => {
+                let client_id = client.client_id.clone();
+                AuthorizationFailure::RegisteredElsewhere { issuer, client_id }
+            }
+            None => AuthorizationFailure::NoIdentity { issuer },
+        }
+    }
+
+    fn identified(
+        &mut self,
+        flow: &mut Flow,
+        metadata: &AuthorizationServerMetadata,
+        known: Known,
+        now: Instant,
+    ) -> Stepped {
+        let Known { client_id, secret, method, reused } = known;
+        let issuer = metadata.issuer.clone();
+        let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
+        let registered = method.map(AuthenticationMethod::as_str);
+        let method = AuthenticationMethod::choose(supported, registered, &secret);
+        let method = method.map_err(|reason| no_authentication(&issuer, reason))?;
+        let token_endpoint = metadata.token_endpoint();
+        let token_endpoint = token_endpoint
+            .map_err(|fault| AuthorizationFailure::Metadata { url: issuer.clone(), fault })?;
+        if self.tokens.as_ref().is_some_and(|it| it.kept.issuer != issuer) {
+            self.leave_issuer();
+        }
+        self.check_place(&token_endpoint)?;
+        let identity = Identity { issuer, token_endpoint, client_id, secret, method, reused };
+        flow.found.identity = Some(Arc::new(identity));
+        self.ask_for_token(flow, now)
+    }
+
+    // ------------------------------------------------------------------ registration
+
+    pub(super) fn client_loaded(
+        &mut self,
+        flow: &mut Flow,
+        kept: Option<&Credential>,
+        now: Instant,
+    ) -> Stepped {
+        let kept = kept.and_then(KeptClient::read);
+        let Some(metadata) = flow.found.metadata.clone() else {
+            // To renew a token.
+            let issuer = self.tokens.as_ref().map(|it| &it.kept.issuer);
+            self.client = kept.filter(|it| Some(&it.issuer) == issuer);
+            return self.renew_as_registered(flow, true, now);
+        };
+        self.client = kept.filter(|it| it.issuer == metadata.issuer);
+        self.register(flow, now)
+    }
+
+    /// Registers, unless there is a registration that still fits.
+    // MCP 2025-11-25 basic/authorization#dynamic-client-registration [AUTHC-010]
+    fn register(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+        let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
+        let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
+        let needs_secret = !self.options.grant.needs_user();
+        let method = method_to_register(supported, needs_secret)
+            .map_err(|reason| no_authentication(&metadata.issuer, reason))?;
+        let endpoint = metadata.registration_endpoint().ok().flatten();
+        let (Some(client), Some(endpoint)) = (&self.options.registration, endpoint) else {
+            return self.next_issuer(flow);
+        };
+        let redirect_uris: Vec<String> =
+            self.options.grant.redirect_uri().map(String::from).into_iter().collect();
+        let request = RegistrationRequest {
+            metadata: client,
+            grant: self.grant_type(),
+            redirect_uris: &redirect_uris,
+            // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-063]
+            refresh: self.options.grant.needs_user(),
+            method,
+            // Those that come to be needed later, nobody knows.
+            scopes: &Scopes::new(),
+        }
+        .to_json()?;
+        let unix_time = self.clock.unix_time(now);
+        if let Some(kept) = self.client.as_ref().filter(|it| it.fits(&request, unix_time)) {
+            let known = Known {
+                client_id: kept.client_id.clone(),
+                secret: kept.secret(),
+                method: Some(kept.method),
+                reused: true,
+            };
+            return self.identified(flow, &metadata, known, now);
+        }
+        self.check_place(&endpoint)?;
+        let json = ("content-type".into(), ByteString::from_static("application/json"));
+        self.post(endpoint, [json], request.clone());
+        Ok(Next::Wait(Step::Registration(Box::new(Registering { request, method }))))
+    }
+
+    const fn grant_type(&self) -> GrantType {
+        match self.options.grant {
+            Grant::AuthorizationCode { .. } => GrantType::AuthorizationCode,
+            Grant::ClientCredentials => GrantType::ClientCredentials,
+            Grant::Assertion | Grant::Enterprise(_) => GrantType::JwtBearer,
+        }
+    }
+
+    // MCP 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints [AUTHC-035]:
+    // a refusal is told as it is.
+    pub(super) fn registered(
+        &mut self,
+        flow: &mut Flow,
+        step: &Registering,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> Stepped {
+        let Some(metadata) = flow.found.metadata.clone() else { return self.next_issuer(flow) };
+        let url = fetched.place();
+        let answer = match Registration::parse(&fetched.body) {
+            Ok(_) | Err(RegistrationFault::Answer(_)) if !fetched.is_success() => {
+                return Err(AuthorizationFailure::Status { url, status: fetched.status });
+            }
+            Ok(answer) => answer,
+            Err(fault) => return Err(AuthorizationFailure::Registration { url, fault }),
+        };
+        let method = match answer.method.as_deref() {
+            // Some say nothing and give no password: there is nothing to show then.
+            None if answer.client_secret.is_none() => AuthenticationMethod::None,
+            None => step.method,
+            Some(name) => AuthenticationMethod::parse(name).ok_or_else(|| {
+                no_authentication(&metadata.issuer, NoAuthenticationMethod::Registered)
+            })?,
+        };
+        let redirect_uri = self.options.grant.redirect_uri().map(String::from);
+        let kept = KeptClient {
+            issuer: metadata.issuer.clone(),
+            client_id: answer.client_id,
+            client_secret: answer.client_secret,
+            secret_expires_at: answer.secret_expires_at,
+            method,
+            redirect_uris: answer
+                .redirect_uris
+                .unwrap_or_else(|| redirect_uri.into_iter().collect()),
+            request: step.request.clone(),
+        };
+        let key = CredentialKey::Client(kept.issuer.clone());
+        self.asked.push(Action::Save(key, kept.to_credential()));
+        let known = Known {
+            client_id: kept.client_id.clone(),
+            secret: kept.secret(),
+            method: Some(method),
+            reused: false,
+        };
+        self.client = Some(kept);
+        self.identified(flow, &metadata, known, now)
+    }
+
+    /// Drops the registration: the authorization server does not know it any more.
+    pub(super) fn drop_registration(&mut self) {
+        if let Some(client) = self.client.take() {
+            self.asked.push(Action::Remove(CredentialKey::Client(client.issuer)));
+        }
+    }
+
+    /// The user did not come back. An authorization server that has forgotten the client tells that
+    /// to the user, and nobody else.
+    pub(super) fn doubt_registration(&mut self, flow: &Flow) {
+        if flow.found.identity.as_ref().is_some_and(|it| it.reused) {
+            self.drop_registration();
+        }
+    }
+}
+
+pub(super) fn no_authentication(
+    issuer: &str,
+    reason: NoAuthenticationMethod,
+) -> AuthorizationFailure {
+    AuthorizationFailure::ClientAuthentication { issuer: issuer.into(), reason }
+}
+
+/// What is wrong with the metadata of an issuer, once nobody knows any more where it was.
+pub(super) fn of_metadata(issuer: &str, fault: MetadataFault) -> AuthorizationFailure {
+    AuthorizationFailure::Metadata { url: issuer.into(), fault }
+}

@@ -1,0 +1,209 @@
+//! Tokens that are there already: kept from another time, or to be renewed.
+
+use alloc::string::{String, ToString};
+
+use mcp_sansio::Instant;
+use mcp_sansio_sync::Arc;
+
+use crate::ResourceUri;
+use crate::client_authentication::AuthenticationMethod;
+use crate::credential::KeptTokens;
+use crate::metadata::endpoint;
+
+use super::super::tokens::Tokens;
+use super::super::{
+    Action, ActionFailure, ActionId, Client, ClientSecret, Credential, CredentialKey,
+};
+use super::identity::Identity;
+use super::token::Asking;
+use super::{Flow, Goal, Next, Outcome, Step, Stepped};
+
+impl Client {
+    fn tokens_key(&self) -> CredentialKey {
+        CredentialKey::Tokens(self.server.to_string())
+    }
+
+    pub(super) fn load_tokens(&mut self) -> Next {
+        self.loaded = true;
+        let action = self.asked.next_id();
+        self.asked.push(Action::Load(action, self.tokens_key()));
+        Next::Wait(Step::LoadTokens(action))
+    }
+
+    /// Takes what was kept. What is not found is not there: there are other ways to a token.
+    pub(in super::super) fn flow_loaded(
+        &mut self,
+        action: ActionId,
+        credential: Result<Option<Credential>, ActionFailure>,
+        now: Instant,
+    ) {
+        let Some((flow, step)) = self.take_flow_of(action) else { return };
+        if let Step::LoadIssuer(_, at) = step {
+            // What a store cannot tell is not passed over: a credential would go to whom it does not
+            // belong to.
+            return self.advance(flow, now, |client, flow| {
+                client.issuer_loaded(flow, at, credential?.as_ref(), now)
+            });
+        }
+        let credential = credential.ok().flatten();
+        self.advance(flow, now, |client, flow| match step {
+            Step::LoadTokens(_) => client.tokens_loaded(flow, credential.as_ref(), now),
+            Step::LoadClient(_) => client.client_loaded(flow, credential.as_ref(), now),
+            step => Ok(Next::Wait(step)),
+        });
+    }
+
+    pub(super) fn tokens_loaded(
+        &mut self,
+        flow: &mut Flow,
+        credential: Option<&Credential>,
+        now: Instant,
+    ) -> Stepped {
+        let kept = credential.and_then(KeptTokens::read).filter(|it| self.is_usable(it));
+        let ours = self.tokens.as_ref().map(|it| &*it.kept.access_token);
+        let other = kept.filter(|it| Some(&*it.access_token) != ours);
+        let is_other = other.is_some();
+        if let Some(kept) = other {
+            let options = &self.options;
+            for (client, bound) in options.registered.iter().zip(&mut self.bound) {
+                let public = !options.shows_credential(client);
+                if public && client.client_id == kept.client_id && bound.is_none() {
+                    *bound = Some(kept.issuer.clone());
+                }
+            }
+            self.set_tokens(kept, None);
+        }
+        match flow.goal {
+            Goal::Load { .. } => Ok(Next::Done(Outcome::Loaded)),
+            _ if is_other && self.due(false, now).is_none() => Ok(Next::Done(Outcome::Renewed)),
+            Goal::Renew { .. } => self.renew(flow, now),
+            Goal::Replace | Goal::Authorize { .. } => self.find_resource(flow),
+        }
+    }
+
+    /// Whether these are tokens for this server, and for the key that there is.
+    fn is_usable(&self, kept: &KeptTokens) -> bool {
+        let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
+        let thumbprint = self.options.dpop.as_ref().map(|key| key.thumbprint());
+        let key = match &kept.thumbprint {
+            Some(_) => kept.thumbprint == thumbprint,
+            None => thumbprint.is_none() || !self.options.bound_only,
+        };
+        resource.is_ok() && key
+    }
+
+    pub(super) fn set_tokens(&mut self, kept: KeptTokens, expires_in: Option<u64>) {
+        self.tokens_had += 1;
+        let renew_before = self.options.timeouts.renew_before;
+        self.tokens = Some(Tokens::new(kept, self.tokens_had, expires_in, renew_before));
+    }
+
+    /// Has the tokens kept as they are now, in place of those before.
+    pub(super) fn save_tokens(&mut self) {
+        if let Some(tokens) = &self.tokens {
+            let credential = tokens.kept.to_credential();
+            self.asked.push(Action::Save(self.tokens_key(), credential));
+        }
+    }
+
+    pub(in super::super) fn drop_tokens(&mut self) {
+        self.tokens = None;
+        self.asked.push(Action::Remove(self.tokens_key()));
+    }
+
+    /// The refresh token is of no use.
+    pub(super) fn drop_refresh_token(&mut self) {
+        if let Some(tokens) = &mut self.tokens
+            && tokens.kept.refresh_token.take().is_some()
+        {
+            self.save_tokens();
+        }
+    }
+
+    // ------------------------------------------------------------------ renewal
+
+    /// Renews the token where it was got.
+    pub(super) fn renew(&mut self, flow: &mut Flow, now: Instant) -> Stepped {
+        let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
+        let kept = &tokens.kept;
+        let options = &self.options;
+        let mut registered = options.registered.iter().zip(&self.bound);
+        let same = |issuer: &Option<String>| issuer.as_ref().is_none_or(|it| *it == kept.issuer);
+        let registered =
+            registered.position(|(it, bound)| it.client_id == kept.client_id && same(bound));
+        let document = options.metadata_document.as_ref().filter(|it| it.0 == kept.client_id);
+        let secret = match (registered, document) {
+            (Some(at), _) => {
+                let client = &options.registered[at];
+                if self.bound[at].is_none() && options.shows_credential(client) {
+                    return Ok(self.load_issuer_of(at));
+                }
+                client.secret.clone()
+            }
+            (None, Some((_, secret))) => secret.clone(),
+            (None, None) => return self.renew_as_registered(flow, false, now),
+        };
+        self.renew_with(flow, secret, now)
+    }
+
+    /// Renews the token of a client that registered itself.
+    /// `looked`: what was kept of it has been looked for.
+    pub(super) fn renew_as_registered(
+        &mut self,
+        flow: &mut Flow,
+        looked: bool,
+        now: Instant,
+    ) -> Stepped {
+        let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
+        let kept = &tokens.kept;
+        if kept.method == AuthenticationMethod::None {
+            return self.renew_with(flow, ClientSecret::None, now);
+        }
+        match &self.client {
+            Some(client) if client.issuer == kept.issuer && client.client_id == kept.client_id => {
+                let secret = client.secret();
+                self.renew_with(flow, secret, now)
+            }
+            None if !looked => {
+                let action = self.asked.next_id();
+                let key = CredentialKey::Client(kept.issuer.clone());
+                self.asked.push(Action::Load(action, key));
+                Ok(Next::Wait(Step::LoadClient(action)))
+            }
+            _ => self.cannot_renew(flow),
+        }
+    }
+
+    // MCP 2026-07-28 basic/authorization/client-registration#authorization-server-binding [AUTHC-036]
+    fn renew_with(&mut self, flow: &mut Flow, secret: ClientSecret, now: Instant) -> Stepped {
+        let Some(tokens) = &self.tokens else { return Ok(Next::Done(Outcome::Unchanged)) };
+        let kept = &tokens.kept;
+        let resource = ResourceUri::of_metadata(&kept.resource, &self.server);
+        let (Ok(token_endpoint), Ok(resource)) = (endpoint(&kept.token_endpoint), resource) else {
+            return self.cannot_renew(flow);
+        };
+        let identity = Identity {
+            issuer: kept.issuer.clone(),
+            token_endpoint,
+            client_id: kept.client_id.clone(),
+            secret,
+            method: kept.method,
+            reused: true,
+        };
+        flow.found.identity = Some(Arc::new(identity));
+        flow.found.resource = Some(resource);
+        self.request_token(flow, Asking::Renewal, now)
+    }
+
+    /// The refresh token is of no use. The next 401 leads to an authorization, or, where that takes
+    /// no user, this does.
+    pub(super) fn cannot_renew(&mut self, flow: &mut Flow) -> Stepped {
+        self.drop_refresh_token();
+        flow.goal = match (flow.goal, self.options.grant.needs_user()) {
+            (Goal::Renew { then: true }, _) => Goal::Authorize { may_renew: false },
+            (_, true) => return Ok(Next::Done(Outcome::Unchanged)),
+            (_, false) => Goal::Replace,
+        };
+        self.find_resource(flow)
+    }
+}

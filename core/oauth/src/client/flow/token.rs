@@ -1,0 +1,363 @@
+//! The request for a token: signed where it has to be, sent, and once more where the authorization
+//! server wants another nonce.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use bytestring::ByteString;
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Field;
+use mcp_sansio_sync::Arc;
+
+use crate::client_authentication::{AuthenticationMethod, ClientProof, assertion};
+use crate::credential::KeptTokens;
+use crate::form;
+use crate::jwt::SigningInput;
+use crate::scopes::Scopes;
+use crate::token::{TokenGrant, TokenPurpose, TokenRequest, TokenResponse, TokenType};
+use crate::{AuthorizationCode, CodeVerifier, NoAuthenticationMethod, TokenError, TokenFault};
+
+use super::super::fetch::Fetched;
+use super::super::{ActionId, AuthorizationFailure, Client, ClientSecret, Grant, SigningKey};
+use super::identity::{Identity, no_authentication};
+use super::{Flow, Goal, Next, Outcome, Step, Stepped};
+
+/// A request for a token.
+pub(super) struct TokenStep {
+    asking: Asking,
+    /// Whom it goes to, and as whom.
+    identity: Arc<Identity>,
+    stage: Stage,
+    /// What the client authenticates with, where that is signed.
+    assertion: Option<String>,
+    /// The nonce in its proof.
+    nonce: Option<String>,
+    /// Times that it was sent again for a nonce.
+    nonces: u32,
+}
+
+/// What a token is asked for with.
+pub(super) enum Asking {
+    /// A code, and the secret of who asked for it.
+    Code { code: AuthorizationCode, verifier: CodeVerifier },
+    /// The refresh token.
+    Renewal,
+    /// Nothing but who the client is.
+    ClientCredentials,
+    /// An assertion.
+    Assertion { assertion: String },
+    /// An ID token, at the identity provider.
+    Exchange { id_token: String },
+}
+
+/// What is waited for.
+#[derive(Debug)]
+enum Stage {
+    /// The signature under what the client authenticates with.
+    Authentication(ActionId, SigningInput),
+    /// The signature under the proof.
+    Proof(ActionId, SigningInput),
+    /// The answer.
+    Answer,
+}
+
+impl TokenStep {
+    pub(super) const fn action(&self) -> Option<ActionId> {
+        match &self.stage {
+            Stage::Authentication(action, _) | Stage::Proof(action, _) => Some(*action),
+            Stage::Answer => None,
+        }
+    }
+}
+
+impl Client {
+    pub(super) fn request_token(&mut self, flow: &Flow, asking: Asking, now: Instant) -> Stepped {
+        let identity = match &self.options.grant {
+            Grant::Enterprise(provider) if matches!(asking, Asking::Exchange { .. }) => {
+                let method = AuthenticationMethod::choose(None, None, &provider.secret)
+                    .map_err(|reason| no_authentication(&provider.issuer, reason))?;
+                Arc::new(Identity {
+                    issuer: provider.issuer.clone(),
+                    token_endpoint: provider.token_endpoint.clone(),
+                    client_id: provider.client_id.clone(),
+                    secret: provider.secret.clone(),
+                    method,
+                    reused: false,
+                })
+            }
+            _ => Arc::clone(flow.found.identity.as_ref().ok_or(AuthorizationFailure::Closed)?),
+        };
+        let step = TokenStep {
+            asking,
+            identity,
+            stage: Stage::Answer,
+            assertion: None,
+            nonce: None,
+            nonces: 0,
+        };
+        self.sign_or_send(flow, Box::new(step), now)
+    }
+
+    /// Asks for what is to be signed first, if anything.
+    fn sign_or_send(&mut self, flow: &Flow, mut step: Box<TokenStep>, now: Instant) -> Stepped {
+        let identity = Arc::clone(&step.identity);
+        if identity.method == AuthenticationMethod::PrivateKeyJwt
+            && step.assertion.is_none()
+            && let ClientSecret::PrivateKey { algorithm, key_id } = &identity.secret
+        {
+            let jti = self.entropy.jti();
+            let key = (&**algorithm, key_id.as_deref());
+            let unix_time = self.clock.unix_time(now);
+            let Identity { client_id, issuer, .. } = &*identity;
+            let input = assertion(client_id, issuer, key, &jti, unix_time);
+            let key = SigningKey::Client(client_id.clone());
+            let action = self.ask_for_signature(key, algorithm.clone(), &input);
+            step.stage = Stage::Authentication(action, input);
+            return Ok(Next::Wait(Step::Token(step)));
+        }
+        let endpoint = &identity.token_endpoint;
+        if !matches!(step.asking, Asking::Exchange { .. }) {
+            step.nonce = self.nonces.get(endpoint).map(String::from);
+            if let Some((action, input)) = self.ask_for_proof("POST", endpoint, None, now) {
+                step.stage = Stage::Proof(action, input);
+                return Ok(Next::Wait(Step::Token(step)));
+            }
+        }
+        self.send_request(flow, step, None)
+    }
+
+    pub(super) fn token_signed(
+        &mut self,
+        flow: &Flow,
+        mut step: Box<TokenStep>,
+        signature: &[u8],
+        now: Instant,
+    ) -> Stepped {
+        match core::mem::replace(&mut step.stage, Stage::Answer) {
+            Stage::Authentication(_, input) => {
+                step.assertion = Some(input.signed(signature));
+                self.sign_or_send(flow, step, now)
+            }
+            Stage::Proof(_, input) => self.send_request(flow, step, Some(input.signed(signature))),
+            Stage::Answer => Ok(Next::Wait(Step::Token(step))),
+        }
+    }
+
+    fn send_request(
+        &mut self,
+        flow: &Flow,
+        mut step: Box<TokenStep>,
+        proof: Option<String>,
+    ) -> Stepped {
+        let Identity { issuer, token_endpoint, client_id, secret, method, .. } = &*step.identity;
+        let resource = flow.found.resource.as_ref().ok_or(AuthorizationFailure::Closed)?;
+        let as_before = Scopes::new();
+        let mut scopes = &flow.found.scopes;
+        let grant = match &step.asking {
+            Asking::Code { code, verifier } => TokenGrant::AuthorizationCode {
+                code: code.as_str(),
+                redirect_uri: self.options.grant.redirect_uri().unwrap_or_default(),
+                code_verifier: verifier.as_str(),
+            },
+            Asking::Renewal => {
+                scopes = &as_before;
+                let tokens = self.tokens.as_ref();
+                let token = tokens.and_then(|it| it.kept.refresh_token.as_deref());
+                TokenGrant::RefreshToken(token.ok_or(AuthorizationFailure::Closed)?)
+            }
+            Asking::ClientCredentials => TokenGrant::ClientCredentials,
+            Asking::Assertion { assertion } => TokenGrant::JwtBearer { assertion },
+            Asking::Exchange { id_token } => {
+                let server = flow.found.identity.as_ref().ok_or(AuthorizationFailure::Closed)?;
+                TokenGrant::IdToken { id_token, audience: &server.issuer }
+            }
+        };
+        let mut form = TokenRequest { grant, resource, scopes }.form();
+        let shown = ClientProof::new(*method, secret, step.assertion.as_deref());
+        let shown =
+            shown.ok_or_else(|| no_authentication(issuer, NoAuthenticationMethod::Unsupported))?;
+        let password = shown.add_to(&mut form, client_id);
+        let mut fields: Vec<Field> = Vec::new();
+        fields.push(("content-type".into(), ByteString::from_static(form::MEDIA_TYPE)));
+        fields.extend(password.map(|value| ("authorization".into(), value.into())));
+        fields.extend(proof.map(|value| ("dpop".into(), value.into())));
+        self.post(token_endpoint.clone(), fields, form.as_str().to_string());
+        // What signed this request signs no other one.
+        step.assertion = None;
+        Ok(Next::Wait(Step::Token(step)))
+    }
+
+    // ------------------------------------------------------------------ the answer
+
+    pub(super) fn token_answered(
+        &mut self,
+        flow: &mut Flow,
+        mut step: Box<TokenStep>,
+        fetched: &Fetched,
+        now: Instant,
+    ) -> Stepped {
+        let exchange = matches!(step.asking, Asking::Exchange { .. });
+        let purpose = match &self.options.dpop {
+            _ if exchange => TokenPurpose::Assertion,
+            Some(_) if self.options.bound_only => TokenPurpose::BoundOnly,
+            Some(_) => TokenPurpose::Dpop,
+            None => TokenPurpose::Bearer,
+        };
+        let url = fetched.place();
+        let answer = TokenResponse::parse(&fetched.body, purpose);
+        match answer.map_err(|fault| self.without_secrets(fault, &step)) {
+            Ok(_) if !fetched.is_success() => {
+                Err(AuthorizationFailure::Status { url, status: fetched.status })
+            }
+            Ok(token) if exchange => {
+                let asking = Asking::Assertion { assertion: token.access_token };
+                self.request_token(flow, asking, now)
+            }
+            Ok(token) => self.take_token(flow, &step, token, now),
+            Err(TokenFault::Refused(error))
+                if error.asks_for_nonce()
+                    && step.nonces < self.options.limits.nonces_max
+                    && self.nonces.get(&fetched.url) != step.nonce.as_deref() =>
+            {
+                step.nonces += 1;
+                self.sign_or_send(flow, step, now)
+            }
+            Err(TokenFault::Refused(error)) => self.refused(flow, &step, url, error, now),
+            Err(TokenFault::Answer(_)) if !fetched.is_success() => {
+                Err(AuthorizationFailure::Status { url, status: fetched.status })
+            }
+            Err(fault) => Err(AuthorizationFailure::Token { url, fault }),
+        }
+    }
+
+    /// What the token endpoint says, but for what it repeats of the secrets that it was sent.
+    // MCP 2026-07-28 basic/authorization/security-considerations#token-theft [AUTHC-046]
+    fn without_secrets(&self, fault: TokenFault, step: &TokenStep) -> TokenFault {
+        let TokenFault::Refused(mut error) = fault else { return fault };
+        let (sent, verifier) = match &step.asking {
+            Asking::Code { code, verifier } => (Some(code.as_str()), Some(verifier.as_str())),
+            Asking::Renewal => {
+                (self.tokens.as_ref().and_then(|it| it.kept.refresh_token.as_deref()), None)
+            }
+            Asking::ClientCredentials => (None, None),
+            Asking::Assertion { assertion } => (Some(&**assertion), None),
+            Asking::Exchange { id_token } => (Some(&**id_token), None),
+        };
+        let password = match &step.identity.secret {
+            ClientSecret::Password(password) => Some(&**password),
+            _ => None,
+        };
+        for secret in [sent, verifier, password].into_iter().flatten() {
+            error.leave_out(secret);
+        }
+        TokenFault::Refused(error)
+    }
+
+    fn refused(
+        &mut self,
+        flow: &mut Flow,
+        step: &TokenStep,
+        url: String,
+        error: TokenError,
+        now: Instant,
+    ) -> Stepped {
+        let unknown = error.error == "invalid_client" && self.is_registration(&step.identity);
+        if unknown && step.identity.reused && !flow.registered_again {
+            flow.registered_again = true;
+            self.drop_registration();
+            return match flow.goal {
+                Goal::Renew { .. } => self.cannot_renew(flow),
+                _ => self.find_identity(flow, now),
+            };
+        }
+        let useless = matches!(
+            &*error.error,
+            "invalid_grant" | "unauthorized_client" | "unsupported_grant_type" | "invalid_scope"
+        );
+        if !useless || !matches!(step.asking, Asking::Renewal) {
+            let fault = TokenFault::Refused(error);
+            return Err(AuthorizationFailure::Token { url, fault });
+        }
+        if matches!(flow.goal, Goal::Renew { .. }) {
+            return self.cannot_renew(flow);
+        }
+        self.drop_refresh_token();
+        self.ask_by_grant(flow, now)
+    }
+
+    /// Whether this is the client that registered itself.
+    fn is_registration(&self, identity: &Identity) -> bool {
+        self.client
+            .as_ref()
+            .is_some_and(|it| it.issuer == identity.issuer && it.client_id == identity.client_id)
+    }
+
+    /// There is a token: it takes the place of the one before at once, and so does its refresh
+    /// token.
+    // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-065]: there may be none.
+    fn take_token(
+        &mut self,
+        flow: &Flow,
+        step: &TokenStep,
+        token: TokenResponse,
+        now: Instant,
+    ) -> Stepped {
+        let max = self.options.limits.scopes_max;
+        let scope = token.scope.map(|it| Scopes::parse(&it, max)).transpose()?;
+        let identity = &step.identity;
+        let renewed = matches!(step.asking, Asking::Renewal);
+        let before = self.tokens.take().map(|tokens| tokens.kept).filter(|_| renewed);
+        let (old_refresh_token, requested, granted) = match before {
+            Some(kept) => (kept.refresh_token, kept.requested, kept.granted),
+            None => {
+                let scopes = flow.found.scopes.to_string();
+                (None, scopes.clone(), scopes)
+            }
+        };
+        let unix_time = self.clock.unix_time(now);
+        let bound = self.options.dpop.as_ref().filter(|_| token.token_type == TokenType::Dpop);
+        let kept = KeptTokens {
+            issuer: identity.issuer.clone(),
+            token_endpoint: identity.token_endpoint.to_string(),
+            client_id: identity.client_id.clone(),
+            method: identity.method,
+            resource: flow.found.resource.as_ref().map(ToString::to_string).unwrap_or_default(),
+            access_token: token.access_token,
+            token_type: token.token_type,
+            refresh_token: token.refresh_token.or(old_refresh_token),
+            expires_at: token.expires_in.map(|seconds| unix_time.saturating_add(seconds)),
+            requested,
+            granted: scope.map_or(granted, |it| it.to_string()),
+            thumbprint: bound.map(|key| key.thumbprint()),
+        };
+        self.set_tokens(kept, token.expires_in);
+        self.save_tokens();
+        Ok(Next::Done(if renewed { Outcome::Renewed } else { Outcome::Authorized }))
+    }
+}
+
+impl core::fmt::Debug for TokenStep {
+    /// Leaves out what the client authenticates with.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TokenStep")
+            .field("asking", &self.asking)
+            .field("identity", &self.identity)
+            .field("stage", &self.stage)
+            .field("nonces", &self.nonces)
+            .finish_non_exhaustive()
+    }
+}
+
+impl core::fmt::Debug for Asking {
+    /// Leaves what is secret out.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Code { .. } => "Code",
+            Self::Renewal => "Renewal",
+            Self::ClientCredentials => "ClientCredentials",
+            Self::Assertion { .. } => "Assertion",
+            Self::Exchange { .. } => "Exchange",
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Signatures that are asked of the application.
+
+use alloc::string::String;
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::Location;
+
+use crate::dpop::ProvenRequest;
+use crate::jwt::SigningInput;
+
+use super::{Action, ActionId, Client, SigningKey, SigningRequest};
+
+impl Client {
+    /// Asks for the proof that a request has the key; `None` where there is no key. `token`: what
+    /// the request has in `Authorization`.
+    pub(super) fn ask_for_proof(
+        &mut self,
+        method: &str,
+        url: &Location,
+        token: Option<&str>,
+        now: Instant,
+    ) -> Option<(ActionId, SigningInput)> {
+        let key = self.options.dpop.as_ref()?;
+        let jti = self.entropy.jti();
+        let input = key.proof(&ProvenRequest {
+            method,
+            url,
+            access_token: token,
+            nonce: self.nonces.get(url),
+            jti: &jti,
+            unix_time: self.clock.unix_time(now),
+        });
+        let algorithm = String::from(key.algorithm());
+        let action = self.ask_for_signature(SigningKey::Dpop, algorithm, &input);
+        Some((action, input))
+    }
+
+    pub(super) fn ask_for_signature(
+        &mut self,
+        key: SigningKey,
+        algorithm: String,
+        input: &SigningInput,
+    ) -> ActionId {
+        let id = self.asked.next_id();
+        let input = input.as_str().into();
+        self.asked.push(Action::Sign(SigningRequest { id, key, algorithm, input }));
+        id
+    }
+}

@@ -1,0 +1,45 @@
+use core::time::Duration;
+
+use crate::credential::KeptTokens;
+use crate::scopes::Scopes;
+
+/// The tokens that are in use. What is in them goes to the servers that they are for, to the store of
+/// the application, and nowhere else: debug output leaves it out.
+// MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-062]
+#[derive(Debug)]
+pub(super) struct Tokens {
+    pub(super) kept: KeptTokens,
+    /// Which these are of all that there were, from 1 on.
+    pub(super) number: u64,
+    /// When they are to be renewed, in seconds since 1970.
+    renew_at: Option<u64>,
+}
+
+impl Tokens {
+    /// `expires_in`: how long they are good for, in seconds, where they are new.
+    pub(super) fn new(
+        kept: KeptTokens,
+        number: u64,
+        expires_in: Option<u64>,
+        renew_before: Duration,
+    ) -> Self {
+        let half = expires_in.map_or(u64::MAX, |seconds| seconds / 2);
+        let ahead = renew_before.as_secs().min(half);
+        let renew_at = kept.expires_at.map(|at| at.saturating_sub(ahead));
+        Self { kept, number, renew_at }
+    }
+
+    /// Whether they are to be renewed, at this time in seconds since 1970.
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.renew_at.is_some_and(|at| at <= now)
+    }
+
+    /// Whether all of these scopes, separated by spaces, were granted.
+    pub(super) fn has_scopes(&self, wanted: &str, max: usize) -> bool {
+        let granted = Scopes::parse(&self.kept.granted, max);
+        match (granted, Scopes::parse(wanted, max)) {
+            (Ok(granted), Ok(wanted)) => granted.contains_all(&wanted),
+            _ => false,
+        }
+    }
+}

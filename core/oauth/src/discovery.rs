@@ -1,0 +1,304 @@
+//! Where metadata may be: the URLs to ask, in the order in which to ask them.
+//!
+//! The first that answers with metadata counts, even if it is metadata that must not be used. A client that does not know how old a server is asks as for the latest revision,
+//! and as for 2025-03-26 if there is no metadata of the protected resource.
+
+use alloc::string::{String, ToString};
+use alloc::vec::{self, Vec};
+use core::iter::FusedIterator;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::Location;
+
+use super::metadata::{InvalidEndpoint, endpoint, is_secure};
+
+pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
+
+/// The URLs of a metadata document, in the order in which to ask them. At most three, each once.
+#[derive(Clone, Debug)]
+pub struct MetadataUrls(vec::IntoIter<Location>);
+
+/// Why an issuer has no metadata. The fault of whoever named it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidIssuer {
+    /// It cannot be used: see [`InvalidEndpoint`].
+    #[error("the issuer is not usable: {0}")]
+    Url(InvalidEndpoint),
+    /// It has a query, which an issuer has not (RFC 8414, section 2).
+    #[error("the issuer has a query")]
+    Query,
+}
+
+/// The endpoints of an authorization server of 2025-03-26 that has no metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DefaultEndpoints {
+    /// `/authorize`: where the user is sent.
+    pub authorization: Location,
+    /// `/token`: where a code is exchanged for a token.
+    pub token: Location,
+    /// `/register`: where a client registers itself.
+    pub registration: Location,
+}
+
+impl MetadataUrls {
+    /// Where the metadata of a protected resource may be: of the MCP server at `server`, whose
+    /// challenge named `challenged`.
+    ///
+    /// What the challenge names is passed over if it is no URL, or if what it answers could be
+    /// forged on the way: if it is neither `https`, nor on this machine, nor of the server's own
+    /// origin, which the user chose. Before 2025-06-18 there is no such metadata and no URL.
+    #[must_use]
+    pub fn of_resource(revision: Revision, server: &Location, challenged: Option<&str>) -> Self {
+        let mut urls = Vec::new();
+        if revision < Revision::V2025_06_18 {
+            return Self(urls.into_iter());
+        }
+        // MCP 2025-06-18 basic/authorization#authorization-server-location [AUTHC-016]
+        // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-017]
+        let named = challenged.and_then(|url| Location::parse(url).ok());
+        urls.extend(named.filter(|url| is_secure(url) || url.same_origin(server)));
+        if revision >= Revision::V2025_11_25 {
+            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHC-018]:
+            // a query belongs to what is inserted before (RFC 9728, section 3.1).
+            let target = server.path_and_query();
+            let target = match target.strip_prefix('/') {
+                Some(rest) if rest.is_empty() || rest.starts_with('?') => rest,
+                _ => target,
+            };
+            push(&mut urls, server, &[PROTECTED_RESOURCE, target]);
+            push(&mut urls, server, &[PROTECTED_RESOURCE]);
+        }
+        Self(urls.into_iter())
+    }
+
+    /// Where the metadata of an authorization server may be, by its issuer identifier as the
+    /// metadata of the resource names it. That same text is what the document must have as `issuer`.
+    ///
+    /// # Errors
+    ///
+    /// The fault of whoever named the issuer: see [`InvalidIssuer`].
+    pub fn of_issuer(revision: Revision, issuer: &str) -> Result<Self, InvalidIssuer> {
+        let location = endpoint(issuer).map_err(InvalidIssuer::Url)?;
+        let path = location.path_and_query();
+        if path.contains('?') {
+            return Err(InvalidIssuer::Query);
+        }
+        // The slash at the end is left out (RFC 8414, section 3.1, and OpenID Connect Discovery 1.0,
+        // section 4.1).
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let mut urls = Vec::new();
+        // MCP 2025-06-18 basic/authorization#server-metadata-discovery [AUTHC-021]
+        push(&mut urls, &location, &[AUTHORIZATION_SERVER, path]);
+        if revision >= Revision::V2025_11_25 {
+            // MCP 2026-07-28 basic/authorization/index#overview [AUTHC-022],
+            // MCP 2026-07-28 basic/authorization/authorization-server-discovery#authorization-server-metadata-discovery
+            // [AUTHC-023] [AUTHC-024]: without a path, inserting and appending are the same.
+            push(&mut urls, &location, &[OPENID, path]);
+            push(&mut urls, &location, &[path, OPENID]);
+        }
+        Ok(Self(urls.into_iter()))
+    }
+
+    /// Where the metadata of the authorization server is in 2025-03-26, which has it on the host of
+    /// the MCP server. Its issuer is [`base_issuer`]; without metadata there are still
+    /// [`DefaultEndpoints`].
+    // MCP 2025-03-26 basic/authorization#server-metadata-discovery [AUTHC-007]
+    #[must_use]
+    pub fn of_base(server: &Location) -> Self {
+        let mut urls = Vec::new();
+        push(&mut urls, server, &[AUTHORIZATION_SERVER]);
+        Self(urls.into_iter())
+    }
+}
+
+impl Iterator for MetadataUrls {
+    type Item = Location;
+
+    fn next(&mut self) -> Option<Location> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for MetadataUrls {}
+
+impl FusedIterator for MetadataUrls {}
+
+impl DefaultEndpoints {
+    /// The endpoints on the host of an MCP server; `None` where a user must not be sent there, as
+    /// it is neither `https` nor this machine.
+    // MCP 2025-03-26 basic/authorization#fallbacks-for-servers-without-metadata-discovery [AUTHC-008]
+    #[must_use]
+    pub fn of_base(server: &Location) -> Option<Self> {
+        if !is_secure(server) {
+            return None;
+        }
+        Some(Self {
+            authorization: server.resolve("/authorize").ok()?,
+            token: server.resolve("/token").ok()?,
+            registration: server.resolve("/register").ok()?,
+        })
+    }
+}
+
+/// The authorization base URL of 2025-03-26: that of the MCP server without its path.
+// MCP 2025-03-26 basic/authorization#authorization-base-url [AUTHC-006]
+#[must_use]
+pub fn base_issuer(server: &Location) -> String {
+    server.origin().to_string()
+}
+
+/// Adds the URL with this path on the host of `base`, unless it is there. One that would be too
+/// long is left out.
+fn push(urls: &mut Vec<Location>, base: &Location, path: &[&str]) {
+    // Not resolved as a reference: a path that starts with `//` would name another host.
+    if let Ok(url) = Location::parse(&[&base.origin().to_string(), &*path.concat()].concat())
+        && !urls.contains(&url)
+    {
+        urls.push(url);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_sansio::http::InvalidUrl;
+
+    use super::*;
+
+    fn location(url: &str) -> Location {
+        Location::parse(url).expect(url)
+    }
+
+    fn texts(urls: MetadataUrls) -> Vec<String> {
+        urls.map(|url| url.to_string()).collect()
+    }
+
+    fn resource(revision: Revision, server: &str, challenged: Option<&str>) -> Vec<String> {
+        texts(MetadataUrls::of_resource(revision, &location(server), challenged))
+    }
+
+    fn issuer(revision: Revision, issuer: &str) -> Vec<String> {
+        texts(MetadataUrls::of_issuer(revision, issuer).expect(issuer))
+    }
+
+    #[test]
+    fn a_resource_is_looked_for_where_the_challenge_says_then_at_the_path_then_at_the_root() {
+        // Rule: [AUTHC-017] [AUTHC-018].
+        let server = "https://example.com/public/mcp";
+        for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+            let well_known = [
+                "https://example.com/.well-known/oauth-protected-resource/public/mcp",
+                "https://example.com/.well-known/oauth-protected-resource",
+            ];
+            assert_eq!(resource(revision, server, None), well_known);
+            let urls = resource(revision, server, Some("https://m.example/x"));
+            assert_eq!(urls[0], "https://m.example/x");
+            assert_eq!(urls[1..], well_known);
+            assert_eq!(resource(revision, server, Some(well_known[0])), well_known);
+        }
+    }
+
+    #[test]
+    fn a_resource_without_a_path_is_looked_for_once() {
+        // Rule: [AUTHC-018].
+        let latest = |server| resource(Revision::LATEST, server, None);
+        let root = "https://a.example/.well-known/oauth-protected-resource";
+        assert_eq!(latest("https://a.example"), [root]);
+        assert_eq!(latest("https://a.example/?b=c"), [[root, "?b=c"].concat().as_str(), root]);
+        assert_eq!(latest("https://a.example/b/"), [[root, "/b/"].concat().as_str(), root]);
+    }
+
+    #[test]
+    fn older_revisions_look_for_a_resource_in_fewer_places() {
+        // Rule: [AUTHC-016].
+        let named = Some("https://m.example/x");
+        let server = "https://example.com/mcp";
+        assert_eq!(resource(Revision::V2025_06_18, server, named), ["https://m.example/x"]);
+        for revision in [Revision::V2024_11_05, Revision::V2025_03_26] {
+            assert!(resource(revision, server, named).is_empty());
+        }
+        assert!(resource(Revision::V2025_06_18, server, None).is_empty());
+    }
+
+    #[test]
+    fn what_a_challenge_names_is_not_asked_where_it_could_be_forged() {
+        // Rule: [AUTHC-067].
+        let first = |named| resource(Revision::V2025_06_18, "http://a.example/mcp", Some(named));
+        for named in ["http://b.example/", "/x", "file:///x", "https://u@b.example/", ""] {
+            assert!(first(named).is_empty(), "{named}");
+        }
+        for named in ["https://b.example/", "http://[::1]:80/x", "http://a.example/x"] {
+            assert_eq!(first(named).len(), 1, "{named}");
+        }
+    }
+
+    #[test]
+    fn an_issuer_with_a_path_is_looked_for_in_three_places() {
+        // Rule: [AUTHC-022] [AUTHC-023].
+        let urls = [
+            "https://auth.example.com/.well-known/oauth-authorization-server/tenant1",
+            "https://auth.example.com/.well-known/openid-configuration/tenant1",
+            "https://auth.example.com/tenant1/.well-known/openid-configuration",
+        ];
+        for text in ["https://auth.example.com/tenant1", "https://auth.example.com/tenant1/"] {
+            assert_eq!(issuer(Revision::V2025_11_25, text), urls);
+            assert_eq!(issuer(Revision::V2026_07_28, text), urls);
+            // Rule: [AUTHC-021].
+            assert_eq!(issuer(Revision::V2025_06_18, text), urls[..1]);
+        }
+    }
+
+    #[test]
+    fn an_issuer_without_a_path_is_looked_for_in_two_places() {
+        // Rule: [AUTHC-022] [AUTHC-024].
+        let urls = [
+            "https://auth.example.com/.well-known/oauth-authorization-server",
+            "https://auth.example.com/.well-known/openid-configuration",
+        ];
+        assert_eq!(issuer(Revision::LATEST, "https://auth.example.com"), urls);
+        assert_eq!(issuer(Revision::LATEST, "https://auth.example.com/"), urls);
+    }
+
+    #[test]
+    fn no_path_leads_to_another_host() {
+        let url = "https://a.example//b.example/c";
+        let urls = issuer(Revision::LATEST, url);
+        assert_eq!(urls[2], "https://a.example//b.example/c/.well-known/openid-configuration");
+        let urls = urls.into_iter().chain(resource(Revision::LATEST, url, None));
+        assert!(urls.into_iter().all(|it| location(&it).same_origin(&location(url))));
+    }
+
+    #[test]
+    fn what_is_no_issuer_is_not_looked_for() {
+        for (text, reason) in [
+            ("https://a.example/?b", InvalidIssuer::Query),
+            ("https://a.example/#b", InvalidIssuer::Url(InvalidEndpoint::Fragment)),
+            ("http://a.example", InvalidIssuer::Url(InvalidEndpoint::Insecure)),
+            ("a.example", InvalidIssuer::Url(InvalidEndpoint::Url(InvalidUrl::Scheme))),
+        ] {
+            let urls = MetadataUrls::of_issuer(Revision::LATEST, text);
+            assert_eq!(urls.err(), Some(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn in_2025_03_26_the_server_itself_authorizes() {
+        // Rule: [AUTHC-006] [AUTHC-007] [AUTHC-008].
+        let server = location("https://api.example.com/v1/mcp?a");
+        assert_eq!(base_issuer(&server), "https://api.example.com");
+        let urls = texts(MetadataUrls::of_base(&server));
+        assert_eq!(urls, ["https://api.example.com/.well-known/oauth-authorization-server"]);
+        let endpoints = DefaultEndpoints::of_base(&server).expect("secure");
+        assert_eq!(endpoints.authorization.as_str(), "https://api.example.com/authorize");
+        assert_eq!(endpoints.token.as_str(), "https://api.example.com/token");
+        assert_eq!(endpoints.registration.as_str(), "https://api.example.com/register");
+        assert_eq!(DefaultEndpoints::of_base(&location("http://api.example.com")), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! `application/x-www-form-urlencoded`: what queries and token requests are written in.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::http::Location;
+
+/// The media type of a [`Form`].
+pub(super) const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The parameters of a request, in their order.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Form {
+    names: Vec<&'static str>,
+    text: String,
+}
+
+/// The URL of an endpoint has a parameter that is the client's to set. The fault of the
+/// authorization server, or of whoever wrote its metadata to decide over the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the URL of the endpoint has the parameter `{0}` already")]
+pub struct DuplicateParameter(pub &'static str);
+
+impl Form {
+    /// No parameter yet.
+    pub(super) const fn new() -> Self {
+        Self { names: Vec::new(), text: String::new() }
+    }
+
+    /// Adds a parameter. Each may be there once.
+    pub(super) fn push(&mut self, name: &'static str, value: &str) {
+        debug_assert!(!self.names.contains(&name), "a parameter is there once: {name}");
+        self.names.push(name);
+        if !self.text.is_empty() {
+            self.text.push('&');
+        }
+        self.text.push_str(name);
+        self.text.push('=');
+        encode(value, &mut self.text);
+    }
+
+    /// The parameters as a body.
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The URL of an endpoint with these parameters after those that it has already, which stay as
+    /// they are (RFC 6749, section 3.1). Linear.
+    ///
+    /// # Errors
+    ///
+    /// The endpoint has one of these parameters itself: no parameter may be there twice.
+    pub(super) fn appended_to(&self, endpoint: &Location) -> Result<String, DuplicateParameter> {
+        let url = endpoint.as_str();
+        let query = url.split_once('?').map(|(_, query)| query);
+        for (name, _) in parameters(query.unwrap_or_default()) {
+            let name = decode(name);
+            if let Some(name) = self.names.iter().find(|it| name.as_deref() == Some(**it)) {
+                return Err(DuplicateParameter(name));
+            }
+        }
+        let separator = match query {
+            None => "?",
+            Some(query) if query.is_empty() || query.ends_with('&') => "",
+            Some(_) => "&",
+        };
+        Ok([url, separator, &self.text].concat())
+    }
+}
+
+impl fmt::Debug for Form {
+    /// Leaves the values out: some are secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Form").field(&self.names).finish()
+    }
+}
+
+/// The names and values of a query, still encoded.
+pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
+}
+
+/// Writes a value so that every reader of forms gets the same bytes back: all is escaped but what
+/// never needs it (RFC 3986, section 2.3); a space is `+`.
+pub(super) fn encode(value: &str, text: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte));
+            }
+            b' ' => text.push('+'),
+            byte => text.extend([
+                '%',
+                char::from(DIGITS[usize::from(byte >> 4)]),
+                char::from(DIGITS[usize::from(byte & 0xf)]),
+            ]),
+        }
+    }
+}
+
+/// What a name or a value of a form says; `None` if its encoding is broken. Linear.
+pub(super) fn decode(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                u8::try_from(digit()? << 4 | digit()?).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+
+    fn appended(endpoint: &str, names: &[&'static str]) -> Result<String, DuplicateParameter> {
+        let mut form = Form::new();
+        for name in names {
+            form.push(name, "1");
+        }
+        form.appended_to(&Location::parse(endpoint).expect(endpoint))
+    }
+
+    #[test]
+    fn the_example_of_rfc_6749_comes_out_as_there() {
+        let mut form = Form::new();
+        form.push("a", " %&+£€");
+        form.push("b", "");
+        form.push("c", "x=y");
+        assert_eq!(form.as_str(), "a=+%25%26%2B%C2%A3%E2%82%AC&b=&c=x%3Dy");
+    }
+
+    #[test]
+    fn parameters_come_after_those_that_an_endpoint_has() {
+        for (endpoint, url) in [
+            ("https://a.example", "https://a.example/?c=1&d=1"),
+            ("https://a.example/x?", "https://a.example/x?c=1&d=1"),
+            ("https://a.example/x?a=%41&b", "https://a.example/x?a=%41&b&c=1&d=1"),
+            ("https://a.example/x?a&", "https://a.example/x?a&c=1&d=1"),
+            ("https://a.example/x?%ff=1", "https://a.example/x?%ff=1&c=1&d=1"),
+        ] {
+            assert_eq!(appended(endpoint, &["c", "d"]).as_deref(), Ok(url), "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_does_not_decide_over_a_parameter_of_the_client() {
+        for query in ["state=x", "a&state", "a=b&st%61te=x&c"] {
+            let url = appended(&format!("https://a.example/?{query}"), &["scope", "state"]);
+            assert_eq!(url, Err(DuplicateParameter("state")), "{query}");
+        }
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let mut form = Form::new();
+        form.push("code", "secret");
+        assert_eq!(format!("{form:?}"), r#"Form(["code"])"#);
+    }
+
+    #[test]
+    fn a_broken_encoding_says_nothing() {
+        for text in ["%", "%4", "%+1", "%g0", "a%ff"] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read(values in proptest::array::uniform3("\\PC{0,8}")) {
+            let mut form = Form::new();
+            for (name, value) in ["a", "b", "c"].into_iter().zip(&values) {
+                form.push(name, value);
+            }
+            let endpoint = Location::parse("https://a.example").expect("a URL");
+            let url = form.appended_to(&endpoint).expect("no duplicate");
+            let location = Location::parse(&url).expect("a URL");
+            proptest::prop_assert_eq!(location.as_str(), &*url);
+            let query = location.path_and_query().split_once('?').map_or("", |(_, query)| query);
+            let read: Option<Vec<_>> = parameters(query).map(|(_, value)| decode(value)).collect();
+            proptest::prop_assert_eq!(read.as_deref(), Some(&values[..]));
+        }
+
+        #[test]
+        fn any_text_is_decoded_or_refused(text in "\\PC{0,20}|(%[0-9a-f]{0,2}|[+&=]){0,8}") {
+            if let Some(value) = decode(&text) {
+                let mut again = String::new();
+                encode(&value, &mut again);
+                proptest::prop_assert_eq!(decode(&again), Some(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a client is told that brings no token, or not the right one.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use mcp_sansio::http::{Refusal, Status};
+use mcp_sansio::jsonrpc::ErrorObject;
+
+use super::{Grant, ProtectedResource, TokenRefusal, scope};
+
+impl ProtectedResource {
+    /// The response to a request without a token.
+    #[must_use]
+    // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-001]
+    pub fn no_token(&self) -> Refusal {
+        // RFC 6750, section 3.1: no error to whom did not know that there is something to bring.
+        let challenge = self.challenge(None, &self.base_scopes, None);
+        refused(Status::UNAUTHORIZED, challenge, "this server needs an access token")
+    }
+
+    /// The response to a request that presents a token as none must be presented.
+    // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]
+    pub(super) fn malformed(&self, what: &'static str) -> Refusal {
+        let challenge = self.challenge(Some("invalid_request"), &[], Some(what));
+        refused(Status::BAD_REQUEST, challenge, what)
+    }
+
+    /// The response to a request whose token is not taken.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001] [AUTHS-012]
+    pub(super) fn refused_token(&self, refusal: TokenRefusal) -> Refusal {
+        let what = match refusal {
+            TokenRefusal::Invalid => "the access token is not valid for this resource",
+            TokenRefusal::Expired => "the access token has expired",
+            TokenRefusal::Unavailable => return self.unavailable(),
+        };
+        let challenge = self.challenge(Some("invalid_token"), &self.base_scopes, Some(what));
+        refused(Status::UNAUTHORIZED, challenge, what)
+    }
+
+    /// The response to a request whose token could not be checked: not in time, not without a panic,
+    /// or not beside so many others. It says nothing against the token.
+    #[must_use]
+    pub fn unavailable(&self) -> Refusal {
+        let error = ErrorObject::internal("the access token cannot be checked at the moment");
+        let mut refusal = Refusal::new(Status::SERVICE_UNAVAILABLE, error);
+        refusal.retry_after = Some(10);
+        refusal
+    }
+
+    /// The response to a request whose token is not good for all that it `needs`.
+    ///
+    /// There is one way to name scopes, everywhere: all that the request needs, and with them those
+    /// of the token that this resource has a use for. So a client that asks for what it is told
+    /// loses nothing, whether it adds up what it was told before or not.
+    // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018]
+    // MCP 2025-11-25 basic/authorization#runtime-insufficient-scope-errors [AUTHS-017]
+    pub(super) fn insufficient(&self, grant: &Grant, needs: &[&str]) -> Refusal {
+        let mut scopes: Vec<String> = needs.iter().map(|it| String::from(*it)).collect();
+        for scope in grant.scopes().iter().filter(|it| self.knows_scope(it)) {
+            scope::add(&mut scopes, scope);
+        }
+        let what = "the access token lacks a scope that this needs";
+        let challenge = self.challenge(Some("insufficient_scope"), &scopes, Some(what));
+        let message = format!("{what}: `{}`", needs.join(" "));
+        refused(Status::FORBIDDEN, challenge, message)
+    }
+
+    /// The value of `WWW-Authenticate`. Nothing in it needs an escape: scopes and URLs are checked,
+    /// and the rest is written here.
+    // MCP 2025-06-18 basic/authorization#authorization-server-location [AUTHS-009]
+    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#protected-resource-metadata-discovery-requirements [AUTHS-010]
+    // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHS-011]
+    fn challenge(
+        &self,
+        error: Option<&str>,
+        scopes: &[String],
+        description: Option<&str>,
+    ) -> String {
+        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.metadata_url());
+        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
+        let params =
+            [("error", error), ("scope", scope.as_deref()), ("error_description", description)];
+        for (name, value) in params {
+            if let Some(value) = value {
+                challenge.push_str(&format!(", {name}=\"{value}\""));
+            }
+        }
+        challenge
+    }
+}
+
+fn refused(
+    status: Status,
+    challenge: String,
+    message: impl Into<alloc::borrow::Cow<'static, str>>,
+) -> Refusal {
+    let error = ErrorObject::invalid_request(message);
+    Refusal { challenge: Some(challenge), ..Refusal::new(status, error) }
+}

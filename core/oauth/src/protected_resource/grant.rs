@@ -1,0 +1,160 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::Principal;
+use mcp_sansio::http::{ParsedBody, Refusal, Status};
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio_sync::Arc;
+
+use super::operation::TemplateOf;
+use super::{ProtectedResource, TokenRefusal, VerifiedToken, scope};
+
+/// What the token of a request is good for here. Cheap to clone.
+///
+/// It stands for a token that was checked: there is no other way to one.
+#[derive(Clone)]
+pub struct Grant(Arc<Granted>);
+
+struct Granted {
+    resource: Arc<ProtectedResource>,
+    principal: Principal,
+    scopes: Vec<String>,
+    expires_at: Option<u64>,
+}
+
+impl Grant {
+    /// Judges what came of the check of a token, at `unix_time`, in seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// The token is not taken, or could not be checked: the request is refused with this.
+    // MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
+    // MCP 2026-07-28 security-best-practices#token-passthrough [SEC-008]
+    pub fn of(
+        resource: &Arc<ProtectedResource>,
+        checked: Result<VerifiedToken, TokenRefusal>,
+        unix_time: u64,
+    ) -> Result<Self, Refusal> {
+        let token = checked.map_err(|refusal| resource.refused_token(refusal))?;
+        if !token.audiences.iter().any(|audience| resource.is_audience(audience)) {
+            return Err(resource.refused_token(TokenRefusal::Invalid));
+        }
+        // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]
+        if token.expires_at.is_some_and(|end| end <= unix_time) {
+            return Err(resource.refused_token(TokenRefusal::Expired));
+        }
+        Ok(Self(Arc::new(Granted {
+            resource: Arc::clone(resource),
+            principal: token.principal,
+            scopes: token.scopes,
+            expires_at: token.expires_at,
+        })))
+    }
+
+    /// Whose token it is.
+    #[must_use]
+    pub fn principal(&self) -> &Principal {
+        &self.0.principal
+    }
+
+    /// The scopes of the token, as it has them.
+    #[must_use]
+    pub fn scopes(&self) -> &[String] {
+        &self.0.scopes
+    }
+
+    /// The second since 1970 from which on the token is not valid any more, where it has one.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<u64> {
+        self.0.expires_at
+    }
+
+    /// Whether it was given for this very resource.
+    #[must_use]
+    pub fn is_for(&self, resource: &Arc<ProtectedResource>) -> bool {
+        Arc::ptr_eq(&self.0.resource, resource)
+    }
+
+    /// Whether the token has a scope, or one that implies it.
+    // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHS-019]
+    #[must_use]
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.0.resource.hierarchy.satisfies(&self.0.scopes, scope)
+    }
+
+    /// Checks that the token is good for a request as a whole: for every message in its body, if it
+    /// has one that can be read.
+    ///
+    /// Which template a URI is of, the handlers' layer knows. Here a read needs what those of any
+    /// [template](super::Operation::template) need.
+    ///
+    /// # Errors
+    ///
+    /// It is not: the request is refused with this, and nothing of it is acted on.
+    pub fn check(&self, body: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
+        self.check_with(body, None)
+    }
+
+    /// The same, with what knows which template a URI is of.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`check`](Self::check).
+    pub fn check_with(
+        &self,
+        body: Option<&ParsedBody<'_>>,
+        template_of: Option<TemplateOf<'_>>,
+    ) -> Result<(), Refusal> {
+        let resource = &*self.0.resource;
+        let mut needs = self.base();
+        if let Some(body) = body {
+            body.for_each_request(|method, subject| {
+                for scope in resource.operations.of(method, subject, template_of) {
+                    if !needs.contains(&scope) {
+                        needs.push(scope);
+                    }
+                }
+            });
+        }
+        self.need(&needs)
+    }
+
+    /// Checks that the token has all of these scopes, beside what every request needs.
+    ///
+    /// # Errors
+    ///
+    /// It has not: the request is refused with this.
+    // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
+    pub fn require(&self, scopes: &[&str]) -> Result<(), Refusal> {
+        let mut needs = self.base();
+        for scope in scopes {
+            if scope::check_scope(scope).is_err() {
+                let error = ErrorObject::internal("the server asks for what is no scope");
+                return Err(Refusal::new(Status::INTERNAL_SERVER_ERROR, error));
+            }
+            if !needs.contains(scope) {
+                needs.push(scope);
+            }
+        }
+        self.need(&needs)
+    }
+
+    /// What every request needs.
+    fn base(&self) -> Vec<&str> {
+        self.0.resource.base_scopes.iter().map(String::as_str).collect()
+    }
+
+    fn need(&self, needs: &[&str]) -> Result<(), Refusal> {
+        if needs.iter().all(|scope| self.has_scope(scope)) {
+            return Ok(());
+        }
+        Err(self.0.resource.insufficient(self, needs))
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant").field("scopes", &self.0.scopes).finish_non_exhaustive()
+    }
+}

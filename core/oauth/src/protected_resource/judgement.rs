@@ -1,0 +1,146 @@
+//! What the head of a request says of its token.
+
+use alloc::string::{String, ToString};
+
+use mcp_sansio::http::{AuthorizationField, Refusal, RequestHead};
+
+use super::{ProtectedResource, TokenCheck};
+
+/// The longest token that is looked at, in bytes: twice what other servers take for a whole field.
+pub const ACCESS_TOKEN_LENGTH_MAX: usize = 16 * 1024;
+
+impl ProtectedResource {
+    /// The token of a request that came at `unix_time`, in seconds since 1970, to be checked before
+    /// anything of the request is acted on.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or not as it must be: the request is refused with this.
+    // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
+    // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]
+    pub fn judge(&self, head: &RequestHead<'_>, unix_time: u64) -> Result<TokenCheck, Refusal> {
+        // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]: never in the URL, where
+        // logs and histories have it.
+        if head.query().split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
+            return Err(self.malformed("an access token must not be in the URL"));
+        }
+        let value = match head.authorization() {
+            AuthorizationField::None => return Err(self.no_token()),
+            AuthorizationField::One(value) => value,
+            AuthorizationField::Repeated => {
+                return Err(self.malformed("`Authorization` must not be repeated"));
+            }
+        };
+        let end = value.iter().position(|byte| *byte == b' ').unwrap_or(value.len());
+        let (scheme, rest) = value.split_at(end);
+        // RFC 6750, section 3.1: another scheme is as good as none.
+        if !scheme.eq_ignore_ascii_case(b"bearer") {
+            return Err(self.no_token());
+        }
+        match token68(rest.trim_ascii_start()) {
+            Some(token) => {
+                Ok(TokenCheck { token, resource: self.uri.as_str().to_string(), unix_time })
+            }
+            None => Err(self.malformed("`Authorization` has no well-formed access token")),
+        }
+    }
+}
+
+/// A token as RFC 6750 (section 2.1) has it: `b64token`.
+fn token68(text: &[u8]) -> Option<String> {
+    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
+    let token = &text[..text.len() - padding];
+    let allowed = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
+    };
+    let formed =
+        !token.is_empty() && text.len() <= ACCESS_TOKEN_LENGTH_MAX && token.iter().all(allowed);
+    formed.then(|| String::from_utf8_lossy(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use mcp_sansio::http::Status;
+
+    use super::super::tests::{read, resource};
+    use super::*;
+
+    fn judge(target: &str, values: &[&str]) -> Result<TokenCheck, Refusal> {
+        let mut head = RequestHead::new("POST", target);
+        for value in values {
+            head.field("authorization", value.as_bytes());
+        }
+        resource().judge(&head, 5)
+    }
+
+    #[test]
+    fn a_token_is_what_follows_bearer() {
+        // Rule: [AUTHS-012] [SEC-011].
+        for (value, token) in [
+            ("Bearer abc.DEF-123_~+/==", "abc.DEF-123_~+/=="),
+            ("bearer x", "x"),
+            ("BEARER  x ", "x"),
+        ] {
+            let check = judge("/mcp", &[value]).expect(value);
+            assert_eq!((check.token(), check.unix_time()), (token, 5));
+            assert_eq!(check.resource(), "https://mcp.example.com/mcp");
+        }
+    }
+
+    #[test]
+    fn whoever_brings_no_token_learns_where_to_get_one_and_of_no_error() {
+        // Rule: [AUTHS-001] [AUTHS-009] [AUTHS-010] [AUTHS-011].
+        for values in [&[][..], &["Basic YTpi"], &["DPoP x"], &[""], &["Bearerx"]] {
+            let refusal = judge("/mcp", values).expect_err("no token");
+            assert_eq!(refusal.status, Status::UNAUTHORIZED);
+            assert_eq!(
+                refusal.challenge.as_deref(),
+                Some(concat!(
+                    "Bearer resource_metadata=\"https://mcp.example.com",
+                    "/.well-known/oauth-protected-resource/mcp\", scope=\"use\""
+                )),
+                "{values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_presented_otherwise_is_a_bad_request() {
+        // Rule: [AUTHS-002].
+        let long = format!("Bearer {}", "x".repeat(ACCESS_TOKEN_LENGTH_MAX + 1));
+        for (target, values) in [
+            ("/mcp", &["Bearer"][..]),
+            ("/mcp", &["Bearer "]),
+            ("/mcp", &["Bearer a b"]),
+            ("/mcp", &["Bearer a,b"]),
+            ("/mcp", &["Bearer ="]),
+            ("/mcp", &["Bearer a=b"]),
+            ("/mcp", &["Bearer \u{fc}"]),
+            ("/mcp", &["Bearer a", "Bearer a"]),
+            ("/mcp", &["Bearer a", "Basic b"]),
+            ("/mcp", &[&long]),
+            ("/mcp?access_token=a", &[]),
+            ("/mcp?x&access_token=a", &["Bearer a"]),
+        ] {
+            let refusal = judge(target, values).expect_err("malformed");
+            assert_eq!(refusal.status, Status::BAD_REQUEST, "{target} {values:?}");
+            assert_eq!(read(&refusal).error.as_deref(), Some("invalid_request"));
+        }
+        assert!(judge("/mcp", &[&long[..long.len() - 1]]).is_ok());
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let mut head = RequestHead::new("POST", "/mcp?access_token=secret-1");
+        head.field("authorization", b"Bearer secret-2");
+        let check = judge("/mcp", &["Bearer secret-2"]).expect("a token");
+        let refusal = resource().judge(&head, 0).expect_err("in the URL");
+        for shown in [format!("{head:?}"), format!("{check:?}"), format!("{refusal:?}")] {
+            assert!(!shown.contains("secret"), "{shown}");
+            // The bytes of a slice, as they are shown.
+            assert!(!shown.contains("115, 101, 99"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use mcp_sansio::protocol::Method;
+
+use super::scope;
+
+/// What a client may ask for, and a scope be needed for: a method, or one thing that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operation {
+    method: Cow<'static, str>,
+    subject: Option<Subject>,
+}
+
+/// What one operation is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Subject {
+    /// What has exactly this name.
+    Named(String),
+    /// Whatever the handler of this template gets.
+    OfTemplate(String),
+}
+
+impl Operation {
+    /// Every request of a method, of the protocol or of an extension.
+    pub fn method(method: impl Into<Cow<'static, str>>) -> Self {
+        Self { method: method.into(), subject: None }
+    }
+
+    /// Calls of the tool called `name`.
+    pub fn tool(name: impl Into<String>) -> Self {
+        Self::about(Method::ToolsCall, name)
+    }
+
+    /// Uses of the prompt called `name`.
+    pub fn prompt(name: impl Into<String>) -> Self {
+        Self::about(Method::PromptsGet, name)
+    }
+
+    /// Reads of the resource at exactly this URI. For the resources of a template see
+    /// [`template`](Self::template): a template may match more than one way to write a URI.
+    pub fn resource(uri: impl Into<String>) -> Self {
+        Self::about(Method::ResourcesRead, uri)
+    }
+
+    /// Reads of the resources of a template, named by its text (`file:///{path}`): of those that its
+    /// handler gets. A URI that has a handler of its own is not among them, nor one that an earlier
+    /// template matches as well.
+    pub fn template(uri_template: impl Into<String>) -> Self {
+        let subject = Some(Subject::OfTemplate(uri_template.into()));
+        Self { method: Method::ResourcesRead.as_str().into(), subject }
+    }
+
+    fn about(method: Method, subject: impl Into<String>) -> Self {
+        let subject = Some(Subject::Named(subject.into()));
+        Self { method: method.as_str().into(), subject }
+    }
+}
+
+impl From<Method> for Operation {
+    fn from(method: Method) -> Self {
+        Self::method(method.as_str())
+    }
+}
+
+/// The scopes that operations need.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Needs(BTreeMap<Cow<'static, str>, OfMethod>);
+
+#[derive(Clone, Debug, Default)]
+struct OfMethod {
+    always: Vec<String>,
+    /// By what a request is about.
+    subjects: BTreeMap<String, Vec<String>>,
+    /// By the template that leads to the handler.
+    templates: BTreeMap<String, Vec<String>>,
+}
+
+/// Finds the template whose handler gets the reads of a URI, as the handlers' layer finds it.
+pub(crate) type TemplateOf<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Needs {
+    pub(super) fn add(&mut self, operation: Operation, scopes: &[String]) {
+        let of_method = self.0.entry(operation.method).or_default();
+        let known = match operation.subject {
+            None => &mut of_method.always,
+            Some(Subject::Named(name)) => of_method.subjects.entry(name).or_default(),
+            Some(Subject::OfTemplate(it)) => of_method.templates.entry(it).or_default(),
+        };
+        scopes.iter().for_each(|it| scope::add(known, it));
+    }
+
+    /// What a request needs. `subject` is what it is about, as its handler is found by it. Where
+    /// nothing knows which template matches, a read needs the scopes of all templates.
+    pub(super) fn of(
+        &self,
+        method: &str,
+        subject: Option<&str>,
+        template_of: Option<TemplateOf<'_>>,
+    ) -> impl Iterator<Item = &str> {
+        let of_method = self.0.get(method);
+        let of_subject = of_method.and_then(|it| it.subjects.get(subject?));
+        let templates = of_method.map(|it| &it.templates).filter(|it| !it.is_empty());
+        let (template, any) = match template_of {
+            Some(template_of) => {
+                let found = templates.zip(subject);
+                (found.and_then(|(it, uri)| it.get(&template_of(uri)?)), None)
+            }
+            None => (None, templates.map(BTreeMap::values)),
+        };
+        let always = of_method.map(|it| &it.always);
+        let scopes = always.into_iter().chain(of_subject).chain(template);
+        scopes.chain(any.into_iter().flatten()).flatten().map(String::as_str)
+    }
+
+    pub(super) fn knows(&self, scope: &str) -> bool {
+        let named = |scopes: &Vec<String>| scopes.iter().any(|it| it == scope);
+        self.0.values().any(|it| {
+            named(&it.always) || it.subjects.values().chain(it.templates.values()).any(named)
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Which resource a token is asked for: the `resource` parameter.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use mcp_sansio::http::{InvalidUrl, Location};
+
+/// The canonical URI of an MCP server: the value of `resource` in authorization and token requests.
+///
+/// It is sent byte for byte as it is here, percent-encoded as a query asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceUri(String);
+
+/// Metadata is not that of the server that was asked for it. The fault of whoever wrote it, or of
+/// an attacker who wants a token for another server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResourceMismatch {
+    /// Its `resource` is no URL of a server.
+    #[error("`resource` is not usable: {0}")]
+    Url(InvalidUrl),
+    /// Its `resource` has a fragment.
+    #[error("`resource` has a fragment")]
+    Fragment,
+    /// The host of its `resource` ends with a dot. A [`Location`] has none, so that no token is asked
+    /// for by that name.
+    #[error("the host of `resource` ends with a dot")]
+    FinalDot,
+    /// Its `resource` has another scheme, host or port than the server.
+    #[error("`resource` has another origin than the server")]
+    Origin,
+    /// Its `resource` has a path or a query that the URL of the server is not below.
+    #[error("the URL of the server is not below `resource`")]
+    Path,
+}
+
+impl ResourceUri {
+    /// The URI of a server whose metadata names none: its URL, without the slash of a path that is
+    /// empty.
+    // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041] [AUTHC-042]: a
+    // location has no fragment; its scheme and host are in lower case.
+    #[must_use]
+    pub fn of_server(server: &Location) -> Self {
+        match server.path_and_query() {
+            "/" => Self(server.origin().to_string()),
+            _ => Self(server.as_str().to_string()),
+        }
+    }
+
+    /// The URI that the metadata of `server` names, byte for byte as written there.
+    ///
+    /// It fits if it has the origin of the server's URL, and its path is that of the URL or one
+    /// above it: metadata at the root may speak for a whole host. With a query, it must be the URL.
+    /// A host with a dot at its end is another one: the metadata must name what is to be the audience
+    /// of tokens, and those are compared without such leniency.
+    ///
+    /// # Errors
+    ///
+    /// The server's fault, unless it is an attack; the metadata must not be used: see
+    /// [`ResourceMismatch`].
+    // MCP 2026-07-28 basic/authorization/authorization-server-discovery#sequence-diagram [AUTHC-020]
+    pub fn of_metadata(resource: &str, server: &Location) -> Result<Self, ResourceMismatch> {
+        let named = Location::parse(resource).map_err(ResourceMismatch::Url)?;
+        // MCP 2026-07-28 basic/authorization/index#canonical-server-uri [AUTHC-041]
+        if resource.contains('#') {
+            return Err(ResourceMismatch::Fragment);
+        }
+        if has_final_dot(resource) {
+            return Err(ResourceMismatch::FinalDot);
+        }
+        if !named.same_origin(server) {
+            return Err(ResourceMismatch::Origin);
+        }
+        if is_below(server.path_and_query(), named.path_and_query()) {
+            Ok(Self(resource.to_string()))
+        } else {
+            Err(ResourceMismatch::Path)
+        }
+    }
+
+    /// The URI.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether two texts name the same resource, such as the URI of a server and an audience of a token:
+/// they are equal, or the same URL in two forms, with a host in capitals, say. A URL with a dot after
+/// its host or with a fragment equals itself only: nothing in RFC 3986 makes it the URL without.
+/// Linear in both lengths.
+// MCP 2026-07-28 basic/authorization/security-considerations#access-token-privilege-restriction [AUTHS-013]
+#[must_use]
+pub fn is_same_resource(one: &str, other: &str) -> bool {
+    let location = |url: &str| match url.contains('#') || has_final_dot(url) {
+        true => None,
+        false => Location::parse(url).ok(),
+    };
+    one == other || location(one).is_some_and(|it| Some(it) == location(other))
+}
+
+/// Whether the host of a URL, one that a [`Location`] was read from, is written with a dot at its end.
+/// For DNS it is the same host, and so it is for a [`Location`]; as the name of a resource or of an
+/// audience it is another one.
+fn has_final_dot(url: &str) -> bool {
+    let authority = url.split_once("//").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    // The colons of an IPv6 address are within brackets, and no dot follows these.
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    host.ends_with('.')
+}
+
+/// Whether a target is the other one or, segment by segment, below it.
+fn is_below(target: &str, above: &str) -> bool {
+    if above.contains('?') {
+        return target == above;
+    }
+    let path = target.split('?').next().unwrap_or_default();
+    let rest = path.strip_prefix(above.strip_suffix('/').unwrap_or(above));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(url: &str) -> Location {
+        Location::parse(url).expect(url)
+    }
+
+    #[test]
+    fn a_server_has_a_canonical_uri() {
+        // Rule: [AUTHC-041] [AUTHC-042].
+        for (url, resource) in [
+            ("https://mcp.example.com/mcp", "https://mcp.example.com/mcp"),
+            ("HTTPS://MCP.example.com", "https://mcp.example.com"),
+            ("https://mcp.example.com/#a", "https://mcp.example.com"),
+            ("https://mcp.example.com:8443/", "https://mcp.example.com:8443"),
+            ("https://mcp.example.com/mcp/?a=b", "https://mcp.example.com/mcp/?a=b"),
+            ("https://mcp.example.com/?a", "https://mcp.example.com/?a"),
+        ] {
+            assert_eq!(ResourceUri::of_server(&location(url)).as_str(), resource);
+        }
+    }
+
+    #[test]
+    fn the_resource_that_metadata_names_stays_as_it_is() {
+        // Rule: [AUTHC-020] [AUTHC-042].
+        let server = location("https://example.com/a/mcp?b");
+        for resource in [
+            "https://example.com",
+            "https://example.com/",
+            "HTTPS://EXAMPLE.com:443/a",
+            "https://example.com/a/",
+            "https://example.com/a/mcp",
+            "https://example.com/a/mcp/",
+            "https://example.com/a/mcp?b",
+        ] {
+            let uri = ResourceUri::of_metadata(resource, &server);
+            assert_eq!(uri.as_ref().map(ResourceUri::as_str), Ok(resource));
+        }
+    }
+
+    #[test]
+    fn a_resource_has_two_forms_and_no_more() {
+        // Rule: [AUTHS-013].
+        let uri = "https://example.com/mcp";
+        for same in [uri, "HTTPS://Example.COM:443/mcp", "https://example.com/a/../mcp"] {
+            assert!(is_same_resource(same, uri) && is_same_resource(uri, same), "{same}");
+        }
+        for other in [
+            "https://example.com./mcp",
+            "https://example.com.:443/mcp",
+            "https://example.com/mcp#",
+            "https://example.com/mcp/",
+            "https://example.com/mcp?",
+            "example.com/mcp",
+            "",
+        ] {
+            assert!(!is_same_resource(other, uri) && !is_same_resource(uri, other), "{other}");
+            assert!(is_same_resource(other, other), "{other}");
+        }
+        for address in ["https://[::1]/mcp", "https://[::1]:81/mcp", "http://127.0.0.1:81/."] {
+            assert!(!has_final_dot(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_another_server_is_refused() {
+        // Rule: [AUTHC-020] [AUTHC-041].
+        let server = location("https://example.com/a/mcp");
+        for (resource, reason) in [
+            ("https://evil.example/a/mcp", ResourceMismatch::Origin),
+            ("http://example.com/a/mcp", ResourceMismatch::Origin),
+            ("https://example.com:8443/a/mcp", ResourceMismatch::Origin),
+            ("https://example.com/a/mc", ResourceMismatch::Path),
+            ("https://example.com/a/mcp/b", ResourceMismatch::Path),
+            ("https://example.com/b", ResourceMismatch::Path),
+            ("https://example.com/A/mcp", ResourceMismatch::Path),
+            ("https://example.com/a/mcp?c", ResourceMismatch::Path),
+            ("https://example.com/a/mcp#c", ResourceMismatch::Fragment),
+            ("https://example.com./a/mcp", ResourceMismatch::FinalDot),
+            ("https://example.com.:443/a/mcp", ResourceMismatch::FinalDot),
+            ("https://EXAMPLE.com.:/", ResourceMismatch::FinalDot),
+            ("https://example.com.", ResourceMismatch::FinalDot),
+            ("https://example.com./a/mcp?b#c", ResourceMismatch::Fragment),
+            ("example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::Scheme)),
+            ("https://a@example.com/a/mcp", ResourceMismatch::Url(InvalidUrl::User)),
+        ] {
+            assert_eq!(ResourceUri::of_metadata(resource, &server), Err(reason), "{resource}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Which scopes a token is asked for.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mcp_sansio::Revision;
+
+/// The scope that asks for a refresh token (OpenID Connect Core, section 11).
+pub(super) const OFFLINE_ACCESS: &str = "offline_access";
+
+/// Scopes (RFC 6749, section 3.3), each once, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scopes(Vec<String>);
+
+/// There are more scopes than
+/// [`ClientLimits::scopes_max`](super::client::ClientLimits::scopes_max). The fault of whoever
+/// named them; to ask for some of them would be a guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {max} scopes")]
+pub struct TooManyScopes {
+    /// How many there may be.
+    pub max: usize,
+}
+
+/// What decides which scopes to ask for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScopeSelection<'a> {
+    /// The revision that the server is taken to speak.
+    pub(super) revision: Revision,
+    /// `scope` of the challenge that started this.
+    pub(super) challenged: Option<&'a str>,
+    /// `scopes_supported` of the protected resource.
+    pub(super) resource: Option<&'a [String]>,
+    /// `scopes_supported` of the authorization server.
+    pub(super) issuer: Option<&'a [String]>,
+    /// What the application wants in any case.
+    pub(super) wanted: &'a [String],
+    /// What was asked for and granted before, to be kept. Empty the first time.
+    pub(super) held: &'a Scopes,
+    /// Whether a refresh token is wanted.
+    pub(super) offline_access: bool,
+    /// How many scopes there may be.
+    pub(super) max: usize,
+}
+
+impl Scopes {
+    /// No scope.
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The scopes in a text, separated by spaces. What cannot be one is left out.
+    pub(super) fn parse(text: &str, max: usize) -> Result<Self, TooManyScopes> {
+        let mut scopes = Self::new();
+        scopes.extend(text.split(' '), max)?;
+        Ok(scopes)
+    }
+
+    /// Adds scopes that are not there yet. What cannot be one is left out.
+    pub(super) fn extend<'a>(
+        &mut self,
+        scopes: impl IntoIterator<Item = &'a str>,
+        max: usize,
+    ) -> Result<(), TooManyScopes> {
+        for scope in scopes {
+            if !is_scope(scope) || self.contains(scope) {
+                continue;
+            }
+            if self.0.len() >= max {
+                return Err(TooManyScopes { max });
+            }
+            self.0.push(scope.into());
+        }
+        Ok(())
+    }
+
+    /// The scopes to ask for.
+    pub(super) fn select(from: &ScopeSelection<'_>) -> Result<Self, TooManyScopes> {
+        let max = from.max;
+        // MCP 2026-07-28 basic/authorization/index#step-up-authorization-flow [AUTHC-055]
+        let mut scopes = from.held.clone();
+        // MCP 2026-07-28 basic/authorization/index#scope-selection-strategy [AUTHC-049] [AUTHC-050] [AUTHC-051]:
+        // the one or the other, never compared with each other.
+        match (from.challenged, from.resource) {
+            (Some(challenged), _) => scopes.extend(challenged.split(' '), max)?,
+            (None, Some(supported)) if from.revision >= Revision::V2025_11_25 => {
+                scopes.extend(supported.iter().map(|it| &**it), max)?;
+            }
+            _ => {}
+        }
+        scopes.extend(from.wanted.iter().map(|it| &**it), max)?;
+        // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-064]
+        let supported = from.issuer.unwrap_or_default().iter().any(|it| it == OFFLINE_ACCESS);
+        if from.offline_access && supported {
+            scopes.extend([OFFLINE_ACCESS], max)?;
+        }
+        Ok(scopes)
+    }
+
+    /// Whether a scope is among these.
+    pub(super) fn contains(&self, scope: &str) -> bool {
+        self.0.iter().any(|it| it == scope)
+    }
+
+    /// Whether all of the others are among these.
+    pub(super) fn contains_all(&self, others: &Self) -> bool {
+        others.iter().all(|it| self.contains(it))
+    }
+
+    /// The scopes in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|it| &**it)
+    }
+
+    /// Whether there is none: then `scope` is left out of requests.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Scopes {
+    /// Separated by spaces: the value of `scope`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, scope) in self.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" ")?;
+            }
+            f.write_str(scope)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text has at least one scope, and only what scopes are made of (RFC 6750, section 3).
+pub(super) fn is_scope_list(text: &str) -> bool {
+    let mut scopes = text.split(' ').filter(|it| !it.is_empty()).peekable();
+    scopes.peek().is_some() && scopes.all(is_scope)
+}
+
+/// Whether a text is one scope (RFC 6749, section 3.3).
+fn is_scope(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~'))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::string::ToString;
+
+    use super::*;
+
+    fn scopes(text: &str) -> Scopes {
+        Scopes::parse(text, 16).expect(text)
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        text.split(' ').map(String::from).collect()
+    }
+
+    /// What is asked for the first time by a client that wants nothing besides.
+    fn selection<'a>(
+        challenged: Option<&'a str>,
+        resource: Option<&'a [String]>,
+        held: &'a Scopes,
+    ) -> ScopeSelection<'a> {
+        ScopeSelection {
+            revision: Revision::V2026_07_28,
+            challenged,
+            resource,
+            issuer: None,
+            wanted: &[],
+            held,
+            offline_access: true,
+            max: 4,
+        }
+    }
+
+    fn selected(from: &ScopeSelection<'_>) -> String {
+        Scopes::select(from).expect("few scopes").to_string()
+    }
+
+    #[test]
+    fn scopes_are_there_once_in_the_order_in_which_they_came() {
+        assert_eq!(scopes("b a  b\u{e9} b A a\"").to_string(), "b a A");
+        assert!(scopes(" \\ \t").is_empty());
+        let mut more = scopes("b a");
+        assert_eq!(more.extend(["c", "a", "", "d e"], 3), Ok(()));
+        assert_eq!(more, scopes("b a c"));
+        assert!(scopes("b a").contains_all(&scopes("a")));
+        assert!(!scopes("b a").contains_all(&scopes("a c")));
+    }
+
+    #[test]
+    fn more_scopes_than_wanted_are_refused() {
+        let few = Err(TooManyScopes { max: 2 });
+        assert_eq!(Scopes::parse("a b a b", 2), Ok(scopes("a b")));
+        assert_eq!(Scopes::parse("a b c", 2), few);
+        assert_eq!(scopes("a b").extend(["b", "c"], 2), Err(TooManyScopes { max: 2 }));
+    }
+
+    #[test]
+    fn the_challenge_comes_before_the_resource_and_nothing_comes_of_nothing() {
+        // Rule: [AUTHC-049] [AUTHC-050] [AUTHC-051].
+        let (none, supported) = (Scopes::new(), texts("a b"));
+        assert_eq!(selected(&selection(Some("x a"), Some(&supported), &none)), "x a");
+        assert_eq!(selected(&selection(None, Some(&supported), &none)), "a b");
+        assert_eq!(selected(&selection(None, None, &none)), "");
+        let wanted = texts("y");
+        let from = ScopeSelection { wanted: &wanted, ..selection(Some("x"), None, &none) };
+        assert_eq!(selected(&from), "x y");
+    }
+
+    #[test]
+    fn before_it_was_the_least_all_that_a_resource_supports_is_not_asked_for() {
+        // Rule: [AUTHC-049].
+        let (none, supported) = (Scopes::new(), texts("a b"));
+        let from = |challenged| ScopeSelection {
+            revision: Revision::V2025_06_18,
+            ..selection(challenged, Some(&supported), &none)
+        };
+        assert_eq!(selected(&from(None)), "");
+        assert_eq!(selected(&from(Some("a"))), "a");
+    }
+
+    #[test]
+    fn a_step_up_keeps_what_was_held() {
+        // Rule: [AUTHC-055].
+        let held = scopes("a b");
+        assert_eq!(selected(&selection(Some("c b"), None, &held)), "a b c");
+        let many = selection(Some("c d e"), None, &held);
+        assert_eq!(Scopes::select(&many), Err(TooManyScopes { max: 4 }));
+    }
+
+    #[test]
+    fn offline_access_is_asked_for_where_it_is_supported_and_wanted() {
+        // Rule: [AUTHC-064].
+        let (none, issuer) = (Scopes::new(), texts("openid offline_access"));
+        let other = texts("openid");
+        for (offline_access, issuer, scope) in [
+            (true, Some(&*issuer), "a offline_access"),
+            (false, Some(&*issuer), "a"),
+            (true, Some(&*other), "a"),
+            (true, None, "a"),
+        ] {
+            let from =
+                ScopeSelection { offline_access, issuer, ..selection(Some("a"), None, &none) };
+            assert_eq!(selected(&from), scope);
+        }
+    }
+
+    #[test]
+    fn a_list_has_a_scope_and_nothing_else() {
+        for list in ["a", " a  b:c/d ", "!#[]~"] {
+            assert!(is_scope_list(list), "{list}");
+        }
+        for list in ["", "  ", "a \"", "a\\", "a\tb", "\u{e9}"] {
+            assert!(!is_scope_list(list), "{list}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_parsed_is_a_list_that_is_read_again(text in "\\PC{0,20}|([a-c]{0,2} ){0,9}") {
+            if let Ok(scopes) = Scopes::parse(&text, 4) {
+                let list = scopes.to_string();
+                proptest::prop_assert_eq!(is_scope_list(&list), !scopes.is_empty());
+                proptest::prop_assert_eq!(Scopes::parse(&format!(" {list}"), 4), Ok(scopes));
+            }
+        }
+    }
+}

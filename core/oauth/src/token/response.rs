@@ -1,0 +1,336 @@
+use alloc::string::String;
+use core::fmt;
+
+use serde::Deserialize;
+
+use super::ID_JAG;
+use crate::answer::{AnswerFault, printable, read_object, seconds};
+use crate::dpop::USE_DPOP_NONCE;
+
+/// The longest token that is used, in bytes: what fits into a request.
+const TOKEN_LENGTH_MAX: usize = 32 * 1024;
+/// A token is never taken to be good for longer, in seconds: a year.
+const LIFETIME_MAX: u64 = 365 * 24 * 60 * 60;
+
+/// What an answer of a token endpoint is to be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenPurpose {
+    /// As a bearer token.
+    Bearer,
+    /// With proofs, as was asked for by one. An authorization server without DPoP answers with a
+    /// bearer token all the same.
+    Dpop,
+    /// With proofs and not otherwise.
+    BoundOnly,
+    /// As an assertion elsewhere.
+    Assertion,
+}
+
+/// How a token is presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
+pub(crate) enum TokenType {
+    /// As it is (RFC 6750).
+    Bearer,
+    /// With a proof that the client holds a key (RFC 9449).
+    #[serde(rename = "DPoP")]
+    Dpop,
+    /// Not at all: it is no access token (RFC 8693, section 2.2.1).
+    NotApplicable,
+}
+
+/// A token, and what the authorization server says of it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct TokenResponse {
+    /// The token: visible ASCII that can go into a field of a request.
+    pub(crate) access_token: String,
+    /// How it is presented.
+    pub(crate) token_type: TokenType,
+    /// For how many seconds it is good, at most a year; `None` where that is not said.
+    pub(crate) expires_in: Option<u64>,
+    /// What the next one is asked for with.
+    // MCP 2026-07-28 basic/authorization/index#refresh-tokens [AUTHC-065]
+    pub(crate) refresh_token: Option<String>,
+    /// The scopes, separated by spaces; `None` where they are those that were asked for.
+    pub(crate) scope: Option<String>,
+}
+
+/// What a token endpoint says in place of a token. Text of the authorization server: to show, not
+/// to trust. Only what can be printed is kept of it, at most 1,024 characters each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TokenError {
+    /// Its code: `invalid_grant`, `invalid_client`, …
+    pub error: String,
+    /// The same in words, for a developer.
+    pub description: Option<String>,
+    /// A page about it.
+    pub uri: Option<String>,
+}
+
+/// Why there is no token in the answer of a token endpoint. The authorization server's fault,
+/// unless it refuses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenFault {
+    /// The answer cannot be read.
+    #[error("of the token endpoint, {0}")]
+    Answer(#[from] AnswerFault),
+    /// The answer has no token.
+    #[error("the token endpoint answers neither with a token nor with an error")]
+    NoToken,
+    /// The token is of no type, or of one that the client did not ask for.
+    #[error("the token is of another type than was asked for")]
+    TokenType,
+    /// The token is empty, longer than 32 KiB, or has what cannot be in the field of a request.
+    #[error("the token cannot be used in a request")]
+    Token,
+    /// The authorization server refuses.
+    #[error("the token endpoint refuses: {0}")]
+    Refused(TokenError),
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: Option<String>,
+    token_type: Option<String>,
+    #[serde(default, deserialize_with = "seconds")]
+    expires_in: Option<u64>,
+    refresh_token: Option<String>,
+    scope: Option<String>,
+    issued_token_type: Option<String>,
+    error: Option<String>,
+    error_description: Option<String>,
+    error_uri: Option<String>,
+}
+
+impl TokenResponse {
+    /// Reads the body of an answer, whatever its status: some say with 200 that they refuse. Linear
+    /// in its length.
+    ///
+    /// # Errors
+    ///
+    /// See [`TokenFault`].
+    pub(crate) fn parse(body: &[u8], purpose: TokenPurpose) -> Result<Self, TokenFault> {
+        let answer: Answer = read_object(body)?;
+        if let Some(error) = &answer.error {
+            return Err(TokenFault::Refused(TokenError {
+                error: printable(error),
+                description: answer.error_description.as_deref().map(printable),
+                uri: answer.error_uri.as_deref().map(printable),
+            }));
+        }
+        let access_token = answer.access_token.ok_or(TokenFault::NoToken)?;
+        let token_type = answer.token_type.ok_or(TokenFault::TokenType)?;
+        let token_type = purpose.accept(&token_type).ok_or(TokenFault::TokenType)?;
+        // What the identity provider gives must be the grant, not another token of the user's.
+        let issued = answer.issued_token_type.as_deref();
+        if purpose == TokenPurpose::Assertion && issued.is_some_and(|it| it != ID_JAG) {
+            return Err(TokenFault::TokenType);
+        }
+        if !is_token(&access_token) {
+            return Err(TokenFault::Token);
+        }
+        Ok(Self {
+            access_token,
+            token_type,
+            expires_in: answer.expires_in.map(|it| it.min(LIFETIME_MAX)),
+            refresh_token: answer
+                .refresh_token
+                .filter(|it| (1..=TOKEN_LENGTH_MAX).contains(&it.len())),
+            scope: answer.scope,
+        })
+    }
+}
+
+impl TokenPurpose {
+    /// The type of this name, if it serves the purpose. Names are in any case (RFC 6749, section
+    /// 7.1).
+    fn accept(self, name: &str) -> Option<TokenType> {
+        let known = [
+            ("bearer", TokenType::Bearer, !matches!(self, Self::Assertion | Self::BoundOnly)),
+            ("dpop", TokenType::Dpop, matches!(self, Self::Dpop | Self::BoundOnly)),
+            ("n_a", TokenType::NotApplicable, self == Self::Assertion),
+        ];
+        let mut known = known.into_iter();
+        known.find(|(it, _, wanted)| *wanted && it.eq_ignore_ascii_case(name)).map(|it| it.1)
+    }
+}
+
+impl TokenError {
+    /// Leaves a secret out that the authorization server repeats.
+    pub(crate) fn leave_out(&mut self, secret: &str) {
+        let texts = [&mut self.description, &mut self.uri].into_iter().flatten();
+        for text in [&mut self.error].into_iter().chain(texts) {
+            if !secret.is_empty() && text.contains(secret) {
+                *text = text.replace(secret, "..");
+            }
+        }
+    }
+
+    /// Whether the same request with another nonce in its proof may succeed (RFC 9449, section 8).
+    pub(crate) fn asks_for_nonce(&self) -> bool {
+        self.error == USE_DPOP_NONCE
+    }
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error)?;
+        match &self.description {
+            Some(description) => write!(f, " ({description})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for TokenResponse {
+    /// Leaves the tokens out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenResponse")
+            .field("token_type", &self.token_type)
+            .field("expires_in", &self.expires_in)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a token can be sent as it is: visible ASCII, which includes all that RFC 6750 allows.
+pub(crate) fn is_token(text: &str) -> bool {
+    let length = 1..=TOKEN_LENGTH_MAX;
+    length.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::string::ToString;
+
+    use super::*;
+
+    fn parse(members: &str, purpose: TokenPurpose) -> Result<TokenResponse, TokenFault> {
+        TokenResponse::parse(format!("{{{members}}}").as_bytes(), purpose)
+    }
+
+    fn bearer(members: &str) -> Result<TokenResponse, TokenFault> {
+        parse(&format!(r#""token_type":"Bearer",{members}"#), TokenPurpose::Bearer)
+    }
+
+    #[test]
+    fn a_token_comes_with_what_is_said_of_it() {
+        let members =
+            r#""access_token":"t","expires_in":3600,"refresh_token":"r","scope":"a b","x":1"#;
+        let token = TokenResponse {
+            access_token: "t".into(),
+            token_type: TokenType::Bearer,
+            expires_in: Some(3600),
+            refresh_token: Some("r".into()),
+            scope: Some("a b".into()),
+        };
+        assert_eq!(bearer(members), Ok(token));
+    }
+
+    #[test]
+    fn nothing_but_the_token_is_counted_on() {
+        // Rule: [AUTHC-065].
+        for members in [
+            "",
+            r#","refresh_token":null,"expires_in":null,"scope":null,"error":null"#,
+            r#","refresh_token":"""#,
+        ] {
+            let token = bearer(&format!(r#""access_token":"t"{members}"#)).expect(members);
+            assert_eq!((token.refresh_token, token.expires_in, token.scope), (None, None, None));
+        }
+    }
+
+    #[test]
+    fn a_token_is_of_a_type_that_was_asked_for() {
+        use TokenPurpose::{Assertion, Bearer, Dpop};
+        for (name, purpose, token_type) in [
+            ("bearer", Bearer, Some(TokenType::Bearer)),
+            ("BEARER", Dpop, Some(TokenType::Bearer)),
+            ("dpop", Dpop, Some(TokenType::Dpop)),
+            ("DPoP", Bearer, None),
+            ("mac", Dpop, None),
+            ("", Bearer, None),
+            ("N_A", Assertion, Some(TokenType::NotApplicable)),
+            ("N_A", Bearer, None),
+            ("Bearer", Assertion, None),
+        ] {
+            let members = format!(r#""access_token":"t","token_type":"{name}""#);
+            let token = parse(&members, purpose).map(|it| it.token_type);
+            assert_eq!(token, token_type.ok_or(TokenFault::TokenType), "{name} {purpose:?}");
+        }
+        let fault = parse(r#""access_token":"t""#, Bearer);
+        assert_eq!(fault, Err(TokenFault::TokenType));
+    }
+
+    #[test]
+    fn what_was_exchanged_is_the_grant_and_no_other_token() {
+        let exchanged = |of| {
+            let of = format!("urn:ietf:params:oauth:token-type:{of}");
+            let members =
+                format!(r#""access_token":"t","token_type":"N_A","issued_token_type":"{of}""#);
+            parse(&members, TokenPurpose::Assertion).map(|it| it.access_token)
+        };
+        assert_eq!(exchanged("id-jag"), Ok("t".into()));
+        assert_eq!(exchanged("access_token"), Err(TokenFault::TokenType));
+    }
+
+    #[test]
+    fn a_token_cannot_break_out_of_its_field() {
+        let long = "x".repeat(TOKEN_LENGTH_MAX + 1);
+        for token in ["", "a b", "a\\r\\nX: y", "\\u0000", "é", &long] {
+            let fault = bearer(&format!(r#""access_token":"{token}""#));
+            assert_eq!(fault, Err(TokenFault::Token), "{token}");
+        }
+        assert!(bearer(&format!(r#""access_token":"{}""#, &long[1..])).is_ok());
+        assert!(bearer(r#""access_token":"aZ09-._~+/==""#).is_ok());
+        assert_eq!(bearer(r#""scope":"a""#), Err(TokenFault::NoToken));
+    }
+
+    #[test]
+    fn a_token_is_not_good_for_ever() {
+        for (text, seconds) in [("1e30", LIFETIME_MAX), ("-1", 0), (r#""60""#, 60)] {
+            let token = bearer(&format!(r#""access_token":"t","expires_in":{text}"#));
+            assert_eq!(token.map(|it| it.expires_in), Ok(Some(seconds)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_as_far_as_it_can_be_printed() {
+        let members =
+            r#""error":"invalid_grant","error_description":"Too\n \u202elate","access_token":"t""#;
+        let Err(TokenFault::Refused(error)) = bearer(members) else { panic!("a token") };
+        assert_eq!(error.to_string(), "invalid_grant (Too late)");
+        assert_eq!(error.uri, None);
+        assert!(!error.asks_for_nonce());
+        let Err(TokenFault::Refused(error)) = bearer(r#""error":"use_dpop_nonce""#) else {
+            panic!("a token")
+        };
+        assert!(error.asks_for_nonce());
+    }
+
+    #[test]
+    fn what_is_malformed_is_not_shown() {
+        for members in
+            [r#""access_token":["secret"]"#, r#""access_token":"secret","access_token":"secret""#]
+        {
+            let fault = bearer(members).expect_err(members);
+            assert_eq!(fault, TokenFault::Answer(AnswerFault::Malformed));
+            assert!(!format!("{fault} {fault:?}").contains("secret"));
+        }
+        let token = bearer(r#""access_token":"secret","refresh_token":"secret""#);
+        assert!(!format!("{token:?}").contains("secret"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_answered_a_token_is_usable(body in "\\PC{0,40}", token in "\\PC{0,6}") {
+            let _ = TokenResponse::parse(body.as_bytes(), TokenPurpose::Dpop);
+            let token = serde_json::to_string(&token).expect("a text");
+            if let Ok(it) = bearer(&format!(r#""access_token":{token}"#)) {
+                proptest::prop_assert!(is_token(&it.access_token));
+            }
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! A user signs in.
+
+use mcp_sansio::http::Location;
+use mcp_sansio_oauth::client::{ActionFailure, Client, ClientSecret};
+
+use crate::answers::{error, issuer};
+use crate::world::{
+    AS, ASM, MCP, REDIRECT, START, TOKEN, User, World, client, code, code_bare, password,
+};
+
+#[test]
+fn a_user_signs_in_when_the_server_asks_for_a_token() {
+    // Rule: [AUTHC-002] [AUTHC-005] [AUTHC-014] [AUTHC-015].
+    let mut world = World::new(code());
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+    // Rule: [AUTHC-043].
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call echo [Bearer t1]
+    call 1 done
+    ");
+}
+
+#[test]
+fn both_requests_say_who_asks_for_what_and_where() {
+    // Rule: [AUTHC-040] [AUTHC-041].
+    let mut world = World::new(code());
+    world.run();
+    let asked = &world.authorizations[0];
+    assert_eq!(asked["response_type"], "code");
+    assert_eq!(asked["client_id"], "app");
+    assert_eq!(asked["redirect_uri"], REDIRECT);
+    assert_eq!(asked["resource"], MCP);
+    // Rule: [AUTHC-011] [AUTHC-012].
+    assert_eq!(asked["code_challenge_method"], "S256");
+    let token = world.last_to(TOKEN);
+    assert_eq!(token.field("content-type"), Some("application/x-www-form-urlencoded"));
+    assert_eq!(token.field("accept"), Some("application/json"));
+    assert_eq!(token.form("resource").as_deref(), Some(MCP));
+    assert_eq!(token.form("redirect_uri").as_deref(), Some(REDIRECT));
+    assert_eq!(token.form("code").as_deref(), Some("code1"));
+    let verifier = token.form("code_verifier").expect("a verifier");
+    assert_eq!(verifier.len(), 43);
+    assert_ne!(verifier, asked["code_challenge"]);
+    // Rule: [AUTHC-048].
+    assert_ne!(verifier, asked["state"]);
+}
+
+#[test]
+fn the_token_goes_to_the_server_alone_and_in_no_url() {
+    // Rule: [AUTHC-043] [AUTHC-044] [AUTHC-045].
+    let mut world = World::new(code());
+    world.run();
+    world.call("echo");
+    world.run();
+    let server = world.bytes_to("https://mcp.example");
+    assert_eq!(server.matches("t1").count(), 2);
+    assert_eq!(server.matches("authorization: Bearer t1").count(), 2);
+    assert!(!world.bytes_to(AS).contains("t1"));
+    assert!(!world.sent.iter().any(|it| it.url.contains("t1")));
+}
+
+#[test]
+fn a_kept_token_is_used_without_any_authorization() {
+    let mut world = World::new(code());
+    world.run();
+    let mut world = world.again(code());
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    goes on
+    server/discover [Bearer t1]
+    ");
+}
+
+#[test]
+fn a_redirect_that_answers_another_request_is_passed_over() {
+    // Rule: [AUTHC-048].
+    let mut world = World::new(code());
+    world.user = User::Stays;
+    world.run();
+    let action = world.action.expect("a user is asked");
+    for redirect in ["/callback", "/callback?code=c&state=x", "/callback?code=%", "/favicon.ico"] {
+        assert!(!world.auth.handle_redirect(action, Ok(redirect), world.now), "{redirect}");
+        assert_eq!(world.run(), "", "{redirect}");
+    }
+    let state = &world.authorizations[0]["state"];
+    let redirect = format!("{REDIRECT}?state={state}&iss=https%3A%2F%2Fas.example&code=c1");
+    assert!(world.auth.handle_redirect(action, Ok(&redirect), world.now));
+    insta::assert_snapshot!(world.run(), @"
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+    assert!(!world.auth.handle_redirect(action, Ok(&redirect), world.now));
+}
+
+#[test]
+fn a_code_of_another_issuer_goes_nowhere() {
+    // Rule: [AUTHC-056] [AUTHC-057] [AUTHC-058] [AUTHC-060].
+    for iss in ["", "&iss=https://evil.example", "&iss=https://as.example/"] {
+        let mut world = World::new(code());
+        world.user = User::SignsIn(iss.into());
+        let text = world.run();
+        assert!(text.contains("no token: the response"), "{text}");
+        assert_eq!(world.sent_to(TOKEN).len(), 0, "{iss}");
+    }
+}
+
+#[test]
+fn an_issuer_that_does_not_announce_iss_is_compared_where_it_is_there() {
+    // Rule: [AUTHC-059].
+    for (iss, goes_on) in [("", true), ("&iss=https://as.example", true), ("&iss=https://b", false)]
+    {
+        let mut world = World::new(code());
+        world.get(ASM, issuer(AS, ""));
+        world.user = User::SignsIn(iss.into());
+        world.run();
+        assert_eq!(world.sent_to(TOKEN).len() == 1, goes_on, "{iss}");
+    }
+}
+
+#[test]
+fn what_the_user_refuses_is_refused_to_the_request_and_asked_again_for_the_next() {
+    let mut world = World::new(code());
+    world.run();
+    world.accepted.clear();
+    world.user = User::Declines;
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    no token: the user declined
+    refused: the user declined
+    call 1 failed
+    ");
+    // Nothing goes on by itself.
+    assert_eq!(world.run(), "");
+    world.user = User::ComesBack("/?state=STATE&iss=https://as.example&error=access_denied".into());
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    tools/call echo [Bearer t1]
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    no token: the authorization server answers `access_denied`
+    refused: the authorization server answers `access_denied`
+    call 2 failed
+    ");
+}
+
+#[test]
+fn a_token_that_is_refused_at_once_is_not_replaced_again_and_again() {
+    let mut world = World::new(code());
+    world.accepted.clear();
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    refused: the server does not take the new token
+    ");
+}
+
+#[test]
+fn a_refusal_of_the_token_endpoint_is_told_with_its_reason() {
+    let mut world = World::new(code());
+    world.post(TOKEN, error(400, "invalid_grant"));
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    no token: https://as.example/token: the token endpoint refuses: invalid_grant
+    refused: https://as.example/token: the token endpoint refuses: invalid_grant
+    ");
+}
+
+#[test]
+fn without_s256_no_user_is_sent_anywhere() {
+    // Rule: [AUTHC-013].
+    let mut world = World::new(code());
+    let metadata = format!(
+        r#"{{"issuer":"{AS}","authorization_endpoint":"{AS}/authorize","token_endpoint":"{TOKEN}"}}"#
+    );
+    world.get(ASM, crate::answers::ok(&metadata));
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    no token: https://as.example/.well-known/oauth-authorization-server: the authorization server does not announce PKCE with S256
+    refused: https://as.example/.well-known/oauth-authorization-server: the authorization server does not announce PKCE with S256
+    ");
+}
+
+#[test]
+fn a_password_is_shown_as_the_authorization_server_wants_it() {
+    // Rule: [AUTHC-066].
+    for (methods, secret, authorization, in_body) in [
+        ("", password("s:e+c"), Some("Basic YXBwOnMlM0FlJTJCYw=="), None),
+        (r#""client_secret_basic","none""#, password("p"), Some("Basic YXBwOnA="), None),
+        (r#""client_secret_post""#, password("p"), None, Some("p")),
+        (r#""none""#, password("p"), None, None),
+        (r#""client_secret_basic""#, ClientSecret::None, None, None),
+    ] {
+        let options = code_bare().registered(client("app", Some(AS), secret)).expect("a client");
+        let mut world = World::new(options);
+        let members = match methods {
+            "" => String::new(),
+            methods => format!(r#","token_endpoint_auth_methods_supported":[{methods}]"#),
+        };
+        world.get(ASM, issuer(AS, &members));
+        world.run();
+        let token = world.last_to(TOKEN);
+        assert_eq!(token.field("authorization"), authorization, "{methods}");
+        assert_eq!(token.form("client_secret").as_deref(), in_body, "{methods}");
+        let id = authorization.is_none().then_some("app");
+        assert_eq!(token.form("client_id").as_deref(), id, "{methods}");
+    }
+}
+
+#[test]
+fn a_client_signs_what_it_authenticates_with() {
+    // Rule: [AUTHC-030].
+    let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None };
+    let options = code_bare().registered(client("app", Some(AS), key)).expect("a client");
+    let mut world = World::new(options);
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    sign as app with ES256
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+    let token = world.last_to(TOKEN);
+    let assertion = token.form("client_assertion").expect("an assertion");
+    assert!(assertion.ends_with(".c2lnbmF0dXJl"), "{assertion}");
+    let mut world = World::new(
+        code_bare()
+            .registered(client(
+                "app",
+                Some(AS),
+                ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: None },
+            ))
+            .expect("a client"),
+    );
+    world.signature = Some(ActionFailure::Failed("the key is gone".into()));
+    let text = world.run();
+    assert!(text.contains("no token: the key is gone\nrefused: the key is gone\n"), "{text}");
+}
+
+#[test]
+fn an_application_can_ask_for_a_token_before_the_server_does() {
+    let mut world = World::new(code());
+    world.auth.authorize(world.now);
+    // What comes meanwhile waits, and leaves with the token.
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+    world.auth.authorize(world.now);
+    insta::assert_snapshot!(world.run(), @"
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    ");
+}
+
+#[test]
+fn a_user_who_signs_out_leaves_nothing_behind() {
+    let mut world = World::new(code());
+    world.run();
+    assert!(world.kept().contains("t1"));
+    world.auth.forget(world.now);
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    remove tokens for https://mcp.example/mcp
+    tools/call echo
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign in at https://as.example/authorize
+    POST https://as.example/token authorization_code
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    tools/call echo [Bearer t1]
+    call 1 done
+    ");
+    let mut world = World::new(code());
+    world.run();
+    world.auth.forget(world.now);
+    world.run();
+    assert_eq!(world.kept(), "");
+}
+
+#[test]
+fn no_secret_is_in_debug_output() {
+    // Rule: [AUTHC-046] [AUTHC-062].
+    let options =
+        code_bare().registered(client("app", Some(AS), password("hush"))).expect("a client");
+    let mut world = World::new(options);
+    world.post(TOKEN, crate::answers::token("t1", r#","refresh_token":"r1""#));
+    world.user = User::Stays;
+    world.run();
+    let action = world.action.expect("a user is asked");
+    let before = format!("{:?}", world.auth);
+    let state = world.authorizations[0]["state"].clone();
+    let redirect = format!("/?code=secret-code&state={state}&iss={AS}");
+    assert!(world.auth.handle_redirect(action, Ok(&redirect), world.now));
+    let during = format!("{:?}", world.auth);
+    world.run();
+    let after = format!("{:?}", world.auth);
+    let verifier = world.last_to(TOKEN).form("code_verifier").expect("a verifier");
+    for text in [before, during, after] {
+        for secret in ["hush", "secret-code", &*state, &*verifier, "\"t1\"", "Bearer t1", "r1\""] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+    }
+}
+
+#[test]
+fn what_goes_to_another_server_has_no_token_and_is_none_of_ours() {
+    // Rule: [AUTHC-045].
+    let mut world = World::new(code());
+    world.run();
+    let elsewhere = Location::parse("https://other.example/mcp").expect("a URL");
+    world.auth = Client::new(code(), elsewhere, [8; 32], START, world.now);
+    world.auth.authorize(world.now);
+    world.call("a");
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://other.example/mcp: nothing
+    tools/call a
+    GET https://other.example/.well-known/oauth-protected-resource/mcp
+    GET https://other.example/.well-known/oauth-protected-resource
+    GET https://other.example/.well-known/oauth-authorization-server
+    sign in at https://other.example/authorize
+    no token: the response is of another issuer than the request was for
+    call 1 failed
+    ");
+}
+
+#[test]
+fn who_asks_for_a_token_and_has_one_kept_has_it_at_once() {
+    let mut world = World::new(code());
+    world.run();
+    let mut world = world.again(code());
+    world.auth.authorize(world.now);
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+}

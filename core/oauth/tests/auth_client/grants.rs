@@ -1,0 +1,189 @@
+//! Tokens that no user has to sign in for.
+
+use mcp_sansio::http::Location;
+use mcp_sansio_oauth::client::{ActionFailure, ClientOptions, ClientSecret, IdentityProvider};
+
+use crate::answers::{error, issuer, ok, token};
+use crate::world::{AS, ASM, MCP, TOKEN, World, client, password};
+
+fn machine() -> ClientOptions {
+    let client = client("app", Some(AS), password("secret"));
+    ClientOptions::client_credentials().registered(client).expect("a client")
+}
+
+#[test]
+fn a_client_gets_a_token_on_its_own_behalf() {
+    let mut world = World::new(machine());
+    world.challenge = r#"scope="a b""#.into();
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    POST https://as.example/token client_credentials [Basic YXBwOnNlY3JldA==]
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example for a b
+    goes on
+    server/discover [Bearer t1]
+    ");
+    let request = world.last_to(TOKEN);
+    assert_eq!(request.form("scope").as_deref(), Some("a b"));
+    // Rule: [AUTHC-040].
+    assert_eq!(request.form("resource").as_deref(), Some(MCP));
+}
+
+#[test]
+fn no_pkce_is_needed_where_there_is_no_code() {
+    let mut world = World::new(machine());
+    world.get(ASM, ok(&format!(r#"{{"issuer":"{AS}","token_endpoint":"{TOKEN}"}}"#)));
+    assert!(world.run().contains("authorized"));
+}
+
+#[test]
+fn a_client_signs_that_it_is_itself() {
+    let key = ClientSecret::PrivateKey { algorithm: "ES256".into(), key_id: Some("k".into()) };
+    let options = ClientOptions::client_credentials();
+    let mut world = World::new(options.registered(client("app", Some(AS), key)).expect("a client"));
+    world.get(ASM, issuer(AS, r#","token_endpoint_auth_methods_supported":["private_key_jwt"]"#));
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    sign as app with ES256
+    POST https://as.example/token client_credentials
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+}
+
+#[test]
+fn a_workload_shows_what_somebody_else_has_signed() {
+    let options = ClientOptions::assertion();
+    let app = client("app", Some(AS), ClientSecret::None);
+    let mut world = World::new(options.registered(app).expect("a client"));
+    world.assertions.push_back(Ok("jwt".into()));
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    assert for https://as.example
+    POST https://as.example/token jwt-bearer
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+    let request = world.last_to(TOKEN);
+    assert_eq!(request.form("assertion").as_deref(), Some("jwt"));
+    assert_eq!(request.form("client_id").as_deref(), Some("app"));
+}
+
+#[test]
+fn an_assertion_that_is_refused_is_not_tried_again() {
+    let app = client("app", Some(AS), ClientSecret::None);
+    let options = ClientOptions::assertion().registered(app).expect("a client");
+    let mut world = World::new(options);
+    world.assertions.push_back(Ok("jwt".into()));
+    world.post(TOKEN, error(400, "invalid_grant"));
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    assert for https://as.example
+    POST https://as.example/token jwt-bearer
+    no token: https://as.example/token: the token endpoint refuses: invalid_grant
+    refused: https://as.example/token: the token endpoint refuses: invalid_grant
+    ");
+    assert_eq!(world.sent_to(TOKEN).len(), 1);
+}
+
+fn enterprise() -> ClientOptions {
+    let provider = IdentityProvider {
+        issuer: "https://idp.example".into(),
+        token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
+        client_id: "app-at-idp".into(),
+        secret: password("idp-secret"),
+    };
+    let app = client("app", Some(AS), password("as-secret"));
+    ClientOptions::enterprise(provider).and_then(|it| it.registered(app)).expect("options")
+}
+
+const JAG: &str = r#"{"access_token":"jag","token_type":"N_A","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag"}"#;
+
+#[test]
+fn an_enterprise_vouches_for_its_user() {
+    let mut world = World::new(enterprise());
+    world.assertions.push_back(Ok("id-token".into()));
+    world.post("https://idp.example/token", ok(JAG));
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: nothing
+    waiting
+    goes on
+    server/discover
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    assert for app-at-idp
+    POST https://idp.example/token token-exchange [Basic YXBwLWF0LWlkcDppZHAtc2VjcmV0]
+    POST https://as.example/token jwt-bearer [Basic YXBwOmFzLXNlY3JldA==]
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    server/discover [Bearer t1]
+    ");
+    let exchange = world.last_to("https://idp.example/token");
+    assert_eq!(exchange.form("subject_token").as_deref(), Some("id-token"));
+    assert_eq!(exchange.form("audience").as_deref(), Some(AS));
+    assert_eq!(exchange.form("resource").as_deref(), Some(MCP));
+    assert_eq!(world.last_to(TOKEN).form("assertion").as_deref(), Some("jag"));
+    // Rule: [AUTHC-036] [AUTHC-039].
+    assert!(!world.bytes_to(AS).contains("id-token"));
+    assert!(!world.bytes_to("https://mcp.example").contains("jag"));
+}
+
+#[test]
+fn an_application_without_an_assertion_gets_no_token() {
+    let mut world = World::new(enterprise());
+    world.assertions.push_back(Err(ActionFailure::Failed("not signed in at work".into())));
+    let text = world.run();
+    assert!(text.ends_with("no token: not signed in at work\nrefused: not signed in at work\n"));
+}
+
+#[test]
+fn such_a_token_is_replaced_before_it_ends() {
+    let mut world = World::new(machine());
+    world.posts(TOKEN, [token("t1", r#","expires_in":100"#), token("t2", "")]);
+    world.accepted.push("Bearer t2".into());
+    world.run();
+    world.advance(core::time::Duration::from_secs(70));
+    world.call("echo");
+    insta::assert_snapshot!(world.run(), @"
+    load tokens for https://mcp.example/mcp: found
+    waiting
+    GET https://mcp.example/.well-known/oauth-protected-resource/mcp
+    GET https://as.example/.well-known/oauth-authorization-server
+    POST https://as.example/token client_credentials [Basic YXBwOnNlY3JldA==]
+    save tokens for https://mcp.example/mcp
+    authorized by https://as.example
+    goes on
+    tools/call echo [Bearer t2]
+    call 1 done
+    ");
+}

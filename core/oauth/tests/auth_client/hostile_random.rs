@@ -1,0 +1,217 @@
+//! Servers, users and clocks that do anything, as often as they like.
+
+use std::time::Duration;
+
+use mcp_sansio::Revision;
+use mcp_sansio::http::{ExchangeFailure, Location};
+use mcp_sansio_oauth::client::{
+    ApplicationType, ClientMetadata, ClientOptions, DpopKey, IdentityProvider,
+};
+
+use crate::answers::{Answer, Reply, challenge, error, issuer, mcp_answer, ok, status};
+use crate::sent::Sent;
+use crate::world::{AS, MCP, User, World, client, code_bare, password};
+
+const SEEDS: u64 = 300;
+const STEPS: u64 = 25;
+const ISSUERS: [&str; 3] = [AS, "https://evil.example", "https://third.example/tenant"];
+
+/// A little generator: the same seed, the same world.
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        let at = self.below(from.len() as u64);
+        from[usize::try_from(at).expect("an index")]
+    }
+
+    /// Whether it is one of so many times.
+    fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// What may come of any request.
+fn mischief(random: &mut Random) -> Answer {
+    match random.below(9) {
+        0 => Answer::Silence,
+        1 => Answer::Fails(ExchangeFailure::Broken),
+        2 => Answer::Fails(ExchangeFailure::NotSent),
+        3 => status(500),
+        4 => status(404),
+        5 => ok("<html>"),
+        6 => ok(&"{".repeat(300_000)),
+        7 => {
+            let to = ["/x", "https://evil.example/", "http://localhost/", ""];
+            Reply::new(307, "").field("location", random.pick(&to)).into()
+        }
+        _ => Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("dpop-nonce", "n").into(),
+    }
+}
+
+/// What anybody answers to anything: most of the time something that fits.
+fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
+    *number += 1;
+    if random.once_in(8) {
+        return mischief(random);
+    }
+    let place = request.place();
+    if place.contains("oauth-protected-resource") {
+        let (first, second) = (random.pick(&ISSUERS), random.pick(&ISSUERS));
+        let resource = if random.once_in(12) { "https://evil.example/mcp" } else { MCP };
+        return ok(&format!(
+            r#"{{"resource":"{resource}","authorization_servers":["{first}","{second}"],"scopes_supported":["a"]}}"#
+        ));
+    }
+    if place.contains("/.well-known/") {
+        let of =
+            |it: &&&str| place.starts_with(&it.split('/').take(3).collect::<Vec<_>>().join("/"));
+        let name = ISSUERS.iter().find(of).unwrap_or(&AS);
+        let name = if random.once_in(12) { random.pick(&ISSUERS) } else { name };
+        let iss = random.pick(&["true", "false"]);
+        return issuer(
+            name,
+            &format!(
+                r#","registration_endpoint":"{name}/register","client_id_metadata_document_supported":{},"authorization_response_iss_parameter_supported":{iss}"#,
+                random.pick(&["true", "false"])
+            ),
+        );
+    }
+    if place.ends_with("/register") {
+        return Reply::new(
+            201,
+            &format!(
+                r#"{{"client_id":"client-{number}","client_secret":"client-password-{number}","client_secret_expires_at":{}}}"#,
+                random.pick(&["0", "1", "1900000000"])
+            ),
+        )
+        .into();
+    }
+    if request.form("grant_type").is_some() {
+        let code =
+            random.pick(&["invalid_grant", "invalid_client", "invalid_scope", "use_dpop_nonce"]);
+        if random.once_in(5) {
+            return error(400, code);
+        }
+        let kind = random.pick(&["Bearer", "DPoP", "bearer"]);
+        let scope = random.pick(&["a", "a b", "", r"\n"]);
+        let expiry = random.pick(&["0", "-1", "60", "1e9", "null"]);
+        let refresh = match random.once_in(2) {
+            true => format!(r#","refresh_token":"refresh-token-{number}""#),
+            false => String::new(),
+        };
+        return ok(&format!(
+            r#"{{"access_token":"access-token-{number}","token_type":"{kind}","expires_in":{expiry},"scope":"{scope}"{refresh}}}"#
+        ));
+    }
+    match random.below(6) {
+        0 => status(401),
+        1 => challenge(401, r#"Bearer scope="a c", resource_metadata="http://10.0.0.1/x""#),
+        2 => challenge(403, &format!(r#"Bearer error="insufficient_scope", scope="s{number}""#)),
+        3 if request.field("dpop").is_some() => {
+            let reply = Reply::new(401, "").field("www-authenticate", "DPoP error=use_dpop_nonce");
+            reply.field("dpop-nonce", &format!("nonce-{number}")).into()
+        }
+        _ if request.field("authorization").is_none() => status(401),
+        _ if place == MCP => mcp_answer(request),
+        _ => status(404),
+    }
+}
+
+fn options(random: &mut Random) -> ClientOptions {
+    let mut options = match random.below(9) {
+        0 => ClientOptions::client_credentials(),
+        1 => ClientOptions::assertion(),
+        2 => ClientOptions::enterprise(IdentityProvider {
+            issuer: "https://idp.example".into(),
+            token_endpoint: Location::parse("https://idp.example/token").expect("a URL"),
+            client_id: "app-of-the-enterprise".into(),
+            secret: password("password-at-the-provider"),
+        })
+        .expect("a provider"),
+        _ => code_bare(),
+    };
+    if random.once_in(2) {
+        let app = client("app", Some(AS), password("password-of-the-app"));
+        options = options.registered(app).expect("a client");
+    }
+    if random.once_in(2) {
+        options = options.register_as(ClientMetadata::new("Demo", ApplicationType::Native));
+    }
+    if random.once_in(2) {
+        let jwk = r#"{"kty":"EC","crv":"P-256","x":"eA","y":"eQ"}"#;
+        let key = DpopKey { algorithm: "ES256".into(), jwk: jwk.into() };
+        options = options.dpop(&key).expect("a key");
+    }
+    options.dpop_bound_access_tokens(random.once_in(4))
+}
+
+fn user(random: &mut Random) -> User {
+    let iss = random.pick(&ISSUERS);
+    match random.below(8) {
+        0 => User::Stays,
+        1 => User::Declines,
+        2 => User::ComesBack("/?state=STATE&error=access_denied".into()),
+        3 => User::ComesBack(format!("/?state=STATE&code=injected-code&iss={iss}")),
+        4 => User::ComesBack("/?state=wrong&code=injected-code".into()),
+        _ => User::SignsIn(if random.once_in(2) { String::new() } else { format!("&iss={AS}") }),
+    }
+}
+
+fn step(world: &mut World, random: &mut Random) -> String {
+    match random.below(12) {
+        0 => world.user = user(random),
+        1 => world.signs = !random.once_in(4),
+        2 => world.loads = !random.once_in(4),
+        3 | 4 => return world.advance(Duration::from_secs(random.below(400))),
+        5 if random.once_in(3) => world.auth.forget(world.now),
+        6 if random.once_in(3) => world.auth.authorize(world.now),
+        7 if world.calls() > 0 => world.cancel(),
+        8 if random.once_in(6) => world.auth.close(),
+        9 => match random.below(2) {
+            0 => world.reconnect(),
+            _ => world.reconnect_at(Revision::V2025_11_25),
+        },
+        _ if world.http.session().is_some() => world.call(random.pick(&["a", "b"])),
+        _ => {}
+    }
+    world.run()
+}
+
+#[test]
+fn whatever_happens_nothing_leaks_and_everything_ends() {
+    let mut authorized = 0;
+    for seed in 1..=SEEDS {
+        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut world = World::new(options(&mut random));
+        world.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
+        let (mut servers, mut number) = (random.clone(), 0);
+        world.network = Box::new(move |request| Some(answer(request, &mut servers, &mut number)));
+        // Secrets are looked for in all that is sent and shown.
+        let mut text = world.run();
+        for _ in 0..STEPS {
+            let before = world.sent.len();
+            text += &step(&mut world, &mut random);
+            let made = world.sent.len() - before;
+            assert!(made < 400, "seed {seed}: {made} exchanges in one step:\n{text}");
+        }
+        // The world goes quiet: what waits is sent, or refused.
+        world.network = Box::new(|_| Some(Answer::Silence));
+        text += &world.advance(Duration::from_secs(50 * 60));
+        assert!(world.waiting.is_empty(), "seed {seed}: requests wait for ever:\n{text}");
+        assert_eq!(world.auth.poll_timeout(), None, "seed {seed}:\n{text}");
+        let state = format!("{:?}", world.auth).len();
+        assert!(state < 128 * 1024, "seed {seed}: {state} bytes of state");
+        authorized += text.matches("authorized by").count();
+    }
+    // It is no use if nobody ever gets that far.
+    assert!(authorized > 100, "{authorized}");
+}

@@ -1,0 +1,557 @@
+//! A client, its application, a network with scripted servers, and a clock that jumps.
+//!
+//! `run` lets everything happen that is to happen, and tells it line by line. Servers answer at
+//! once: documents by their URL, the MCP server by the token that it takes. The application answers
+//! every action by itself; what it does can be set. Every byte that was sent is there to look at.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write;
+use std::time::Duration;
+
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{self, ExchangeFailure, ExchangeId, IncomingResponse, Location, Status};
+use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::peer::{self, CallHandle, CallOptions, TransportFailure};
+use mcp_sansio::protocol::{Implementation, Method};
+use mcp_sansio::{Instant, Revision, Revisions};
+use mcp_sansio_oauth::client::{
+    Action, ActionFailure, ActionId, AuthorizationFailure, Client, ClientOptions, ClientSecret,
+    Credential, CredentialKey, Event, Passage, RegisteredClient, SigningKey,
+};
+
+use crate::answers::{Answer, Reply, challenge, issuer, mcp_answer, resource, status, token};
+use crate::secrets::Secrets;
+use crate::sent::{Sent, parameters};
+
+pub(crate) const MCP: &str = "https://mcp.example/mcp";
+pub(crate) const AS: &str = "https://as.example";
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:7777/callback";
+/// Where the metadata of the MCP server is.
+pub(crate) const PRM: &str = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
+/// Where the metadata of the authorization server is.
+pub(crate) const ASM: &str = "https://as.example/.well-known/oauth-authorization-server";
+pub(crate) const TOKEN: &str = "https://as.example/token";
+pub(crate) const REGISTER: &str = "https://as.example/register";
+/// When the clock starts, in seconds since 1970.
+pub(crate) const START: u64 = 1_800_000_000;
+
+/// What a user does who is to sign in.
+#[derive(Clone, Debug)]
+pub(crate) enum User {
+    /// Comes back with a code. The text is added to the query: `&iss=...`.
+    SignsIn(String),
+    /// Comes back with exactly this.
+    ComesBack(String),
+    Declines,
+    Stays,
+}
+
+/// What some server answers, if it is this one's to say.
+type Server = Box<dyn FnMut(&Sent) -> Option<Answer>>;
+
+pub(crate) struct World {
+    pub(crate) http: http::Client,
+    pub(crate) auth: Client,
+    pub(crate) now: Instant,
+    /// Everything that was sent.
+    pub(crate) sent: Vec<Sent>,
+    /// What nobody else may see: looked for wherever something is sent or shown.
+    pub(crate) secrets: Secrets,
+    /// What was kept.
+    pub(crate) store: BTreeMap<CredentialKey, Credential>,
+    pub(crate) user: User,
+    /// What the application answers to `Action::Assert`, in turn.
+    pub(crate) assertions: VecDeque<Result<String, ActionFailure>>,
+    /// What the application answers to `Action::Sign`; the signature if `None`.
+    pub(crate) signature: Option<ActionFailure>,
+    /// Whether the application answers `Action::Sign` at all.
+    pub(crate) signs: bool,
+    /// Whether the application answers `Action::Load` at all.
+    pub(crate) loads: bool,
+    /// Whether `Action::Load` fails.
+    pub(crate) store_fails: bool,
+    /// The queries that users were sent with, decoded.
+    pub(crate) authorizations: Vec<BTreeMap<String, String>>,
+    /// The last action that was asked for, for answers by hand.
+    pub(crate) action: Option<ActionId>,
+    /// Looked at before everything else, at every request to the MCP endpoint.
+    pub(crate) mcp: Server,
+    /// Looked at before that, at every request to anybody.
+    pub(crate) network: Server,
+    /// Why there was no token, each time.
+    pub(crate) failures: Vec<AuthorizationFailure>,
+    /// Requests that wait, by the names that the HTTP client has for them.
+    pub(crate) waiting: BTreeSet<ExchangeId>,
+    /// The values of `Authorization` that the MCP server takes.
+    pub(crate) accepted: Vec<String>,
+    /// What follows `Bearer` in its challenge.
+    pub(crate) challenge: String,
+    answers: BTreeMap<String, VecDeque<Answer>>,
+    /// Exchanges that nothing came of yet, in the order of their requests.
+    silent: Vec<(ExchangeId, String)>,
+    calls: Vec<CallHandle>,
+    text: String,
+}
+
+/// A user signs in; the application is registered beforehand as `app`, without a secret.
+pub(crate) fn code() -> ClientOptions {
+    code_bare().registered(client("app", None, ClientSecret::None)).expect("a client")
+}
+
+/// A user signs in; nobody knows the application.
+pub(crate) fn code_bare() -> ClientOptions {
+    ClientOptions::code(REDIRECT).expect("a redirect URI")
+}
+
+pub(crate) fn client(id: &str, issuer: Option<&str>, secret: ClientSecret) -> RegisteredClient {
+    RegisteredClient { issuer: issuer.map(Into::into), client_id: id.into(), secret }
+}
+
+pub(crate) fn password(text: &str) -> ClientSecret {
+    ClientSecret::Password(text.into())
+}
+
+/// An HTTP client that speaks this revision.
+fn http_client(server: Location, revision: Revision, now: Instant) -> http::Client {
+    let peer = peer::ClientOptions::new(Implementation::new("demo", "1.0"));
+    let peer = peer.revisions(Revisions::only(revision));
+    http::Client::new(peer, http::ClientOptions::new(server), 7, now)
+}
+
+impl World {
+    /// Servers that go together, at `MCP` and `AS`. The first token is `t1`; the MCP server takes it.
+    pub(crate) fn new(options: ClientOptions) -> Self {
+        Self::at(MCP, options)
+    }
+
+    pub(crate) fn at(server: &str, options: ClientOptions) -> Self {
+        Self::with_entropy(server, options, [7; 32])
+    }
+
+    fn with_entropy(server: &str, options: ClientOptions, entropy: [u8; 32]) -> Self {
+        let server = Location::parse(server).expect("a URL");
+        let secrets = Secrets::new(&server);
+        let mut world = Self {
+            http: http_client(server.clone(), Revision::V2026_07_28, Instant::ZERO),
+            auth: Client::new(options, server, entropy, START, Instant::ZERO),
+            now: Instant::ZERO,
+            sent: Vec::new(),
+            secrets,
+            store: BTreeMap::new(),
+            user: User::SignsIn(format!("&iss={AS}")),
+            assertions: VecDeque::new(),
+            signature: None,
+            signs: true,
+            loads: true,
+            store_fails: false,
+            authorizations: Vec::new(),
+            action: None,
+            mcp: Box::new(|_| None),
+            network: Box::new(|_| None),
+            failures: Vec::new(),
+            waiting: BTreeSet::new(),
+            accepted: vec!["Bearer t1".into()],
+            challenge: String::new(),
+            answers: BTreeMap::new(),
+            silent: Vec::new(),
+            calls: Vec::new(),
+            text: String::new(),
+        };
+        world.get(PRM, resource(""));
+        let iss = r#","authorization_response_iss_parameter_supported":true"#;
+        world.get(ASM, issuer(AS, iss));
+        world.post(TOKEN, token("t1", ""));
+        world
+    }
+
+    /// Another run of the application: what was kept is there, and what the servers are.
+    pub(crate) fn again(self, options: ClientOptions) -> Self {
+        let new = Self::with_entropy(MCP, options, [8; 32]);
+        let Self { store, secrets, answers, accepted, challenge, user, mcp, .. } = self;
+        Self { store, secrets, answers, accepted, challenge, user, mcp, ..new }
+    }
+
+    // ------------------------------------------------------------------ the servers
+
+    /// What a GET of this URL answers from now on.
+    pub(crate) fn get(&mut self, url: &str, answer: impl Into<Answer>) {
+        self.answers.insert(format!("GET {url}"), [answer.into()].into());
+    }
+
+    /// What a POST to this URL answers from now on.
+    pub(crate) fn post(&mut self, url: &str, answer: impl Into<Answer>) {
+        self.answers.insert(format!("POST {url}"), [answer.into()].into());
+    }
+
+    /// What POSTs to this URL answer one after the other; the last one stays.
+    pub(crate) fn posts(&mut self, url: &str, answers: impl IntoIterator<Item = Answer>) {
+        self.answers.insert(format!("POST {url}"), answers.into_iter().collect());
+    }
+
+    fn answer(&mut self, request: &Sent) -> Answer {
+        if let Some(answer) = (self.network)(request) {
+            return answer;
+        }
+        let place = request.place();
+        if let Some(answers) = self.answers.get_mut(&format!("{} {place}", request.method)) {
+            let last = answers.len() < 2;
+            return match last {
+                true => answers.front().cloned(),
+                false => answers.pop_front(),
+            }
+            .expect("an answer");
+        }
+        if !place.ends_with("/mcp") || place.contains("/.well-known/") {
+            return status(404);
+        }
+        if let Some(answer) = (self.mcp)(request) {
+            return answer;
+        }
+        let authorization = request.field("authorization");
+        if !authorization.is_some_and(|it| self.accepted.iter().any(|known| known == it)) {
+            let text = format!("Bearer {}", self.challenge);
+            return challenge(401, text.trim_end());
+        }
+        mcp_answer(request)
+    }
+
+    // ------------------------------------------------------------------ the application
+
+    /// Calls `tools/call` of this tool.
+    pub(crate) fn call(&mut self, tool: &str) {
+        let params = format!(r#"{{"name":"{tool}","arguments":{{}}}}"#);
+        let params = RawJson::parse(&params).expect("parameters");
+        // Who waits for a user has time.
+        let hour = Some(Duration::from_secs(3600));
+        let mut options = CallOptions::default();
+        (options.timeout, options.timeout_hard) = (hour, hour);
+        let call = self.http.call(Method::ToolsCall, &params, &options, self.now);
+        self.calls.push(call.expect("a call"));
+    }
+
+    /// How many calls were made on this connection.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Cancels the last call.
+    pub(crate) fn cancel(&mut self) {
+        let call = *self.calls.last().expect("a call");
+        self.http.cancel(call, "enough", self.now);
+    }
+
+    /// The HTTP client starts over.
+    pub(crate) fn reconnect(&mut self) {
+        self.reconnect_at(Revision::V2026_07_28);
+    }
+
+    pub(crate) fn reconnect_at(&mut self, revision: Revision) {
+        let server = Location::parse(MCP).expect("a URL");
+        self.http = http_client(server, revision, self.now);
+    }
+
+    // ------------------------------------------------------------------ what happens
+
+    /// Lets everything happen that is to happen now; a line for each thing.
+    pub(crate) fn run(&mut self) -> String {
+        for _ in 0..1000 {
+            if !self.step() {
+                return core::mem::take(&mut self.text);
+            }
+        }
+        panic!("there is no end to it:\n{}", self.text);
+    }
+
+    /// Lets time pass, and what happens meanwhile happen.
+    pub(crate) fn advance(&mut self, duration: Duration) -> String {
+        let until = self.now + duration;
+        let mut text = self.run();
+        for _ in 0..1000 {
+            let due = [self.http.poll_timeout(), self.auth.poll_timeout()];
+            let due = due.into_iter().flatten().min().filter(|due| *due <= until);
+            self.now = due.unwrap_or(until).max(self.now);
+            self.http.handle_timeout(self.now);
+            self.auth.handle_timeout(self.now);
+            text += &self.run();
+            if due.is_none() {
+                return text;
+            }
+        }
+        panic!("the clock stands still at {:?}:\n{text}", self.now);
+    }
+
+    fn step(&mut self) -> bool {
+        let mut moved = false;
+        while let Some(transmit) = self.http.poll_transmit() {
+            if let Transmit::Abort(inner) = transmit {
+                self.waiting.remove(&inner);
+            }
+            self.auth.handle_transmit(transmit, self.now);
+            moved = true;
+        }
+        while let Some(action) = self.auth.poll_action() {
+            self.act(action);
+            moved = true;
+        }
+        while let Some(event) = self.auth.poll_event() {
+            self.tell(event);
+            moved = true;
+        }
+        if let Some(transmit) = self.auth.poll_transmit() {
+            self.transmit(transmit);
+            return true;
+        }
+        while let Some(event) = self.http.poll_event() {
+            if let peer::Event::Ended(ended) = event {
+                let number = self.calls.iter().position(|it| *it == ended.call);
+                let number = number.map_or(0, |at| at + 1);
+                let outcome = if ended.outcome.is_ok() { "done" } else { "failed" };
+                self.line(format_args!("call {number} {outcome}"));
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "{line}").expect("a line");
+    }
+
+    fn transmit(&mut self, transmit: Transmit) {
+        match transmit {
+            Transmit::Send(request) => {
+                let exchange = request.exchange;
+                let sent = Sent::of(&request);
+                self.line(format_args!("{}", sent.describe()));
+                self.secrets.check(&sent);
+                self.secrets.check_shown(&format!("{request:?}"));
+                self.sent.push(sent.clone());
+                let answer = self.answer(&sent);
+                self.secrets.learn(&sent, &answer);
+                self.receive(exchange, &sent.place(), answer);
+            }
+            Transmit::Abort(exchange) => {
+                let at = self.silent.iter().position(|(it, _)| *it == exchange);
+                let place = at.map_or_else(|| "?".into(), |at| self.silent.remove(at).1);
+                self.line(format_args!("abort {place}"));
+            }
+        }
+    }
+
+    fn receive(&mut self, exchange: ExchangeId, place: &str, answer: Answer) {
+        match answer {
+            Answer::Silence => self.silent.push((exchange, place.into())),
+            Answer::Fails(failure) => self.fails(exchange, failure),
+            Answer::Reply(reply) => {
+                self.head(exchange, &reply);
+                // In pieces, of which the first is not all of it.
+                let (first, rest) = reply.body.as_bytes().split_at(reply.body.len() / 2);
+                for piece in [first, rest].into_iter().flat_map(|it| it.chunks(10_000)) {
+                    self.body(exchange, piece);
+                    self.secrets.check_shown(&format!("{:?}", self.auth));
+                }
+                self.end(exchange);
+            }
+        }
+    }
+
+    /// What was silent up to now is answered, the first one to this place.
+    pub(crate) fn answer_late(&mut self, place: &str, answer: impl Into<Answer>) {
+        let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
+        let (exchange, place) = self.silent.remove(at);
+        self.receive(exchange, &place, answer.into());
+    }
+
+    /// A piece of the body comes of what was silent up to now, after a head if `reply` says so.
+    pub(crate) fn drip(&mut self, place: &str, reply: Option<&Reply>, bytes: &[u8]) {
+        let at = self.silent.iter().find(|(_, it)| it == place);
+        let Some((exchange, _)) = at.cloned() else { return };
+        if let Some(reply) = reply {
+            self.head(exchange, reply);
+        }
+        self.body(exchange, bytes);
+    }
+
+    /// What was silent up to now has a head, and no end yet; the first to this place of which that is
+    /// not so already.
+    pub(crate) fn head_late(&mut self, place: &str, reply: &Reply) {
+        let at = self.silent.iter().position(|(_, it)| it == place).expect("a request");
+        let silent = self.silent.remove(at);
+        self.silent.push(silent.clone());
+        self.head(silent.0, reply);
+    }
+
+    fn head(&mut self, exchange: ExchangeId, reply: &Reply) {
+        let mut head = IncomingResponse::new(Status(reply.status));
+        for (name, value) in &reply.fields {
+            head.field(name, value.as_bytes());
+        }
+        if let Passage::Through(inner) = self.auth.handle_response(exchange, &head, self.now) {
+            self.http.handle_response(inner, &head, self.now);
+        }
+    }
+
+    fn body(&mut self, exchange: ExchangeId, bytes: &[u8]) {
+        if let Passage::Through(inner) = self.auth.handle_body(exchange, bytes, self.now) {
+            self.http.handle_body(inner, bytes, self.now);
+        }
+    }
+
+    fn end(&mut self, exchange: ExchangeId) {
+        if let Passage::Through(inner) = self.auth.handle_body_end(exchange, self.now) {
+            self.http.handle_body_end(inner, self.now);
+        }
+    }
+
+    fn fails(&mut self, exchange: ExchangeId, failure: ExchangeFailure) {
+        let passage = self.auth.handle_exchange_failed(exchange, failure, self.now);
+        if let Passage::Through(inner) = passage {
+            self.http.handle_exchange_failed(inner, failure, self.now);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.secrets.check_shown(&format!("{event:?} {:?}", self.auth));
+        if let Event::Refused(_, failure) | Event::Failed(failure) = &event {
+            self.failures.push(AuthorizationFailure::clone(failure));
+            let shown = failure.to_string();
+            assert!(!shown.is_empty(), "{failure:?}");
+            self.secrets.check_shown(&shown);
+        }
+        match event {
+            Event::Waiting(inner) => {
+                self.waiting.insert(inner);
+                self.http.pause(inner, self.now);
+                self.line(format_args!("waiting"));
+            }
+            Event::GoesOn(inner) => {
+                self.waiting.remove(&inner);
+                self.http.resume(inner, self.now);
+                self.line(format_args!("goes on"));
+            }
+            Event::Refused(inner, failure) => {
+                self.waiting.remove(&inner);
+                self.line(format_args!("refused: {failure}"));
+                let reason = failure.to_string();
+                let failure = TransportFailure::AuthorizationFailed { reason };
+                self.http.refuse(inner, failure, self.now);
+            }
+            Event::Authorized { issuer, scope } => {
+                let scope = scope.map_or_else(String::new, |scope| format!(" for {scope}"));
+                self.line(format_args!("authorized by {issuer}{scope}"));
+            }
+            Event::Failed(failure) => self.line(format_args!("no token: {failure}")),
+            other => self.line(format_args!("{other:?}")),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        self.secrets.check_shown(&format!("{action:?}"));
+        match action {
+            Action::Load(id, key) => {
+                self.action = Some(id);
+                let found = self.store.get(&key).cloned();
+                let what = if found.is_some() { "found" } else { "nothing" };
+                self.line(format_args!("load {}: {what}", describe_key(&key)));
+                if self.loads {
+                    let failure = ActionFailure::Failed("the disk is gone".into());
+                    let loaded = if self.store_fails { Err(failure) } else { Ok(found) };
+                    self.auth.handle_loaded(id, loaded, self.now);
+                }
+            }
+            Action::Save(key, credential) => {
+                self.line(format_args!("save {}", describe_key(&key)));
+                self.store.insert(key, credential);
+            }
+            Action::Remove(key) => {
+                self.line(format_args!("remove {}", describe_key(&key)));
+                self.store.remove(&key);
+            }
+            Action::Withdraw(id) => {
+                let which = if self.action == Some(id) { "the last action" } else { "an action" };
+                self.line(format_args!("withdraw {which}"));
+            }
+            Action::Authorize(request) => {
+                self.action = Some(request.id);
+                let (place, query) = request.url.split_once('?').expect("a query");
+                self.line(format_args!("sign in at {place}"));
+                let query: BTreeMap<_, _> = parameters(query).collect();
+                let state = query["state"].clone();
+                self.secrets.state(&state);
+                self.authorizations.push(query);
+                let redirect = match self.user.clone() {
+                    User::SignsIn(rest) => {
+                        let number = self.secrets.states();
+                        Ok(format!("/callback?code=code{number}&state={state}{rest}"))
+                    }
+                    User::ComesBack(query) => Ok(query.replace("STATE", &state)),
+                    User::Declines => Err(ActionFailure::Declined),
+                    User::Stays => return,
+                };
+                let redirect = redirect.as_deref().map_err(Clone::clone);
+                self.auth.handle_redirect(request.id, redirect, self.now);
+            }
+            Action::Sign(request) => {
+                self.action = Some(request.id);
+                let key = match &request.key {
+                    SigningKey::Client(id) => format!("as {id}"),
+                    _ => "a proof".into(),
+                };
+                self.line(format_args!("sign {key} with {}", request.algorithm));
+                if self.signs {
+                    let failure = self.signature.clone();
+                    let signature = failure.map_or(Ok(&b"signature"[..]), Err);
+                    self.auth.handle_signature(request.id, signature, self.now);
+                }
+            }
+            Action::Assert(request) => {
+                self.action = Some(request.id);
+                self.line(format_args!("assert for {}", request.audience));
+                if let Some(assertion) = self.assertions.pop_front() {
+                    let assertion = assertion.as_deref().map_err(Clone::clone);
+                    self.auth.handle_assertion(request.id, assertion, self.now);
+                }
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------ a closer look
+
+    /// The requests to this place, a URL without its query.
+    pub(crate) fn sent_to(&self, place: &str) -> Vec<&Sent> {
+        self.sent.iter().filter(|it| it.place() == place).collect()
+    }
+
+    /// The last request to this place.
+    pub(crate) fn last_to(&self, place: &str) -> &Sent {
+        self.sent_to(place).pop().unwrap_or_else(|| panic!("nothing was sent to {place}"))
+    }
+
+    /// Every byte that was sent to an origin.
+    pub(crate) fn bytes_to(&self, origin: &str) -> String {
+        let mut text = String::new();
+        let to_it = |it: &&Sent| it.url == origin || it.url.starts_with(&format!("{origin}/"));
+        for request in self.sent.iter().filter(to_it) {
+            writeln!(text, "{} {}", request.method, request.url).expect("text");
+            for (name, value) in &request.fields {
+                writeln!(text, "{name}: {value}").expect("text");
+            }
+            writeln!(text, "{}", request.body).expect("text");
+        }
+        text
+    }
+
+    /// What is kept, as text.
+    pub(crate) fn kept(&self) -> String {
+        self.store.values().map(Credential::as_str).collect()
+    }
+}
+
+fn describe_key(key: &CredentialKey) -> String {
+    match key {
+        CredentialKey::Tokens(server) => format!("tokens for {server}"),
+        CredentialKey::Client(issuer) => format!("client of {issuer}"),
+        CredentialKey::Issuer(client_id) => format!("issuer of {client_id}"),
+        other => format!("{other:?}"),
+    }
+}
