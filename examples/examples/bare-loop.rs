@@ -2,53 +2,48 @@
 //! writes. It has no timers and answers at once, so it needs no more than this.
 
 use std::io::{self, Read, Write};
+use std::task::{Context, Waker};
 
+use mcp_sansio::Instant;
 use mcp_sansio::catalog::Catalog;
-use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{self, Event, ServerOptions};
 use mcp_sansio::protocol::{CallToolResult, Implementation, Method, Tool};
+use mcp_sansio::stream::{Action, Connection, OnEvent, Settings};
+use mcp_sansio_std::now;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let schema = RawJson::parse(r#"{"type":"object","properties":{"text":{"type":"string"}}}"#)?;
     let mut catalog = Catalog::new();
     catalog.add_tool(Tool::new("shout", schema).description("Says it louder"))?;
     let options = ServerOptions::new(Implementation::new("bare-loop", "1.0.0")).catalog(catalog);
-    let mut machine = peer::Server::new(options, mcp_sansio_std::seed());
-    let mut decoder = LineDecoder::growing(1 << 20);
+    let machine = peer::Server::new(options, mcp_sansio_std::seed());
+    let mut connection =
+        Connection::<_, io::Error>::new(OnEvent::new(machine, on), Settings::pipe());
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut buffer = [0; 4096];
     loop {
-        while let Some(event) = machine.poll_event() {
-            on(event, &mut machine);
-        }
-        while let Some(bytes) = machine.poll_transmit() {
-            output.write_all(bytes)?;
-        }
-        output.flush()?;
-        if machine.is_closed() {
-            return Ok(());
-        }
-        match input.read(decoder.space())? {
-            0 => machine.handle_eof(),
-            count => {
-                decoder.commit(count);
-                while let Some(frame) = decoder.next_frame() {
-                    let now = mcp_sansio_std::now();
-                    let event = match frame {
-                        Ok(frame) => machine.handle_message(frame, now)?,
-                        Err(error) => machine.handle_frame_error(error)?,
-                    };
-                    if let Some(event) = event {
-                        on(event, &mut machine);
-                    }
+        match connection.advance(&mut cx, now()) {
+            Action::Write => {
+                while let length @ 1.. = connection.fill(&mut buffer) {
+                    output.write_all(&buffer[..length])?;
                 }
+                output.flush()?;
+                connection.handle_flushed();
             }
+            Action::Wait => {
+                let length = input.read(connection.space())?;
+                connection.handle_read(Ok(length), now());
+            }
+            Action::Yield => connection.reset_budget(),
+            Action::Close | Action::Restart | Action::Done => return Ok(()),
         }
     }
 }
 
 /// The application: one tool.
-fn on(event: Event<'_>, machine: &mut peer::Server) {
+fn on(event: Event<'_>, machine: &mut peer::Server, _: Instant) {
     let Event::Request(request) = event else { return };
     // The machine has made sure that the tool is the one of the catalog.
     let answered = if request.method == Method::ToolsCall {

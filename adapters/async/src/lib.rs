@@ -1,4 +1,4 @@
-//! Drives an [`Endpoint`](mcp_sansio_handlers::Endpoint) over a byte stream, on any runtime.
+//! Drives an [`Endpoint`](mcp_sansio::stream::Endpoint) over a byte stream, on any runtime.
 //!
 //! A runtime brings a [`ByteStream`], a [`Timer`] and something that polls futures; the [`Driver`]
 //! is the rest. HTTP is the same:
@@ -36,7 +36,6 @@ pub mod names;
 mod network;
 mod panics;
 mod runtime;
-mod settings;
 mod stream;
 mod task;
 #[cfg(feature = "tasks")]
@@ -50,9 +49,9 @@ pub use error::Error;
 pub use futures_stream::FuturesStream;
 #[cfg(feature = "http")]
 pub use http::{ConnectError, Eras, Exchange, Exchanger, HttpDriver};
+pub use mcp_sansio::stream::Settings;
 pub use panics::panic_guard;
 pub use runtime::{CatchPanic, Runtime};
-pub use settings::Settings;
 pub use stream::ByteStream;
 #[cfg(feature = "tasks")]
 pub use task_settings::task_settings;

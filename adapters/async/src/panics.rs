@@ -1,6 +1,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mcp_sansio_handlers::PanicGuard;
+use mcp_sansio::PanicGuard;
 
 /// Stops the panics of handlers, by unwinding. The drivers of this crate lend it to what they drive;
 /// who drives an endpoint by hand may do the same. Where the program aborts when it panics, it stops

@@ -1,41 +1,34 @@
 use core::cell::{Cell, RefCell};
 use core::fmt;
 use core::future::{Future, poll_fn};
+use core::mem;
 use core::pin::pin;
 use core::task::Poll;
 
 use embedded_io_async::{Error, Read, Write};
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
 
-use crate::course::Course;
-use crate::{Clock, DriveError, Settings};
+use crate::error::fault;
+use crate::{Clock, DriveError};
 
 /// Drives one endpoint over the two halves of an asynchronous stream: for an executor.
 ///
-/// * All frames of one read are handed over before anything is written, and what waits then leaves
-///   in as few writes as the output buffer allows.
-/// * Reading goes on while a write waits, and the other way around, so that two sides that write
-///   without reading do not block each other; it stops while the endpoint
-///   [`is_congested`](Endpoint::is_congested).
-/// * A read or a write that has begun is never dropped before the connection is over, so the
-///   halves need not be safe to cancel.
-/// * A poll does a bounded amount of work, then lets other tasks have their turn.
-/// * After the end of the input handlers have [`Settings::linger`] to finish their answers. What
-///   waits to be sent then still is, as long as the other side takes some of it every so often.
+/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. A read or a
+/// write that has begun is never dropped before the connection is over, so the halves need not be
+/// safe to cancel.
 ///
 /// The halves come back when they are lent: `&mut uart` is a half, too.
 pub struct Driver<'b, E, R: Read, W: Write, C> {
-    course: Course<E, R::Error, W::Error>,
+    connection: Connection<'b, E, DriveError<R::Error, W::Error>>,
     reader: R,
     writer: W,
     clock: C,
-    decoder: LineDecoder<'b>,
     output: &'b mut [u8],
 }
 
 impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
-    /// A driver with the default settings.
+    /// A driver with [`Settings::DEVICE`].
     ///
     /// The length of `line` is the longest line that is taken, line end included: 2,048 bytes are
     /// enough for calls with short arguments. `output` collects what is written at once: 256 bytes
@@ -49,21 +42,21 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
         line: &'b mut [u8],
         output: &'b mut [u8],
     ) -> Self {
-        let (course, decoder) = (Course::new(endpoint), LineDecoder::lent(line));
-        Self { course, reader, writer, clock, decoder, output }
+        let connection = Connection::lent(endpoint, line, Settings::DEVICE);
+        Self { connection, reader, writer, clock, output }
     }
 
     /// With settings of the caller's.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
-        self.course.set_settings(settings);
+        self.connection = self.connection.settings(settings);
         self
     }
 
     /// What is driven.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
-        self.course.endpoint()
+        self.connection.endpoint()
     }
 
     /// Drives until the connection is over. To drop the future is to drop the connection.
@@ -72,60 +65,49 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
     ///
     /// The stream is broken: see [`DriveError`]. That the other side has gone is no error.
     pub async fn run(self) -> Result<(), DriveError<R::Error, W::Error>> {
-        let Self { course, mut reader, mut writer, clock, mut decoder, output } = self;
-        let frames_max = course.budget();
-        let course = RefCell::new(course);
-        // What is left to do in this poll, and whether anything was done in this round of it. The
-        // three parts wait for each other by being polled again in the next round; none ever ends,
-        // and no borrow lasts over an `await`.
-        let (budget, moved) = (Cell::new(0), Cell::new(false));
+        let Self { connection, mut reader, mut writer, clock, output } = self;
+        let connection = RefCell::new(connection);
+        // Whether a wait has ended in this round of a poll. The three parts wait for each other by
+        // being polled again in the next round; none ever ends, and no borrow lasts over an `await`.
+        let moved = Cell::new(false);
         let reading = async {
             loop {
-                until(|| {
-                    let course = course.borrow();
-                    course.wants_input() || budget.get() > 0 && course.has_frames()
-                })
-                .await;
-                let has_frames = course.borrow().has_frames();
-                if has_frames {
-                    let mut left = budget.get();
-                    course.borrow_mut().take_frames(&mut decoder, &mut left, clock.now());
-                    budget.set(left);
-                } else {
-                    let read = reader.read(decoder.space()).await;
-                    course.borrow_mut().take_read(read, &mut decoder, clock.now());
-                }
+                until(|| connection.borrow().wants_read()).await;
+                let lent = LineDecoder::lent(&mut []);
+                let mut decoder = mem::replace(connection.borrow_mut().decoder_mut(), lent);
+                let read = reader.read(decoder.space()).await;
+                *connection.borrow_mut().decoder_mut() = decoder;
+                let read = read.map_err(|error| fault(error, DriveError::Read));
+                connection.borrow_mut().handle_read(read, clock.now());
                 moved.set(true);
                 pause().await;
             }
         };
         let writing = async {
             loop {
-                let length = course.borrow_mut().fill(output);
-                let needs_flush = course.borrow().needs_flush();
+                let length = connection.borrow_mut().fill(output);
+                let needs_flush = connection.borrow().needs_flush();
                 let written = if length > 0 {
-                    moved.set(true);
-                    let took = || course.borrow_mut().written(clock.now());
+                    let took = || connection.borrow_mut().handle_written(clock.now());
                     write(&mut writer, &output[..length], took).await
-                } else if needs_flush {
-                    writer
-                        .flush()
-                        .await
-                        .map(|()| course.borrow_mut().flushed())
-                        .map_err(DriveError::Write)
+                } else if needs_flush && !output.is_empty() {
+                    let flushed = writer.flush().await;
+                    flushed
+                        .map(|()| connection.borrow_mut().handle_flushed())
+                        .map_err(|error| fault(error, DriveError::Write))
                 } else {
                     pause().await;
                     Ok(())
                 };
-                if let Err(error) = written {
-                    course.borrow_mut().break_output(error, clock.now());
+                if let Err(fault) = written {
+                    connection.borrow_mut().handle_write_error(fault, clock.now());
                 }
             }
         };
         let waiting = async {
             loop {
-                let deadline = course.borrow().deadline();
-                let changed = until(|| course.borrow().deadline() != deadline);
+                let deadline = connection.borrow().poll_timeout();
+                let changed = until(|| connection.borrow().poll_timeout() != deadline);
                 match deadline {
                     Some(deadline) if deadline > clock.now() => {
                         first(clock.wait_until(deadline), changed).await;
@@ -142,24 +124,28 @@ impl<'b, E: Endpoint, R: Read, W: Write, C: Clock> Driver<'b, E, R, W, C> {
         let mut writing = pin!(writing);
         let mut waiting = pin!(waiting);
         poll_fn(|cx| {
-            budget.set(frames_max);
+            connection.borrow_mut().reset_budget();
             loop {
                 moved.set(false);
-                course.borrow_mut().go_on(cx, clock.now());
-                let _: Poll<()> = writing.as_mut().poll(cx);
-                if let Some(outcome) = course.borrow_mut().end(clock.now()) {
-                    return Poll::Ready(outcome);
-                }
-                let _: Poll<()> = reading.as_mut().poll(cx);
-                let _: Poll<()> = waiting.as_mut().poll(cx);
-                if !moved.get() {
-                    return Poll::Pending;
-                }
-                // A round costs as well, so that nothing makes this loop an endless one.
-                budget.set(budget.get().saturating_sub(1));
-                if budget.get() == 0 {
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
+                let action = connection.borrow_mut().advance(cx, clock.now());
+                match action {
+                    Action::Write => {
+                        let _: Poll<()> = writing.as_mut().poll(cx);
+                    }
+                    Action::Wait => {
+                        let _: Poll<()> = reading.as_mut().poll(cx);
+                        let _: Poll<()> = waiting.as_mut().poll(cx);
+                        if !moved.get() {
+                            return Poll::Pending;
+                        }
+                    }
+                    Action::Yield => {
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    Action::Close | Action::Restart | Action::Done => {
+                        return Poll::Ready(connection.borrow_mut().finish());
+                    }
                 }
             }
         })
@@ -171,11 +157,12 @@ async fn write<R: Error, W: Write>(
     writer: &mut W,
     mut bytes: &[u8],
     took: impl Fn(),
-) -> Result<(), DriveError<R, W::Error>> {
+) -> Result<(), Fault<DriveError<R, W::Error>>> {
     while !bytes.is_empty() {
-        match writer.write(bytes).await.map_err(DriveError::Write)? {
-            0 => return Err(DriveError::WriteZero),
-            length => bytes = bytes.get(length..).unwrap_or_default(),
+        match writer.write(bytes).await {
+            Ok(0) => return Err(Fault::Broken(DriveError::WriteZero)),
+            Ok(length) => bytes = bytes.get(length..).unwrap_or_default(),
+            Err(error) => return Err(fault(error, DriveError::Write)),
         }
         took();
     }
@@ -204,6 +191,6 @@ async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
 
 impl<E: fmt::Debug, R: Read, W: Write, C> fmt::Debug for Driver<'_, E, R, W, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("course", &self.course).finish_non_exhaustive()
+        f.debug_struct("Driver").field("connection", &self.connection).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,5 @@
 use embedded_io::{Error, ErrorKind};
+use mcp_sansio::stream::Fault;
 
 /// What broke a connection, `R` and `W` being the errors of its halves. The stream's fault or the
 /// other side's, never the endpoint's.
@@ -6,8 +7,8 @@ use embedded_io::{Error, ErrorKind};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum DriveError<R: Error, W: Error> {
-    /// The input failed, more than [once in a row](crate::Settings::read_errors_max). To the
-    /// endpoint it has ended.
+    /// The input failed, more often in a row than [allowed](crate::Settings::read_errors_max). To
+    /// the endpoint it has ended.
     #[error("reading from the other side failed: {0}")]
     Read(#[source] R),
     /// The output failed, and not because the other side has gone. What waited to be sent is lost.
@@ -18,10 +19,11 @@ pub enum DriveError<R: Error, W: Error> {
     WriteZero,
 }
 
-/// Whether an error says no more than that the other side has left, as it may at any time.
-// MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-018]: a server may close its output and
-// exit.
-pub(crate) fn is_gone(error: &impl Error) -> bool {
+/// What a connection has to know of an error.
+pub(crate) fn fault<T: Error, X>(error: T, broken: fn(T) -> X) -> Fault<X> {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
-    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected)
+    match error.kind() {
+        BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Fault::Gone,
+        _ => Fault::Broken(broken(error)),
+    }
 }

@@ -1,4 +1,4 @@
-//! Drives an [`Endpoint`](mcp_sansio_handlers::Endpoint) on a microcontroller, over the byte
+//! Drives an [`Endpoint`](mcp_sansio::stream::Endpoint) on a microcontroller, over the byte
 //! streams of `embedded-io`: a UART, USB serial, a socket.
 //!
 //! * With an executor: [`Driver`], over the halves of `embedded-io-async`, with a [`Clock`].
@@ -70,18 +70,16 @@
 extern crate alloc;
 
 mod clock;
-mod course;
 mod driver;
 #[cfg(feature = "embassy-time")]
 mod embassy_clock;
 mod error;
 mod polled;
-mod settings;
 
 pub use clock::Clock;
 pub use driver::Driver;
 #[cfg(feature = "embassy-time")]
 pub use embassy_clock::EmbassyClock;
 pub use error::DriveError;
+pub use mcp_sansio::stream::Settings;
 pub use polled::{Next, PolledDriver};
-pub use settings::Settings;

@@ -6,28 +6,22 @@ use core::task::{Context, Waker};
 
 use embedded_io::{Read, ReadReady, Write};
 use mcp_sansio::Instant;
-use mcp_sansio::framing::LineDecoder;
-use mcp_sansio_handlers::Endpoint;
+use mcp_sansio::stream::{Action, Connection, Endpoint, Fault, Settings};
 
-use crate::course::Course;
-use crate::{DriveError, Settings};
+use crate::DriveError;
+use crate::error::fault;
 
 /// Drives one endpoint over the two halves of a stream that is polled: for a bare loop.
 ///
-/// * It reads only when [`ReadReady`] says so, and so never waits for input. Writing waits where
-///   the writer does: a writer with a buffer that an interrupt empties waits least.
-/// * All frames of one read are handed over before anything is written, and what waits then leaves
-///   in as few writes as the writer allows. Nothing is read while the endpoint
-///   [`is_congested`](Endpoint::is_congested).
-/// * A poll does a bounded amount of work, as [`Settings::frames_per_poll_max`] says.
-/// * After the end of the input handlers have [`Settings::linger`] to finish their answers.
+/// It moves the bytes of a [`Connection`], which says when to read, to write and to stop. It reads
+/// only when [`ReadReady`] says so, at most once in a poll, and so never waits for input. Writing
+/// waits where the writer does: a writer with a buffer that an interrupt empties waits least.
 ///
 /// The halves come back when they are lent: `&mut uart` is a half, too.
 pub struct PolledDriver<'b, E, R: Read, W: Write> {
-    course: Course<E, R::Error, W::Error>,
+    connection: Connection<'b, E, DriveError<R::Error, W::Error>>,
     reader: R,
     writer: W,
-    decoder: LineDecoder<'b>,
     woken: Arc<Woken>,
     waker: Waker,
 }
@@ -60,40 +54,40 @@ impl Wake for Woken {
 }
 
 impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
-    /// A driver with the default settings.
+    /// A driver with [`Settings::DEVICE`].
     ///
     /// The length of `line` is the longest line that is taken, line end included: 2,048 bytes are
     /// enough for calls with short arguments. Where it is empty the input ends at once.
     pub fn new(endpoint: E, reader: R, writer: W, line: &'b mut [u8]) -> Self {
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
-        let (course, decoder) = (Course::new(endpoint), LineDecoder::lent(line));
-        Self { course, reader, writer, decoder, woken, waker }
+        let connection = Connection::lent(endpoint, line, Settings::DEVICE);
+        Self { connection, reader, writer, woken, waker }
     }
 
     /// With settings of the caller's.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
-        self.course.set_settings(settings);
+        self.connection = self.connection.settings(settings);
         self
     }
 
     /// What is driven.
     #[must_use]
     pub const fn endpoint(&self) -> &E {
-        self.course.endpoint()
+        self.connection.endpoint()
     }
 
     /// What is driven, for commands. Poll the driver afterwards.
     #[must_use]
     pub const fn endpoint_mut(&mut self) -> &mut E {
-        self.course.endpoint_mut()
+        self.connection.endpoint_mut()
     }
 
     /// The endpoint and the halves. Bytes that were read but not handed over are lost.
     #[must_use]
     pub fn into_parts(self) -> (E, R, W) {
-        (self.course.into_endpoint(), self.reader, self.writer)
+        (self.connection.into_endpoint(), self.reader, self.writer)
     }
 
     /// Whether a handler can go on, or something was sent from outside of the connection, since the
@@ -111,76 +105,71 @@ impl<'b, E: Endpoint, R: Read + ReadReady, W: Write> PolledDriver<'b, E, R, W> {
     /// has gone is no error. It is told once, with everything else done; after that it is
     /// [`Next::Over`].
     pub fn poll(&mut self, now: Instant) -> Result<Next, DriveError<R::Error, W::Error>> {
-        let mut budget = self.course.budget();
         self.woken.0.store(false, Ordering::Release);
-        let mut moved = false;
-        if self.course.wants_input() {
-            match self.reader.read_ready() {
-                Ok(false) => {}
-                Ok(true) => {
-                    moved = true;
-                    let bytes = self.reader.read(self.decoder.space());
-                    self.course.take_read(bytes, &mut self.decoder, now);
-                }
-                Err(error) => {
-                    moved = true;
-                    self.course.take_read(Err(error), &mut self.decoder, now);
+        self.connection.reset_budget();
+        let mut moved = self.read(now);
+        loop {
+            match self.connection.advance(&mut Context::from_waker(&self.waker), now) {
+                Action::Write => moved |= self.write(now),
+                Action::Wait => break,
+                Action::Yield => return Ok(Next::Now),
+                Action::Close | Action::Restart | Action::Done => {
+                    return self.connection.finish().map(|()| Next::Over);
                 }
             }
         }
-        self.course.take_frames(&mut self.decoder, &mut budget, now);
-        self.course.go_on(&mut Context::from_waker(&self.waker), now);
-        match self.write(now) {
-            // With nothing left to send it may be over.
-            Ok(wrote) => moved |= wrote,
-            Err(error) => {
-                moved = true;
-                self.course.break_output(error, now);
-            }
-        }
-        if let Some(outcome) = self.course.end(now) {
-            return outcome.map(|()| Next::Over);
-        }
-        let deadline = self.course.deadline();
+        let deadline = self.connection.poll_timeout();
         let is_due = deadline.is_some_and(|deadline| deadline <= now);
-        Ok(if moved || is_due || self.is_woken() || self.course.has_frames() {
-            Next::Now
-        } else {
-            Next::Wait(deadline)
-        })
+        Ok(if moved || is_due || self.is_woken() { Next::Now } else { Next::Wait(deadline) })
+    }
+
+    /// Reads what there is, if anything is wanted; whether there was news.
+    fn read(&mut self, now: Instant) -> bool {
+        if !self.connection.wants_read() {
+            return false;
+        }
+        let read = match self.reader.read_ready() {
+            Ok(false) => return false,
+            Ok(true) => self.reader.read(self.connection.space()),
+            Err(error) => Err(error),
+        };
+        self.connection.handle_read(read.map_err(|error| fault(error, DriveError::Read)), now);
+        true
     }
 
     /// Writes all that waits, and flushes it; whether there was anything.
-    fn write(&mut self, now: Instant) -> Result<bool, DriveError<R::Error, W::Error>> {
-        let Self { course, writer, .. } = self;
-        let mut outcome = Ok(());
-        let mut wrote = false;
-        course.transmit(&mut |bytes| {
+    fn write(&mut self, now: Instant) -> bool {
+        let Self { connection, writer, .. } = self;
+        let (mut outcome, mut wrote) = (Ok(()), false);
+        connection.transmit(&mut |bytes| {
             let mut written = 0;
             while written < bytes.len() && outcome.is_ok() {
                 match writer.write(&bytes[written..]) {
-                    Ok(0) => outcome = Err(DriveError::WriteZero),
+                    Ok(0) => outcome = Err(Fault::Broken(DriveError::WriteZero)),
                     Ok(length) => written += length.min(bytes.len() - written),
-                    Err(error) => outcome = Err(DriveError::Write(error)),
+                    Err(error) => outcome = Err(fault(error, DriveError::Write)),
                 }
             }
             wrote |= written > 0;
             written
         });
-        outcome?;
         if wrote {
-            course.written(now);
+            connection.handle_written(now);
         }
-        if course.needs_flush() {
-            writer.flush().map_err(DriveError::Write)?;
-            course.flushed();
+        if outcome.is_ok() && connection.needs_flush() {
+            outcome = writer.flush().map_err(|error| fault(error, DriveError::Write));
         }
-        Ok(wrote)
+        match outcome {
+            Ok(()) => connection.handle_flushed(),
+            Err(fault) => connection.handle_write_error(fault, now),
+        }
+        wrote
     }
 }
 
 impl<E: fmt::Debug, R: Read, W: Write> fmt::Debug for PolledDriver<'_, E, R, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolledDriver").field("course", &self.course).finish_non_exhaustive()
+        let connection = &self.connection;
+        f.debug_struct("PolledDriver").field("connection", connection).finish_non_exhaustive()
     }
 }

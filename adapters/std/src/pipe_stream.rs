@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::net::TcpStream;
 use std::process::{ChildStdin, ChildStdout};
@@ -14,21 +15,8 @@ use crate::descriptor::{blocks, is_pollable};
 /// The standard streams of this process or of a child, or a socket: whatever the operating system
 /// can wait for is waited for on one thread, the rest has a thread for each way. Linux can wait for
 /// all of them, terminals and files too.
-#[derive(Debug)]
-pub struct PipeStream(Inner);
-
-#[derive(Debug)]
-enum Inner {
-    #[cfg(unix)]
-    Polled(FdStream),
-    // In a box, so that a program without one has no code for it.
-    Threaded(Box<dyn Threaded>),
-}
-
-/// A [`ThreadedStream`].
-trait Threaded: ByteStream + std::fmt::Debug + Send + Sync {}
-
-impl Threaded for ThreadedStream {}
+// In a box, so that a program without threads has no code for them.
+pub struct PipeStream(Box<dyn ByteStream + Send + Sync>);
 
 impl PipeStream {
     /// Reads from the standard input and writes to the standard output of this process.
@@ -104,26 +92,18 @@ impl PipeStream {
     ) -> io::Result<Self> {
         ThreadedStream::new(reader, writer).map(Self::from)
     }
-
-    fn inner(&mut self) -> &mut dyn ByteStream {
-        match &mut self.0 {
-            #[cfg(unix)]
-            Inner::Polled(stream) => stream,
-            Inner::Threaded(stream) => &mut **stream,
-        }
-    }
 }
 
 #[cfg(unix)]
 impl From<FdStream> for PipeStream {
     fn from(stream: FdStream) -> Self {
-        Self(Inner::Polled(stream))
+        Self(Box::new(stream))
     }
 }
 
 impl From<ThreadedStream> for PipeStream {
     fn from(stream: ThreadedStream) -> Self {
-        Self(Inner::Threaded(Box::new(stream)))
+        Self(Box::new(stream))
     }
 }
 
@@ -177,18 +157,24 @@ impl Drop for ClosingSocket {
 
 impl ByteStream for PipeStream {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        self.inner().poll_read(cx, buffer)
+        self.0.poll_read(cx, buffer)
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.inner().poll_write(cx, bytes)
+        self.0.poll_write(cx, bytes)
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_flush(cx)
+        self.0.poll_flush(cx)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_close(cx)
+        self.0.poll_close(cx)
+    }
+}
+
+impl fmt::Debug for PipeStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipeStream").finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 /// Tells a task on another thread to end.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ struct State {
 
 impl Stop {
     pub(crate) fn stop(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.stopped = true;
         let waker = state.waker.take();
         drop(state);
@@ -24,9 +24,17 @@ impl Stop {
         }
     }
 
-    #[cfg(feature = "http-server")]
     pub(crate) fn is_stopped(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).stopped
+        self.lock().stopped
+    }
+
+    /// Whether the task was told to end; if not, it is woken when it is.
+    pub(crate) fn poll_stopped(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.lock();
+        if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            state.waker = Some(cx.waker().clone());
+        }
+        state.stopped
     }
 
     /// Runs `future` until it ends or is told to stop, which makes `None`. It is dropped before
@@ -34,17 +42,15 @@ impl Stop {
     pub(crate) async fn guard<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         std::future::poll_fn(|cx| {
-            {
-                let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                if state.stopped {
-                    return Poll::Ready(None);
-                }
-                if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-                    state.waker = Some(cx.waker().clone());
-                }
+            if self.poll_stopped(cx) {
+                return Poll::Ready(None);
             }
             future.as_mut().poll(cx).map(Some)
         })
         .await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,13 +11,13 @@ use mcp_sansio::peer::{
     Event, Failure, Input, InputHandle, MethodName, Request, RequestHandle, Subject,
 };
 use mcp_sansio::protocol::{Method, Verbatim};
+use mcp_sansio::stream::Endpoint;
 use mcp_sansio_collections::{Key, Slab};
 
 #[cfg(feature = "http")]
 use super::authorization::Stage;
 use super::client::{Client, ClientError, Command, Session, Shared};
 use super::context::Received;
-use super::endpoint::Endpoint;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
 use super::kind::{Kind, Shared as AnyThread, Step};

@@ -1,6 +1,6 @@
 use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::stream::Endpoint;
 
-use super::endpoint::Endpoint;
 use super::kind::Kind;
 use super::server::Server;
 use super::server_endpoint::ServerEndpoint;

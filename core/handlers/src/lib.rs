@@ -124,7 +124,6 @@ mod client_tasks;
 mod context;
 mod dispatch;
 mod elicitation_ids;
-mod endpoint;
 mod executor;
 #[cfg(all(test, feature = "_shuttle"))]
 mod explored;
@@ -179,7 +178,6 @@ pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
 pub use context::{
     Call, CommandError, Context, FromReceived, NoArguments, Question, Read, Received,
 };
-pub use endpoint::Endpoint;
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
 #[cfg(feature = "http")]
@@ -207,3 +205,5 @@ pub use server_endpoint::ServerEndpoint;
 pub use task::{TaskNews, TaskSettings};
 #[cfg(feature = "auth")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};
+
+pub use mcp_sansio::stream::Endpoint;

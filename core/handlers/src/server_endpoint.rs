@@ -6,11 +6,11 @@ use core::task::Context;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{self, CloseReason, Event, Request, Subject};
+use mcp_sansio::stream::Endpoint;
 
 use super::context::{Command, Outlet, Received};
 use super::dispatch::{Dispatch, keep};
 use super::elicitation_ids::ElicitationIds;
-use super::endpoint::Endpoint;
 use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
 use super::machines::StreamServer;

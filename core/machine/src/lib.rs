@@ -20,6 +20,7 @@ pub mod fuzzing;
 pub mod http;
 mod instant;
 pub mod jsonrpc;
+mod panic_guard;
 pub mod peer;
 mod principal;
 pub mod protocol;
@@ -27,7 +28,9 @@ pub mod protocol;
 pub mod recording;
 #[cfg(feature = "seal")]
 pub mod seal;
+pub mod stream;
 
 pub use instant::Instant;
+pub use panic_guard::{PanicGuard, Panicked};
 pub use principal::Principal;
 pub use protocol::revision::{Era, Revision, Revisions};

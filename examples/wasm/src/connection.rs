@@ -3,13 +3,14 @@
 use alloc::sync::Arc;
 use alloc::task::Wake;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::framing::LineDecoder;
-use mcp_sansio_handlers::{Endpoint, ServerEndpoint};
+use mcp_sansio::stream::{self, Action, Settings};
+use mcp_sansio_handlers::ServerEndpoint;
 
 use crate::clock::Clock;
 use crate::service;
@@ -25,26 +26,17 @@ const INPUT_LENGTH_MAX: usize = 64 * 1024;
 const ROUNDS_MAX: usize = 16;
 
 pub(crate) struct Connection {
-    endpoint: ServerEndpoint,
+    stream: stream::Connection<'static, ServerEndpoint, Infallible>,
     clock: Clock,
-    decoder: LineDecoder<'static>,
     /// Where the host writes.
     input: Vec<u8>,
-    /// What of it has no room in the decoder yet.
+    /// What of it was not read yet.
     rest: Range<usize>,
-    end: End,
+    /// The host has said that nothing comes behind it.
+    has_ended: bool,
+    is_over: bool,
     woken: Arc<Woken>,
     waker: Waker,
-}
-
-/// The end of the input.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Ahead,
-    /// The host has said so; there may be lines left.
-    Reached,
-    /// The endpoint knows, too.
-    Told,
 }
 
 /// Notes that a handler can go on.
@@ -67,18 +59,22 @@ impl Connection {
     pub(crate) fn new(seed: u64, now: Instant) -> Option<Self> {
         let clock = Clock::default();
         clock.set(now);
+        let mut settings = Settings::DEFAULT;
+        settings.frame_length_max = LINE_LENGTH_MAX;
+        // All that the host has written is taken before it gets its turn.
+        settings.frames_per_poll_max = INPUT_LENGTH_MAX;
         let endpoint = service::server(&clock).endpoint(seed).ok()?;
+        let stream = stream::Connection::new(endpoint, settings);
         let woken = Arc::<Woken>::default();
         let waker = Waker::from(Arc::clone(&woken));
-        let decoder = LineDecoder::growing(LINE_LENGTH_MAX);
-        let (input, rest, end) = (Vec::new(), 0..0, End::Ahead);
-        Some(Self { endpoint, clock, decoder, input, rest, end, woken, waker })
+        let (input, rest, has_ended, is_over) = (Vec::new(), 0..0, false, false);
+        Some(Self { stream, clock, input, rest, has_ended, is_over, woken, waker })
     }
 
     /// Where the host can write `length` bytes. `None` for more than it may at once, and while
     /// output has to be taken first.
     pub(crate) fn input_buffer(&mut self, length: usize) -> Option<*mut u8> {
-        if length > INPUT_LENGTH_MAX || !self.rest.is_empty() || self.end != End::Ahead {
+        if length > INPUT_LENGTH_MAX || !self.rest.is_empty() || self.has_ended {
             return None;
         }
         if self.input.len() < length {
@@ -89,7 +85,7 @@ impl Connection {
 
     /// Takes what the host has written; whether there was room for so much.
     pub(crate) fn receive(&mut self, length: usize, now: Instant) -> bool {
-        if length > self.input.len() || !self.rest.is_empty() || self.end != End::Ahead {
+        if length > self.input.len() || !self.rest.is_empty() || self.has_ended {
             return false;
         }
         self.rest = 0..length;
@@ -99,9 +95,7 @@ impl Connection {
 
     /// Takes the end of the input.
     pub(crate) fn end_of_input(&mut self, now: Instant) {
-        if self.end == End::Ahead {
-            self.end = End::Reached;
-        }
+        self.has_ended = true;
         self.go_on(now);
     }
 
@@ -109,44 +103,45 @@ impl Connection {
     pub(crate) fn go_on(&mut self, now: Instant) {
         self.clock.set(now);
         let now = self.clock.now();
-        if self.endpoint.poll_timeout().is_some_and(|deadline| deadline <= now) {
-            self.endpoint.handle_timeout(now);
-        }
-        self.take_frames(now);
-        for _ in 0..ROUNDS_MAX {
-            self.woken.0.store(false, Ordering::Relaxed);
-            self.endpoint.poll_handlers(&mut Context::from_waker(&self.waker), now);
-            if !self.is_woken() {
-                break;
+        let mut rounds = 0;
+        self.stream.reset_budget();
+        loop {
+            match self.stream.advance(&mut Context::from_waker(&self.waker), now) {
+                // The host takes what waits when it has room for it.
+                Action::Write => {}
+                Action::Wait if self.stream.wants_read() && self.read(now) => {}
+                Action::Wait
+                    if rounds < ROUNDS_MAX && self.woken.0.swap(false, Ordering::Relaxed) =>
+                {
+                    rounds += 1;
+                }
+                Action::Wait => return,
+                Action::Yield => return self.woken.wake_by_ref(),
+                Action::Close | Action::Restart | Action::Done => {
+                    self.is_over = true;
+                    return;
+                }
             }
         }
     }
 
-    /// Hands over frames until there are none, or too much waits to be sent.
-    fn take_frames(&mut self, now: Instant) {
-        let Self { endpoint, decoder, input, rest, end, .. } = self;
-        while !endpoint.is_congested() {
-            if let Some(frame) = decoder.next_frame() {
-                endpoint.handle_frame(frame, now);
-            } else if !Range::is_empty(rest) {
-                rest.start += decoder.feed(&input[rest.clone()]);
-            } else {
-                if *end == End::Reached {
-                    *end = End::Told;
-                    if let Some(truncated) = decoder.handle_eof() {
-                        endpoint.handle_frame(Err(truncated), now);
-                    }
-                    endpoint.handle_eof(now);
-                }
-                return;
-            }
+    /// Reads what the host has written. Whether there was news.
+    fn read(&mut self, now: Instant) -> bool {
+        if self.rest.is_empty() && !self.has_ended {
+            return false;
         }
+        let space = self.stream.space();
+        let length = space.len().min(self.rest.len());
+        space[..length].copy_from_slice(&self.input[self.rest.start..][..length]);
+        self.rest.start += length;
+        self.stream.handle_read(Ok(length), now);
+        true
     }
 
     /// What waits to be sent, in one piece: there may be another behind it.
     pub(crate) fn output(&mut self) -> (*const u8, usize) {
         let mut output = (core::ptr::null(), 0);
-        self.endpoint.transmit(&mut |bytes| {
+        self.stream.transmit(&mut |bytes| {
             output = (bytes.as_ptr(), bytes.len());
             0
         });
@@ -160,25 +155,26 @@ impl Connection {
             return false;
         }
         let mut left = length;
-        self.endpoint.transmit(&mut |bytes| core::mem::take(&mut left).min(bytes.len()));
-        self.go_on(self.clock.now());
+        self.stream.transmit(&mut |bytes| core::mem::take(&mut left).min(bytes.len()));
+        let now = self.clock.now();
+        self.stream.handle_written(now);
+        if self.output().1 == 0 {
+            self.stream.handle_flushed();
+        }
+        self.go_on(now);
         true
     }
 
     /// When to [go on](Self::go_on), if nothing comes before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        if self.is_woken() {
+        if self.woken.0.load(Ordering::Relaxed) {
             return Some(self.clock.now());
         }
-        [self.endpoint.poll_timeout(), self.clock.deadline()].into_iter().flatten().min()
+        [self.stream.poll_timeout(), self.clock.deadline()].into_iter().flatten().min()
     }
 
     /// Whether nothing more will come, and nothing waits to be sent or answered.
-    pub(crate) fn is_over(&self) -> bool {
-        self.endpoint.is_drained()
-    }
-
-    fn is_woken(&self) -> bool {
-        self.woken.0.load(Ordering::Relaxed)
+    pub(crate) const fn is_over(&self) -> bool {
+        self.is_over
     }
 }

@@ -41,38 +41,38 @@ impl fmt::Display for ExitReport {
 
 /// A child process that did not start. The message says what to do about it.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot start the server `{program}`: {}", .advice.as_deref().unwrap_or("the system refused"))]
+#[error("cannot start the server `{program}`: {advice}")]
 #[non_exhaustive]
 pub struct SpawnError {
     /// The program, as the command names it.
     pub program: String,
     /// What the system said.
     pub source: io::Error,
-    advice: Option<String>,
+    advice: String,
 }
 
 impl SpawnError {
     /// What the system said of a program that was to run in `directory`, or in that of this process.
     #[must_use]
     pub fn new(program: &OsStr, directory: Option<&Path>, source: io::Error) -> Self {
-        let advice = advise(program, directory, source.kind());
+        let advice = advise(program, directory, &source);
         Self { program: program.to_string_lossy().into_owned(), source, advice }
     }
 }
 
-fn advise(program: &OsStr, directory: Option<&Path>, kind: io::ErrorKind) -> Option<String> {
+fn advise(program: &OsStr, directory: Option<&Path>, source: &io::Error) -> String {
     let is_path = Path::new(program).components().count() > 1;
     if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
         let directory = directory.display();
-        return Some(format!("its working directory `{directory}` does not exist; create it"));
+        return format!("its working directory `{directory}` does not exist; create it");
     }
-    let advice = match kind {
+    let advice = match source.kind() {
         io::ErrorKind::NotFound if is_path => "there is no such file; check the path",
         io::ErrorKind::NotFound => {
             "it is in no directory of PATH; install it, or give its full path"
         }
         io::ErrorKind::PermissionDenied => "it may not be executed; check its permissions",
-        _ => return None,
+        _ => return source.to_string(),
     };
-    Some(advice.into())
+    advice.into()
 }

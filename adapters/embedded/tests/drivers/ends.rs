@@ -191,7 +191,7 @@ fn a_line_that_loses_bytes_goes_on() {
 
 #[test]
 fn an_input_that_does_nothing_but_fail_has_ended() {
-    let mut settings = Settings::default();
+    let mut settings = Settings::DEVICE;
     settings.read_errors_max = 1;
     let failing = |count| {
         (0..count)

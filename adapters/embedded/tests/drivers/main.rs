@@ -113,7 +113,7 @@ const OUTPUT: usize = 16;
 
 /// Runs a test for both drivers: `script` makes the stream, `test` judges.
 fn both(endpoint: impl Fn() -> Echo, script: impl Fn() -> Scripted, test: impl Fn(Bench)) {
-    with_settings(Settings::default(), endpoint, script, test);
+    with_settings(Settings::DEVICE, endpoint, script, test);
 }
 
 fn with_settings(

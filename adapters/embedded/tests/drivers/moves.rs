@@ -154,7 +154,7 @@ fn a_deadline_that_moves_is_followed() {
 
 #[test]
 fn a_flood_does_not_keep_others_from_their_turn() {
-    let mut settings = Settings::default();
+    let mut settings = Settings::DEVICE;
     settings.frames_per_poll_max = 4;
     let flood = || iter::repeat_n("a\n", 50).fold(Scripted::default(), Scripted::read);
     with_settings(settings, Echo::default, flood, |mut bench| {

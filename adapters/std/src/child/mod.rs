@@ -1,22 +1,21 @@
 //! A server as a child process: it is started, listened to, and ended.
 
 mod exit;
-mod spawn_error;
 mod stderr;
 mod stream;
 mod tail;
 
 use std::io;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use exit::{ExitReport, Force};
-pub use spawn_error::SpawnError;
+pub use mcp_sansio_async::child::SpawnError;
 pub use stderr::Stderr;
 use stderr::StderrThread;
 pub use stream::ChildStream;
-use stream::Hangup;
+
+use crate::stop::Stop;
 
 /// How a child is treated. Each default has its reason.
 #[derive(Debug)]
@@ -56,7 +55,8 @@ impl Default for ChildOptions {
 #[derive(Debug)]
 pub struct ChildServer {
     child: Child,
-    hangup: Arc<Hangup>,
+    /// Ends the stream.
+    stop: Stop,
     stderr: StderrThread,
     patience: Duration,
     term_patience: Duration,
@@ -95,12 +95,12 @@ impl ChildServer {
         // Launchers such as package runners do not pass on all signals, so that these go to the group.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
-        let mut child = command.spawn().map_err(|error| SpawnError::of(command, error))?;
+        let mut child = command.spawn().map_err(|error| failed(command, error))?;
         // All three are there, as they are pipes.
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             kill(&mut child);
-            return Err(SpawnError::system(command, io::ErrorKind::BrokenPipe.into()));
+            return Err(failed(command, io::ErrorKind::BrokenPipe.into()));
         };
         let ChildOptions { stderr: destination, stderr_lines_max, patience, term_patience } =
             options;
@@ -109,12 +109,12 @@ impl ChildServer {
         });
         match parts {
             Ok((stream, stderr)) => {
-                let hangup = stream.hangup();
-                Ok((Self { child, hangup, stderr, patience, term_patience }, stream))
+                let stop = stream.stop();
+                Ok((Self { child, stop, stderr, patience, term_patience }, stream))
             }
             Err(error) => {
                 kill(&mut child);
-                Err(SpawnError::system(command, error))
+                Err(failed(command, error))
             }
         }
     }
@@ -154,7 +154,7 @@ impl ChildServer {
     // MCP 2025-11-25 basic/lifecycle#shutdown [STDIO-015]: close its input, wait, SIGTERM, SIGKILL.
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-016]: likewise.
     pub fn shutdown(mut self) -> io::Result<ExitReport> {
-        self.hangup.hang_up();
+        self.stop.stop();
         if let Some(status) = self.wait_for(self.patience)? {
             return Ok(self.report(status, None));
         }
@@ -230,7 +230,7 @@ impl Drop for ChildServer {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             kill(&mut self.child);
         }
-        self.hangup.hang_up();
+        self.stop.stop();
     }
 }
 
@@ -245,4 +245,30 @@ fn kill(child: &mut Child) {
     );
     let _ = child.kill();
     let _ = child.wait();
+}
+
+fn failed(command: &Command, error: io::Error) -> SpawnError {
+    SpawnError::new(command.get_program(), command.get_current_dir(), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_program_and_says_what_to_do() {
+        // Rule: [STDIO-007].
+        let error = ChildServer::spawn(Command::new("no-such-server")).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::NotFound, "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("`no-such-server`") && text.contains("install it"), "{text}");
+
+        let error = ChildServer::spawn(Command::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::PermissionDenied, "{error:?}");
+
+        let mut command = Command::new("true");
+        command.current_dir("/no/such/folder");
+        let error = ChildServer::spawn(command).unwrap_err();
+        assert!(error.to_string().contains("`/no/such/folder`"), "{error}");
+    }
 }

@@ -1,23 +1,21 @@
 use core::task::Context;
 
-use mcp_sansio::Instant;
-use mcp_sansio::framing::FrameError;
+use crate::framing::FrameError;
+use crate::{Instant, PanicGuard};
 
-use super::panics::PanicGuard;
-
-/// One side of a connection with its application attached: what an adapter drives.
-///
-/// An adapter moves bytes and fires timers; it knows no rule of the protocol. Its loop:
+/// One side of a connection with its application attached: what a [`Connection`](super::Connection)
+/// drives, or an adapter whose transport has messages instead of a stream of bytes. The loop of
+/// such an adapter:
 ///
 /// 1. [`poll_handlers`](Self::poll_handlers), so that handlers go on;
-/// 2. [`transmit`](Self::transmit) as much as the stream takes without blocking;
-/// 3. wait for the first of: bytes to read (unless [`is_congested`](Self::is_congested)), room to
+/// 2. [`transmit`](Self::transmit) as much as the transport takes without blocking;
+/// 3. wait for the first of: a message (unless [`is_congested`](Self::is_congested)), room to
 ///    write (if there was not enough), [`poll_timeout`](Self::poll_timeout), the waker of step 1;
-/// 4. push what came: [`handle_frame`](Self::handle_frame) for all frames that were read,
-///    [`handle_eof`](Self::handle_eof) at the end of input,
-///    [`handle_timeout`](Self::handle_timeout) when the deadline has come; start again.
+/// 4. push what came: [`handle_frame`](Self::handle_frame), [`handle_eof`](Self::handle_eof) at the
+///    end of the input, [`handle_timeout`](Self::handle_timeout) when the deadline has come; start
+///    again.
 ///
-/// The loop ends when [`is_drained`](Self::is_drained), or, after the end of input, when the
+/// The loop ends when [`is_drained`](Self::is_drained), or, after the end of the input, when the
 /// adapter's patience does: a handler may still be working on an answer that the other side reads.
 pub trait Endpoint {
     /// Runs the application's functions in `guard` from here on: handlers, hosts' answers,
@@ -38,7 +36,7 @@ pub trait Endpoint {
     /// Takes the end of a stream in whose place the adapter can have another one, to a new process of
     /// the same server. `true`: the endpoint goes on with that one; all that it transmits from here
     /// on is for it. `false`: nothing has changed, and [`handle_eof`](Self::handle_eof) comes next. See
-    /// [`peer::Client::restart`](mcp_sansio::peer::Client::restart).
+    /// [`peer::Client::restart`](crate::peer::Client::restart).
     fn restart(&mut self, now: Instant) -> bool {
         let _ = now;
         false

@@ -1,0 +1,105 @@
+//! The byte-stream binding, on a stream and a clock that the tests hold in their hands.
+
+mod by_hand;
+mod echo;
+mod ends;
+mod moves;
+
+use std::task::{Context, Waker};
+
+use mcp_sansio::Instant;
+use mcp_sansio::stream::{Action, Connection, Fault, Settings};
+
+use echo::Echo;
+
+/// A connection and the other side of its stream.
+struct Bench {
+    connection: Connection<'static, Echo, &'static str>,
+    now: Instant,
+    /// How many bytes the stream takes.
+    room: usize,
+    /// What the stream has taken.
+    written: String,
+    /// What was done, one letter each: `r`ead, `w`rite, `f`lush.
+    trace: String,
+}
+
+impl Bench {
+    fn new(endpoint: Echo, settings: Settings) -> Self {
+        Self {
+            connection: Connection::new(endpoint, settings),
+            now: Instant::ZERO,
+            room: usize::MAX,
+            written: String::new(),
+            trace: String::new(),
+        }
+    }
+
+    fn seen(&self) -> Vec<&str> {
+        self.connection.endpoint().seen.iter().map(String::as_str).collect()
+    }
+
+    /// Reads `bytes`, as many of them as there is space for; how many.
+    fn read(&mut self, bytes: &str) -> usize {
+        assert!(self.connection.wants_read());
+        let space = self.connection.space();
+        let length = bytes.len().min(space.len());
+        space[..length].copy_from_slice(&bytes.as_bytes()[..length]);
+        self.connection.handle_read(Ok(length), self.now);
+        self.trace.push('r');
+        length
+    }
+
+    fn end_input(&mut self) {
+        self.connection.handle_read(Ok(0), self.now);
+    }
+
+    fn fail_write(&mut self, fault: Fault<&'static str>) {
+        self.connection.handle_write_error(fault, self.now);
+    }
+
+    /// One step: what the connection wants next, and writing done.
+    fn step(&mut self) -> Action {
+        let action = self.connection.advance(&mut Context::from_waker(Waker::noop()), self.now);
+        if action == Action::Write {
+            self.write();
+        }
+        action
+    }
+
+    /// One poll: until there is something to wait for.
+    fn poll(&mut self) -> Action {
+        self.connection.reset_budget();
+        loop {
+            let action = self.step();
+            if action != Action::Write {
+                return action;
+            }
+        }
+    }
+
+    fn poll_at(&mut self, millis: u64) -> Action {
+        self.now = Instant::from_millis(millis);
+        self.poll()
+    }
+
+    fn write(&mut self) {
+        let Self { connection, room, written, trace, now } = self;
+        let (mut took, mut is_full) = (false, false);
+        connection.transmit(&mut |bytes| {
+            let length = bytes.len().min(*room);
+            *room -= length;
+            written.push_str(str::from_utf8(&bytes[..length]).unwrap());
+            (took, is_full) = (took || length > 0, length < bytes.len());
+            length
+        });
+        if took {
+            connection.handle_written(*now);
+            trace.push('w');
+        }
+        if !is_full && connection.needs_flush() {
+            connection.handle_flushed();
+            trace.push('f');
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! How bytes and time move while the connection is up.
+
+use mcp_sansio::Instant;
+use mcp_sansio::stream::{Action, Connection, Settings};
+
+use crate::Bench;
+use crate::echo::Echo;
+
+#[test]
+fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
+    let mut bench = Bench::new(Echo::default(), Settings::DEFAULT);
+    bench.read("a\nb\nc\nd");
+    assert_eq!(bench.poll(), Action::Wait);
+    assert_eq!(bench.seen(), ["a", "b", "c"]);
+    assert_eq!((bench.trace.as_str(), bench.written.as_str()), ("rwf", "a\nb\nc\n"));
+}
+
+#[test]
+fn on_a_pipe_the_first_answers_leave_before_the_last_questions_are_handed_over() {
+    for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (300, 8)] {
+        let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
+        let mut bench = Bench::new(Echo::default(), Settings::pipe());
+        assert_eq!(bench.read(&input), input.len());
+        assert_eq!(bench.poll(), Action::Wait);
+        assert_eq!(bench.trace, format!("r{}", "wf".repeat(writes)), "{frames} frames");
+        assert_eq!(bench.written, input);
+        // The next read begins with two again.
+        bench.read("a\nb\nc\n");
+        assert_eq!(bench.poll(), Action::Wait);
+        assert!(bench.trace.ends_with("rwfwf"));
+    }
+}
+
+#[test]
+fn reading_goes_on_while_a_write_waits() {
+    let mut bench = Bench::new(Echo::default(), Settings::DEFAULT);
+    bench.room = 0;
+    for frame in ["a\n", "b\n", "c\n"] {
+        bench.read(frame);
+        assert_eq!(bench.poll(), Action::Wait);
+    }
+    assert_eq!((bench.seen(), bench.written.as_str()), (vec!["a", "b", "c"], ""));
+    bench.room = usize::MAX;
+    assert_eq!(bench.poll(), Action::Wait);
+    assert_eq!((bench.trace.as_str(), bench.written.as_str()), ("rrrwf", "a\nb\nc\n"));
+}
+
+#[test]
+fn a_congested_endpoint_gets_no_more_until_the_stream_has_taken_some() {
+    let echo = Echo { congested_from: Some(4), ..Echo::default() };
+    let mut bench = Bench::new(echo, Settings::DEFAULT);
+    bench.room = 0;
+    bench.read("a\nb\nc\n");
+    for _ in 0..2 {
+        assert_eq!(bench.poll(), Action::Wait);
+        assert_eq!(bench.seen(), ["a", "b"]);
+        assert!(!bench.connection.wants_read());
+    }
+    bench.room = usize::MAX;
+    assert_eq!(bench.poll(), Action::Wait);
+    assert_eq!((bench.seen(), bench.written.as_str()), (vec!["a", "b", "c"], "a\nb\nc\n"));
+    assert!(bench.connection.wants_read());
+}
+
+#[test]
+fn a_poll_takes_a_bounded_number_of_frames_and_yields_for_the_rest() {
+    let mut settings = Settings::DEFAULT;
+    settings.frames_per_poll_max = 3;
+    let mut bench = Bench::new(Echo::default(), settings);
+    bench.read(&"x\n".repeat(7));
+    for seen in [3, 6] {
+        assert_eq!(bench.poll(), Action::Yield);
+        assert_eq!((bench.seen().len(), bench.trace.as_str()), (seen, "r"));
+    }
+    assert_eq!(bench.poll(), Action::Wait);
+    assert_eq!((bench.seen().len(), bench.trace.as_str()), (7, "rwf"));
+}
+
+#[test]
+fn steps_without_frames_cost_as_well() {
+    let echo = Echo { deadline: Some(Instant::ZERO), is_stuck: true, ..Echo::default() };
+    let mut bench = Bench::new(echo, Settings::DEVICE);
+    bench.connection.reset_budget();
+    let steps = (0..1000).take_while(|_| bench.step() != Action::Yield).count();
+    assert!(steps <= 2 * Settings::DEVICE.frames_per_poll_max, "{steps}");
+}
+
+#[test]
+fn an_overlong_line_is_reported_and_the_stream_goes_on() {
+    let mut settings = Settings::DEFAULT;
+    settings.frame_length_max = 8;
+    let mut bench = Bench::new(Echo::default(), settings);
+    let mut rest = "a\n0123456789abcdef\nb\n";
+    while !rest.is_empty() {
+        rest = &rest[bench.read(rest)..];
+        assert_eq!(bench.poll(), Action::Wait);
+    }
+    assert_eq!(bench.seen(), ["a", "<a line is longer than 8 bytes>", "b"]);
+}
+
+#[test]
+fn frames_are_cut_in_memory_that_is_lent() {
+    let mut line = [0; 4];
+    let mut connection: Connection<'_, _, ()> =
+        Connection::lent(Echo::default(), &mut line, Settings::DEVICE);
+    assert_eq!(connection.space().len(), 4);
+    connection.space()[..2].copy_from_slice(b"a\n");
+    connection.handle_read(Ok(2), Instant::ZERO);
+    connection.reset_budget();
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    assert_eq!(connection.advance(&mut cx, Instant::ZERO), Action::Write);
+    let mut buffer = [0; 1];
+    assert_eq!((connection.fill(&mut buffer), buffer), (1, *b"a"));
+    assert!(connection.needs_flush());
+    assert_eq!((connection.fill(&mut buffer), buffer), (1, *b"\n"));
+    assert_eq!(connection.fill(&mut buffer), 0);
+}
+
+#[test]
+fn reads_are_no_longer_than_the_settings_say() {
+    let mut settings = Settings::DEFAULT;
+    settings.read_length_max = 2;
+    let mut bench = Bench::new(Echo::default(), settings);
+    assert_eq!(bench.connection.space().len(), 2);
+    bench.read("abc");
+    assert_eq!(bench.poll(), Action::Wait);
+    assert_eq!(bench.connection.space().len(), 2);
+}
+
+#[test]
+fn a_deadline_is_reported_and_kept() {
+    let echo = Echo { deadline: Some(Instant::from_millis(50)), ..Echo::default() };
+    let mut bench = Bench::new(echo, Settings::DEFAULT);
+    assert_eq!(bench.poll_at(49), Action::Wait);
+    assert_eq!(bench.connection.poll_timeout(), Some(Instant::from_millis(50)));
+    assert!(bench.seen().is_empty());
+    assert_eq!(bench.poll_at(60), Action::Wait);
+    assert_eq!(bench.seen(), ["<timeout at 60 ms>"]);
+    assert_eq!(bench.connection.poll_timeout(), None);
+}
+
+/// Numbers that look random, from a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+#[test]
+fn under_any_schedule_all_is_answered_in_order() {
+    for seed in 0..500 {
+        let random = &mut Random(seed);
+        let input: String = (0..random.below(60)).map(|number| format!("{number}\n")).collect();
+        let mut settings = Settings::DEFAULT;
+        settings.frames_per_poll_max = 1 + random.below(10);
+        settings.read_length_max = 1 + random.below(30);
+        settings.frames_before_write = [usize::MAX, 2, 1][random.below(3)];
+        let congested_from = [None, Some(1), Some(20)][random.below(3)];
+        let mut bench = Bench::new(Echo { congested_from, ..Echo::default() }, settings);
+        let mut rest = input.as_str();
+        for poll in 0.. {
+            assert!(poll < 1000, "seed {seed} makes no progress");
+            bench.room = random.below(20);
+            match bench.poll() {
+                Action::Wait if bench.connection.wants_read() && rest.is_empty() => {
+                    bench.end_input();
+                }
+                Action::Wait if bench.connection.wants_read() => {
+                    let piece = 1 + random.below(rest.len());
+                    rest = &rest[bench.read(&rest[..piece])..];
+                }
+                Action::Wait | Action::Yield => {}
+                action => {
+                    assert_eq!(action, Action::Close);
+                    break;
+                }
+            }
+        }
+        assert_eq!(bench.written, input, "seed {seed}");
+        bench.connection.finish().unwrap();
+    }
+}
