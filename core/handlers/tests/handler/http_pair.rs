@@ -14,12 +14,12 @@ use mcp_sansio::http::{
     ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, RequestHead,
     ResponseHead, ServerOptions, Status,
 };
+#[cfg(feature = "auth")]
 use mcp_sansio_handlers::TokenDemand;
 use mcp_sansio_handlers::{
     HttpClientEndpoint, HttpEndpoint, HttpServer, Ran, Running, Server, Work,
 };
 #[cfg(feature = "auth")]
-use mcp_sansio_oauth::Grant;
 use mcp_sansio_oauth::Grant;
 
 /// A client and a server that exchange HTTP in memory, driven by hand.

@@ -1,5 +1,4 @@
 //! The client's side of authorization against scripted servers, on a virtual clock.
-#![cfg(feature = "auth")]
 
 mod answers;
 mod secrets;
