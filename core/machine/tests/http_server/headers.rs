@@ -2,7 +2,7 @@
 
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http::{Server, ServerOptions};
-use mcp_sansio::protocol::{Prompt, Resource, Tool};
+use mcp_sansio::protocol::{Capability, Prompt, Resource, Tool};
 
 use crate::site::Site;
 use crate::words::*;
@@ -183,4 +183,56 @@ fn what_is_checked_follows_the_catalog() {
     expect_mismatch(&mut site, &header_of(&body).fields(), &body);
     let good = header_of(&body).with("Mcp-Param-Region", Some("us"));
     expect_match(&mut site, &good.fields(), &body);
+}
+
+/// A call whose `_meta` has what is said with every request, and then `own`.
+fn call_with(own: &str, capabilities: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{capabilities}{own}}},"name":"t"}}}}"#
+    )
+}
+
+#[test]
+fn a_request_that_declares_what_the_last_one_did_is_judged_as_that_one() {
+    // Rule: [HDR-004] [HDR-025] [META-009].
+    let mut site = site_with_tools();
+    let first = call_with("", "{}");
+    expect_match(&mut site, &header_of(&first).fields(), &first);
+    for own in ["", r#","progressToken":7"#, r#","io.modelcontextprotocol/logLevel":"info""#] {
+        let body = call_with(own, "{}");
+        expect_match(&mut site, &header_of(&body).fields(), &body);
+        for name in ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"] {
+            let header = header_of(&body).with(name, Some("2025-11-25"));
+            expect_mismatch(&mut site, &header.fields(), &body);
+        }
+    }
+    // What is said a second time, or is wrong, is found behind what was read before.
+    for own in [
+        r#","io.modelcontextprotocol/protocolVersion":"2026-07-28""#,
+        r#","io.modelcontextprotocol/clientCapabilities":{"sampling":{}}"#,
+        r#","progressToken":7,"progressToken":7"#,
+        r#","progressToken":[]"#,
+        r#","io.modelcontextprotocol/logLevel":"none""#,
+    ] {
+        let body = call_with(own, "{}");
+        let reply = site.request("POST", "/mcp", &header_of(&first).fields(), &body);
+        assert_eq!(site.reply(reply).error(), (-32602, "1".into()), "{own}");
+        site.expect_no_event();
+    }
+}
+
+#[test]
+fn clients_that_take_turns_keep_what_each_declares() {
+    // Rule: [CAP-020].
+    let mut site = site_with_tools();
+    for _ in 0..3 {
+        for (capabilities, samples) in [("{}", false), (r#"{"sampling":{}}"#, true)] {
+            let body = call_with("", capabilities);
+            let reply = site.request("POST", "/mcp", &header_of(&body).fields(), &body);
+            let asked = site.asked();
+            assert_eq!(asked.capabilities.contains(Capability::Sampling), samples);
+            site.answer_to(asked.handle);
+            assert_eq!(site.reply(reply).status(), 200);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The body of a request, read once.
 
-use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson, parse};
-use crate::peer::metadata::Metadata;
+use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson, parse_after};
+use crate::peer::metadata::{Metadata, Standing};
 use crate::peer::server::Read;
 use crate::protocol::Method;
 
@@ -23,12 +23,23 @@ impl<'f> ParsedBody<'f> {
     /// # Errors
     ///
     /// The client's fault: it holds no message. See [`parse`].
+    ///
+    /// [`parse`]: crate::jsonrpc::parse
     pub fn parse(body: &'f [u8], limits: ParseLimits) -> Result<Self, Malformed> {
-        let frame = parse(body, limits)?;
+        Self::parse_after(body, limits, Standing::default())
+    }
+
+    /// The same where the last modern client is known: see [`Metadata::read_after`].
+    pub(super) fn parse_after(
+        body: &'f [u8],
+        limits: ParseLimits,
+        standing: Standing<'_>,
+    ) -> Result<Self, Malformed> {
+        let frame = parse_after(body, limits, standing.text)?;
         let read = match &frame {
             Frame::Single(Message::Request(request)) => {
                 let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                Some(Metadata::read(params))
+                Some(Metadata::read_after(params, standing))
             }
             _ => None,
         };

@@ -2,6 +2,7 @@
 
 use alloc::format;
 
+use crate::Revision;
 use crate::http::RequestHead;
 use crate::http::field_value;
 use crate::http::mirrors::MirrorMismatch;
@@ -24,11 +25,16 @@ impl Server {
         params: &RawJson<'_>,
         metadata: &Metadata<'_>,
     ) -> Result<(), ErrorObject<'static>> {
-        let version = metadata.protocol_version.as_deref().unwrap_or_default();
+        let (version, served) = match &self.declared {
+            Some(declared) if metadata.stands => (declared.revision.as_str(), true),
+            _ => {
+                let version = metadata.protocol_version.as_deref().unwrap_or_default();
+                let known = Revision::parse(version);
+                (version, known.is_some_and(|revision| self.revisions.contains(revision)))
+            }
+        };
         // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [HDR-004] [HDR-026]
         compare("MCP-Protocol-Version", head.protocol_version, version.as_bytes())?;
-        let served = crate::Revision::parse(version)
-            .is_some_and(|revision| self.revisions.contains(revision));
         if !served {
             return Ok(());
         }

@@ -38,7 +38,7 @@ use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 use crate::catalog::Catalog;
 use crate::http::mirrors::Mirrors;
 use crate::peer::queue::Tag;
-use crate::peer::server::Blueprint;
+use crate::peer::server::{Blueprint, Declared};
 use crate::peer::{self, CloseReason, Event, Subject};
 use crate::{Instant, Revisions};
 
@@ -87,6 +87,8 @@ pub struct Server {
     options: ServerOptions,
     blueprint: Blueprint,
     revisions: Revisions,
+    /// What a modern client declared last.
+    declared: Option<Declared>,
     /// The parameters of tools that requests repeat in their header fields.
     mirrors: BTreeMap<String, Mirrors>,
     seed: u64,
@@ -172,6 +174,7 @@ impl Server {
             options,
             blueprint,
             revisions,
+            declared: None,
             mirrors,
             seed,
             session_ids: SessionIds::new(secret),

@@ -117,7 +117,9 @@ impl Server {
     ) -> Result<(), Response> {
         let refuse = |error: &ErrorObject<'_>| refuse_request(&request.id, error);
         let metadata = read.as_ref().map_err(|what| refuse(&ErrorObject::invalid_params(*what)))?;
-        let lacking = if metadata.protocol_version.is_none() {
+        let lacking = if metadata.stands {
+            metadata.modern_fault
+        } else if metadata.protocol_version.is_none() {
             Some("`_meta` lacks `io.modelcontextprotocol/protocolVersion`")
         } else if metadata.client_capabilities.is_none() {
             Some("`_meta` lacks `io.modelcontextprotocol/clientCapabilities`")
@@ -177,7 +179,10 @@ impl Server {
             if let Some(stream) = streams.get_mut(ONLY) {
                 stream.reader = Some(exchange);
             }
+            // The body was read after what this says.
+            machine.swap_declared(&mut self.declared);
             event = machine.handle_posted(body.frame, body.read, Channel(ONLY), now).ok().flatten();
+            machine.swap_declared(&mut self.declared);
         }
         self.settle(connection, now);
         self.arm_waiting(exchange, now);
@@ -359,7 +364,7 @@ impl Server {
 
 /// Whether a body says of itself which revision it is of.
 fn names_revision(read: &Read<'_>) -> bool {
-    read.as_ref().is_ok_and(|metadata| metadata.protocol_version.is_some())
+    read.as_ref().is_ok_and(|metadata| metadata.stands || metadata.protocol_version.is_some())
 }
 
 /// The request that a body is, if it is one.

@@ -10,6 +10,7 @@ use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
 #[cfg(target_has_atomic = "ptr")]
 use crate::peer::RequestHandle;
+use crate::peer::server::Declared;
 
 use super::Server;
 use super::admission::{Route, too_many};
@@ -75,7 +76,9 @@ impl Server {
             return Err(self.body_too_long());
         }
         if matches!(route, Route::Post | Route::Message) {
-            let body = ParsedBody::parse(body, self.blueprint.parse_limits());
+            let standing = self.declared.as_ref().map(Declared::standing).unwrap_or_default();
+            let limits = self.blueprint.parse_limits();
+            let body = ParsedBody::parse_after(body, limits, standing);
             let permitted = permit(body.as_ref().ok());
             let (frame, mut read) = ParsedBody::split(body);
             let body = Body { frame, read: read.as_mut() };

@@ -15,20 +15,20 @@ pub(in crate::peer) const DECLARED_LENGTH_MAX: usize = 2048;
 
 /// What a modern client declared last, and how it reads at a revision.
 #[derive(Debug)]
-pub(super) struct Declared {
+pub(crate) struct Declared {
     /// The start of a `_meta` that ends in the capabilities, or these alone.
     text: String,
     /// Where in there they begin.
     start: usize,
     /// The members before their end.
     seen: Seen,
-    pub(super) revision: Revision,
+    pub(crate) revision: Revision,
     pub(super) capabilities: Capabilities,
 }
 
 impl Declared {
     /// See [`Metadata::standing`](crate::peer::metadata::Metadata::standing).
-    pub(super) fn standing(&self) -> Standing<'_> {
+    pub(crate) fn standing(&self) -> Standing<'_> {
         // A `_meta` begins with a brace.
         if STANDING_IS_KEPT && self.start > 0 {
             Standing { text: &self.text, seen: self.seen }
@@ -64,8 +64,11 @@ impl Server {
         let Standing { text, seen } = standing.unwrap_or_else(alone);
         if text.len() <= DECLARED_LENGTH_MAX {
             let start = text.len() - declared.len();
-            self.last_declared =
-                Some(Declared { text: text.into(), start, seen, revision, capabilities });
+            // Many clients of one server take turns, and one buffer.
+            let mut kept = self.last_declared.take().map(|last| last.text).unwrap_or_default();
+            kept.clear();
+            kept.push_str(text);
+            self.last_declared = Some(Declared { text: kept, start, seen, revision, capabilities });
         }
         Ok(capabilities)
     }

@@ -51,6 +51,7 @@ pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
 pub(crate) use methods::{server_methods, stream_server_methods};
+pub(crate) use declared::Declared;
 pub use options::ServerOptions;
 #[cfg(feature = "http")]
 pub(crate) use receive::Read;
@@ -85,7 +86,7 @@ pub struct Server {
     modern: Capabilities,
     revisions: Revisions,
     /// What a modern client declared last.
-    last_declared: Option<declared::Declared>,
+    last_declared: Option<Declared>,
     session: Option<Session>,
     rounds: Slab<Round>,
     /// Made with the first one.
@@ -188,7 +189,7 @@ impl Server {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
         let channel = Channel::UNSOLICITED;
-        let known = self.last_declared.as_ref().map(declared::Declared::standing);
+        let known = self.last_declared.as_ref().map(Declared::standing);
         let known = known.unwrap_or_default().text;
         let flow = match parse_after(frame, self.connection.parse_limits(), known) {
             Ok(Frame::Single(message)) => self.receive(message, None, ReplyTo::on(channel), now),

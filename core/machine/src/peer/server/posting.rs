@@ -11,7 +11,7 @@ use crate::peer::outbox::{Channel, Post};
 use crate::peer::requests::ReplyTo;
 use crate::{Instant, Revision};
 
-use super::{Blueprint, Read, Server};
+use super::{Blueprint, Declared, Read, Server};
 
 impl Server {
     /// Takes one frame that came on `channel`. What it says of requests is answered there, at once
@@ -34,6 +34,12 @@ impl Server {
             self.settle_end();
         }
         flow
+    }
+
+    /// Exchanges what is known of the last modern client. Where each modern request has a machine of
+    /// its own, whoever has these machines keeps it for them.
+    pub(crate) const fn swap_declared(&mut self, declared: &mut Option<Declared>) {
+        core::mem::swap(&mut self.last_declared, declared);
     }
 
     /// The client has closed the way of a request, which in the modern era gives it up.
