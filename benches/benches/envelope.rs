@@ -49,7 +49,7 @@ fn envelope(criterion: &mut Criterion) {
 
 fn write(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("envelope_write");
-    let mut out = Vec::new();
+    let mut out = String::new();
     for (name, length) in [("echo_64", 64), ("echo_64k", 64 * 1024)] {
         let (id, params) = (RequestId::from(12345), benches::echo_params(length));
         group.throughput(Throughput::Bytes(length as u64));

@@ -232,13 +232,13 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The answer of the tool: a block with the text that came.
-pub(crate) fn echoed(request: &Request<'_>) -> impl Fn(&mut Vec<u8>) -> Result<(), WriteError> {
+pub(crate) fn echoed(request: &Request<'_>) -> impl Fn(&mut String) -> Result<(), WriteError> {
     move |out| {
         let arguments = request.params.get("arguments");
         let text = arguments.as_ref().and_then(|arguments| arguments.get("text"));
-        out.extend_from_slice(br#"{"content":[{"type":"text","text":"#);
-        out.extend_from_slice(text.as_ref().map_or("\"\"", RawJson::as_str).as_bytes());
-        out.extend_from_slice(b"}]}");
+        out.push_str(r#"{"content":[{"type":"text","text":"#);
+        out.push_str(text.as_ref().map_or("\"\"", RawJson::as_str));
+        out.push_str("}]}");
         Ok(())
     }
 }

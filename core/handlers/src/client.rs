@@ -249,7 +249,7 @@ impl Client {
     ) -> ClientCall<GetPromptResult> {
         let arguments: PromptArguments = arguments.into_iter().collect();
         let revision = self.revision();
-        self.start(Method::PromptsGet, &|out: &mut Vec<u8>| {
+        self.start(Method::PromptsGet, &|out: &mut String| {
             let mut params = GetPromptParams::new(name);
             if !arguments.is_empty() {
                 params.arguments = Some(to_shared_json(&Typed(&At(&arguments, revision)))?);

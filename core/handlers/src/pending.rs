@@ -141,12 +141,10 @@ impl Pending {
 
     /// Writes the parameters of the call.
     fn write(&self, params: &dyn WriteJson) -> Result<(), WriteError> {
-        let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text)).into_bytes();
+        let mut text = self.inner.lock(|inner| core::mem::take(&mut inner.text));
         // Outside the lock: values may write themselves as they like.
         params.write_json(&mut text)?;
-        let text = String::from_utf8(text);
-        let text = text.map_err(|_| serde::ser::Error::custom("not UTF-8"));
-        self.give_back(text.map_err(WriteError::NotJson)?);
+        self.give_back(text);
         Ok(())
     }
 

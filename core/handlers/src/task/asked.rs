@@ -268,11 +268,10 @@ fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
 
 /// A request for the result of a task, as far as anybody looks at it.
 fn waiting_request(handle: RequestHandle, task: &str) -> Request<'static> {
-    let mut params = Vec::new();
-    params.extend_from_slice(br#"{"taskId":"#);
+    let mut params = String::new();
+    params.push_str(r#"{"taskId":"#);
     write_string(&mut params, task);
-    params.push(b'}');
-    let params = String::from_utf8(params).expect("joined from strings");
+    params.push('}');
     let params = RawJson::trusted_string(params);
     let method = MethodName::Known(Method::TasksResult);
     Request::new(handle, method, params, Revision::V2025_11_25)

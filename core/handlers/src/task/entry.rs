@@ -287,14 +287,13 @@ pub(super) enum Answered {
 
 /// The answers as one object.
 fn joined(answers: &[(String, RawJson<'static>)]) -> RawJson<'static> {
-    let mut text = Vec::new();
+    let mut text = String::new();
     for (name, answer) in answers {
-        text.push(if text.is_empty() { b'{' } else { b',' });
+        text.push(if text.is_empty() { '{' } else { ',' });
         write_string(&mut text, name);
-        text.push(b':');
-        text.extend_from_slice(answer.as_str().as_bytes());
+        text.push(':');
+        text.push_str(answer.as_str());
     }
-    text.push(b'}');
-    let text = String::from_utf8(text).expect("joined from strings");
+    text.push('}');
     RawJson::trusted_string(text)
 }

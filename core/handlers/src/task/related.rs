@@ -1,7 +1,6 @@
 //! Messages that say which task they belong to.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use mcp_sansio::jsonrpc::{Json, RawJson, write_string};
 use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, Revision, Wire};
@@ -32,39 +31,38 @@ pub(super) fn related(result: &Json, task: &str) -> Json {
     let text = result.as_str();
     let whole = result.as_raw();
     let meta = whole.members().find(|member| member.is_named("_meta"));
-    let mut own = Vec::new();
+    let mut own = String::new();
     write_string(&mut own, Meta::RELATED_TASK);
-    own.extend_from_slice(br#":{"taskId":"#);
+    own.push_str(r#":{"taskId":"#);
     write_string(&mut own, task);
-    own.push(b'}');
-    let mut out = Vec::with_capacity(text.len() + own.len() + 16);
+    own.push('}');
+    let mut out = String::with_capacity(text.len() + own.len() + 16);
     match meta.filter(|meta| meta.value.is_object()) {
         Some(meta) => {
-            out.extend_from_slice(&text.as_bytes()[..=meta.range.start]);
-            out.extend_from_slice(&own);
+            out.push_str(&text[..=meta.range.start]);
+            out.push_str(&own);
             for member in meta.value.members().filter(|it| !it.is_named(Meta::RELATED_TASK)) {
-                out.push(b',');
+                out.push(',');
                 write_string(&mut out, &member.name());
-                out.push(b':');
-                out.extend_from_slice(member.value.as_str().as_bytes());
+                out.push(':');
+                out.push_str(member.value.as_str());
             }
-            out.push(b'}');
-            out.extend_from_slice(&text.as_bytes()[meta.range.end..]);
+            out.push('}');
+            out.push_str(&text[meta.range.end..]);
         }
         None => {
-            out.extend_from_slice(br#"{"_meta":{"#);
-            out.extend_from_slice(&own);
-            out.push(b'}');
+            out.push_str(r#"{"_meta":{"#);
+            out.push_str(&own);
+            out.push('}');
             for member in whole.members() {
-                out.push(b',');
+                out.push(',');
                 write_string(&mut out, &member.name());
-                out.push(b':');
-                out.extend_from_slice(member.value.as_str().as_bytes());
+                out.push(':');
+                out.push_str(member.value.as_str());
             }
-            out.push(b'}');
+            out.push('}');
         }
     }
-    let out = String::from_utf8(out).expect("joined from strings");
     RawJson::trusted_string(out).into()
 }
 

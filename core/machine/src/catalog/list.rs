@@ -1,5 +1,6 @@
 //! A list in order of insertion that finds its entries by key and goes on after any of them.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio_collections::Index;
@@ -28,9 +29,9 @@ pub(super) struct List<T> {
 }
 
 /// Writes what clients are told of an entry.
-type WriteItem<T> = fn(&T, Revision, &mut Vec<u8>) -> Result<(), WriteError>;
+type WriteItem<T> = fn(&T, Revision, &mut String) -> Result<(), WriteError>;
 
-fn write_item<T: Item>(item: &T, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+fn write_item<T: Item>(item: &T, revision: Revision, out: &mut String) -> Result<(), WriteError> {
     Typed(&item.message().at(revision)).write_json(out)
 }
 
@@ -60,7 +61,7 @@ pub(super) trait Listing {
     /// # Errors
     ///
     /// The author's fault: it has something that `revision` cannot say.
-    fn write(&self, place: usize, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError>;
+    fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError>;
 
     /// Whether an entry was ever numbered `number`, and the key of it, if it is still there.
     fn issued(&self, number: u64) -> Option<Option<&str>>;
@@ -83,7 +84,7 @@ impl<T: Item> Listing for List<T> {
         self.entries.get(place).is_some_and(|(_, item)| item.is_always_task())
     }
 
-    fn write(&self, place: usize, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write(&self, place: usize, revision: Revision, out: &mut String) -> Result<(), WriteError> {
         match (self.entries.get(place), self.write) {
             (Some((_, item)), Some(write)) => write(item, revision, out),
             _ => Ok(()),

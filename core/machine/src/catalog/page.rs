@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 use super::Catalog;
@@ -102,14 +101,14 @@ impl Page<'_> {
 
     // MCP 2026-07-28 server/tools#listing-tools [TOOL-003]
     // MCP 2026-07-28 server/resources#resource-templates [RSRC-002]
-    fn write(&self, out: &mut Vec<u8>, list: &dyn Listing) -> Result<(), WriteError> {
+    fn write(&self, out: &mut String, list: &dyn Listing) -> Result<(), WriteError> {
         let modern = self.revision.era() == Era::Modern;
-        out.push(b'{');
+        out.push('{');
         if modern {
-            out.extend_from_slice(b"\"resultType\":\"complete\",");
+            out.push_str("\"resultType\":\"complete\",");
         }
         write_string(out, self.kind.member());
-        out.extend_from_slice(b":[");
+        out.push_str(":[");
         let size = self.catalog.page_size.map_or(usize::MAX, usize::from);
         let mut rest = (list.place_after(self.after)..)
             .map_while(|place| list.number(place).map(|number| (place, number)))
@@ -117,38 +116,39 @@ impl Page<'_> {
         let mut last = None;
         for (index, (place, number)) in rest.by_ref().take(size).enumerate() {
             if index > 0 {
-                out.push(b',');
+                out.push(',');
             }
             list.write(place, self.revision, out)?;
             last = list.key(place).map(|key| (number, key));
         }
-        out.push(b']');
+        out.push(']');
         if modern {
             // MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001] [CACHE-002]
             // MCP 2026-07-28 server/utilities/caching#interaction-with-pagination [CACHE-011]: the
             // hints are those of the list, not of the page.
-            out.extend_from_slice(b",\"ttlMs\":");
+            out.push_str(",\"ttlMs\":");
             Typed(&self.cache.ttl.0).write_json(out)?;
-            out.extend_from_slice(b",\"cacheScope\":");
+            out.push_str(",\"cacheScope\":");
             write_string(out, self.cache.scope.as_str());
         }
         if let (Some((number, key)), Some(_)) = (last, rest.next()) {
-            out.extend_from_slice(b",\"nextCursor\":");
+            out.push_str(",\"nextCursor\":");
             write_string(out, &write_cursor(self.kind, number, key));
         }
-        out.push(b'}');
+        out.push('}');
         Ok(())
     }
 }
 
 impl WriteJson for Page<'_> {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self.write(out, self.catalog.listing(self.kind))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
     use core::time::Duration;
 
     use super::*;
@@ -156,9 +156,9 @@ mod tests {
     use crate::protocol::{ListPromptsResult, ListToolsResult, Prompt, Resource, Tool, Wire};
 
     fn text(page: &Page<'_>) -> String {
-        let mut out = Vec::new();
+        let mut out = String::new();
         page.write_json(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        out
     }
 
     fn params(cursor: Option<&str>) -> Json {

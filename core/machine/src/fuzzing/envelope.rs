@@ -1,7 +1,6 @@
 //! Envelopes: a reading in one pass against one through a tree.
 
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
 
@@ -149,7 +148,7 @@ fn check_text(text: Option<&RawJson<'_>>, tree: Option<&Value>) {
 
 /// What is written from a message reads back as that message.
 fn check_written(message: &Message<'_>) {
-    let mut out = Vec::new();
+    let mut out = String::new();
     match message {
         Message::Request(request) => {
             write_request(&mut out, &request.id, &request.method, request.params.as_ref())
@@ -167,8 +166,8 @@ fn check_written(message: &Message<'_>) {
         },
     }
     .expect("what was parsed can be written");
-    assert!(!out.contains(&b'\n') && !out.contains(&b'\r'));
-    match parse(&out, ParseLimits::default()) {
+    assert!(!out.contains(['\n', '\r']));
+    match parse(out.as_bytes(), ParseLimits::default()) {
         Ok(Frame::Single(again)) => assert_eq!(joined(&again), joined(message)),
         other => panic!("{other:?} from {message:?}"),
     }

@@ -1,5 +1,4 @@
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use crate::jsonrpc::{ErrorObject, RequestId, write_error};
 
@@ -29,9 +28,9 @@ impl Refusal {
     /// is known.
     #[must_use]
     pub fn to_response(&self, request: Option<&RequestId>) -> Response {
-        let mut body = Vec::new();
+        let mut body = String::new();
         write_error(&mut body, request, &self.error);
-        Response { head: self.head(), body }
+        Response { head: self.head(), body: body.into_bytes() }
     }
 
     pub(super) fn head(&self) -> ResponseHead {

@@ -1,6 +1,5 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 
 use bytestring::ByteString;
@@ -61,17 +60,9 @@ impl<'a> RawJson<'a> {
         value: &T,
     ) -> Result<RawJson<'static>, serde_json::Error> {
         // Not with `serde_json`'s own: every message would be compiled for two serializers.
-        let mut text = Vec::new();
+        let mut text = String::new();
         serialize(&mut text, value)?;
-        Self::written(text)
-    }
-
-    /// What has been written as JSON just now.
-    // Once, and not for each type of value.
-    #[inline(never)]
-    pub(super) fn written(text: Vec<u8>) -> Result<RawJson<'static>, serde_json::Error> {
-        let text = String::from_utf8(text).map_err(|_| serde_json::Error::custom("not UTF-8"))?;
-        Ok(RawJson(Text::Shared(text.into())))
+        Ok(Self::trusted_shared(text.into()))
     }
 
     /// Text that the caller knows to be one JSON value. It is not checked: with any other text what is

@@ -4,7 +4,7 @@
 //! allocation and a copy for each message. The output is that of `serde_json`, but for
 //! exponents of `f32`, which have no plus sign.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::fmt::{self, Write as _};
 
 use serde::ser::{self, Error as _, Serialize};
@@ -13,7 +13,7 @@ use serde_json::{Error, Number};
 use super::text::{write_integer, write_string};
 
 /// Appends `value` to `out`.
-pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), Error> {
+pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut String, value: &T) -> Result<(), Error> {
     value.serialize(Serializer { out })
 }
 
@@ -24,7 +24,7 @@ pub(super) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 const RAW: [&str; 2] = [RAW_VALUE, "$serde_json::private::Number"];
 
 struct Serializer<'o> {
-    out: &'o mut Vec<u8>,
+    out: &'o mut String,
 }
 
 impl Serializer<'_> {
@@ -34,7 +34,7 @@ impl Serializer<'_> {
     }
 
     fn display(self, value: impl fmt::Display) -> Result<(), Error> {
-        write!(Append(self.out), "{value}").map_err(|_| Error::custom("a Display failed"))
+        write!(self.out, "{value}").map_err(|_| Error::custom("a Display failed"))
     }
 }
 
@@ -54,33 +54,24 @@ impl<'o> Serializer<'o> {
 /// Appends text as it is.
 // Once for all types, as `write_key`: what is inlined here is inlined for each field of each.
 #[inline(never)]
-fn append(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
+fn append(out: &mut String, text: &str) {
+    out.push_str(text);
 }
 
 /// Appends the key of a member, with the comma before it and the colon behind.
 #[inline(never)]
-fn write_key(out: &mut Vec<u8>, first: bool, key: &str) {
+fn write_key(out: &mut String, first: bool, key: &str) {
     if !first {
-        out.push(b',');
+        out.push(',');
     }
     write_string(out, key);
-    out.push(b':');
-}
-
-struct Append<'o>(&'o mut Vec<u8>);
-
-impl fmt::Write for Append<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
-    }
+    out.push(':');
 }
 
 macro_rules! integers {
     ($($method:ident: $type:ty),*) => {$(
         fn $method(self, value: $type) -> Result<(), Error> {
-            write_integer(self.out, value.into());
+            write_integer(self.out, value);
             Ok(())
         }
     )*};
@@ -99,20 +90,9 @@ impl<'o> ser::Serializer for Serializer<'o> {
 
     integers!(
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
-        serialize_u8: u8, serialize_u16: u16, serialize_u32: u32
+        serialize_i128: i128, serialize_u8: u8, serialize_u16: u16, serialize_u32: u32,
+        serialize_u64: u64, serialize_u128: u128
     );
-
-    fn serialize_u64(self, value: u64) -> Result<(), Error> {
-        self.display(value)
-    }
-
-    fn serialize_i128(self, value: i128) -> Result<(), Error> {
-        self.display(value)
-    }
-
-    fn serialize_u128(self, value: u128) -> Result<(), Error> {
-        self.display(value)
-    }
 
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
         self.push(if value { "true" } else { "false" })
@@ -237,7 +217,7 @@ impl<'o> ser::Serializer for Serializer<'o> {
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Error> {
-        struct Escape<'o>(&'o mut Vec<u8>);
+        struct Escape<'o>(&'o mut String);
 
         impl fmt::Write for Escape<'_> {
             fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -246,16 +226,16 @@ impl<'o> ser::Serializer for Serializer<'o> {
             }
         }
 
-        self.out.push(b'"');
+        self.out.push('"');
         write!(Escape(self.out), "{value}").map_err(|_| Error::custom("a Display failed"))?;
-        self.out.push(b'"');
+        self.out.push('"');
         Ok(())
     }
 }
 
 /// An array or an object that is being written.
 struct Compound<'o> {
-    out: &'o mut Vec<u8>,
+    out: &'o mut String,
     first: bool,
     close: &'static str,
 }

@@ -1,6 +1,6 @@
 //! What may stand where JSON has only a string: the keys of maps, and text that is passed through.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::fmt;
 
 use serde::ser::{self, Error as _, Impossible, Serialize};
@@ -20,7 +20,7 @@ pub(super) enum Form {
 }
 
 pub(super) struct Serializer<'o> {
-    pub(super) out: &'o mut Vec<u8>,
+    pub(super) out: &'o mut String,
     pub(super) form: Form,
 }
 

@@ -2,7 +2,6 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::scan::plain_prefix;
 
@@ -79,72 +78,50 @@ pub(super) fn resolve_key(key: &str) -> Cow<'_, str> {
 }
 
 /// Appends `text` as a JSON string.
-pub fn write_string(out: &mut Vec<u8>, text: &str) {
+pub fn write_string(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
-    out.push(b'"');
+    out.push('"');
     write_escaped(out, text);
-    out.push(b'"');
+    out.push('"');
 }
 
 /// Appends `text` as a part of a JSON string, without quotes.
-pub(super) fn write_escaped(out: &mut Vec<u8>, text: &str) {
-    let mut rest = text.as_bytes();
+pub(super) fn write_escaped(out: &mut String, text: &str) {
+    let mut rest = text;
     loop {
-        let (plain, tail) = rest.split_at(plain_prefix(rest));
-        out.extend_from_slice(plain);
-        let Some((byte, tail)) = tail.split_first() else {
+        // What is escaped is ASCII, so no character is cut.
+        let (plain, tail) = rest.split_at(plain_prefix(rest.as_bytes()));
+        out.push_str(plain);
+        let Some(byte) = tail.as_bytes().first() else {
             return;
         };
         write_escape(out, *byte);
-        rest = tail;
+        rest = &tail[1..];
     }
 }
 
 // The short forms where there are some, so that the output is that of `serde_json`.
-fn write_escape(out: &mut Vec<u8>, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+fn write_escape(out: &mut String, byte: u8) {
     let short = match byte {
-        b'"' | b'\\' => byte,
-        0x08 => b'b',
-        0x0c => b'f',
-        b'\n' => b'n',
-        b'\r' => b'r',
-        b'\t' => b't',
+        b'"' | b'\\' => char::from(byte),
+        0x08 => 'b',
+        0x0c => 'f',
+        b'\n' => 'n',
+        b'\r' => 'r',
+        b'\t' => 't',
         _ => {
-            out.extend_from_slice(b"\\u00");
-            out.push(DIGITS[usize::from(byte >> 4)]);
-            out.push(DIGITS[usize::from(byte & 0xf)]);
+            let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+            out.push_str("\\u00");
+            out.extend([digit(byte >> 4), digit(byte & 0xf)]);
             return;
         }
     };
-    out.extend_from_slice(&[b'\\', short]);
+    out.extend(['\\', short]);
 }
 
 /// Appends `number` in decimal.
-pub fn write_integer(out: &mut Vec<u8>, number: i64) {
-    /// The digits of 2^63, and a sign.
-    const LENGTH_MAX: usize = 20;
-    let mut digits = [0; LENGTH_MAX];
-    let mut start = put_digits(&mut digits, LENGTH_MAX, number.unsigned_abs());
-    if number < 0 {
-        start -= 1;
-        digits[start] = b'-';
-    }
-    out.extend_from_slice(&digits[start..]);
-}
-
-/// Puts the digits of `number` before `end`, where there is room for them, and returns where they
-/// start.
-pub(crate) fn put_digits(text: &mut [u8], end: usize, number: u64) -> usize {
-    let (mut start, mut rest) = (end, number);
-    loop {
-        start -= 1;
-        text[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            return start;
-        }
-    }
+pub fn write_integer(out: &mut String, number: impl itoa::Integer) {
+    out.push_str(itoa::Buffer::new().format(number));
 }
 
 #[cfg(test)]
@@ -169,9 +146,9 @@ mod tests {
     #[test]
     fn integers_are_written_in_decimal() {
         for number in [0, 7, 10, -1, 1_234_567_890, i64::MAX, i64::MIN] {
-            let mut out = Vec::new();
+            let mut out = String::new();
             write_integer(&mut out, number);
-            assert_eq!(out, alloc::format!("{number}").into_bytes());
+            assert_eq!(out, alloc::format!("{number}"));
         }
     }
 

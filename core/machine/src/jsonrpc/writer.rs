@@ -1,4 +1,4 @@
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::fmt;
 
 use memchr::memchr2;
@@ -29,7 +29,7 @@ pub trait WriteJson {
     /// # Errors
     ///
     /// The caller's fault: see [`WriteError`]. What `out` then ends in is for the caller to cut.
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError>;
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError>;
 
     /// The value, if it is JSON text already.
     #[doc(hidden)]
@@ -53,9 +53,9 @@ pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteEr
     if let Some(json) = value.as_raw_json() {
         return Ok(json.clone().into_owned());
     }
-    let mut out = Vec::new();
+    let mut out = String::new();
     value.write_json(&mut out)?;
-    Ok(RawJson::written(out)?)
+    Ok(RawJson::trusted_string(out))
 }
 
 /// A value that is serialised straight into the buffer.
@@ -66,14 +66,14 @@ pub struct Typed<'a, T: ?Sized>(pub &'a T);
 pub const NO_PARAMS: Option<&RawJson<'static>> = None;
 
 impl<T: Serialize + ?Sized> WriteJson for Typed<'_, T> {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         Ok(serialize(out, self.0)?)
     }
 }
 
 impl WriteJson for RawJson<'_> {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        out.extend_from_slice(self.as_str().as_bytes());
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
+        out.push_str(self.as_str());
         Ok(())
     }
 
@@ -83,14 +83,14 @@ impl WriteJson for RawJson<'_> {
 }
 
 impl WriteJson for Json {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        out.extend_from_slice(self.as_str().as_bytes());
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
+        out.push_str(self.as_str());
         Ok(())
     }
 }
 
-impl<F: Fn(&mut Vec<u8>) -> Result<(), WriteError>> WriteJson for F {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+impl<F: Fn(&mut String) -> Result<(), WriteError>> WriteJson for F {
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self(out)
     }
 }
@@ -101,7 +101,7 @@ impl<F: Fn(&mut Vec<u8>) -> Result<(), WriteError>> WriteJson for F {
 ///
 /// The caller's fault: see [`WriteError`].
 pub fn write_request(
-    out: &mut Vec<u8>,
+    out: &mut String,
     id: &RequestId,
     method: &str,
     params: Option<&(impl WriteJson + ?Sized)>,
@@ -120,7 +120,7 @@ pub fn write_request(
 ///
 /// The caller's fault: see [`WriteError`].
 pub fn write_notification(
-    out: &mut Vec<u8>,
+    out: &mut String,
     method: &str,
     params: Option<&(impl WriteJson + ?Sized)>,
 ) -> Result<(), WriteError> {
@@ -137,7 +137,7 @@ pub fn write_notification(
 ///
 /// The caller's fault: see [`WriteError`].
 pub fn write_result(
-    out: &mut Vec<u8>,
+    out: &mut String,
     id: &RequestId,
     result: &(impl WriteJson + ?Sized),
 ) -> Result<(), WriteError> {
@@ -145,24 +145,24 @@ pub fn write_result(
 }
 
 /// Appends a response with an empty result on one line, without a line end.
-pub(crate) fn write_empty_result(out: &mut Vec<u8>, id: &RequestId) {
+pub(crate) fn write_empty_result(out: &mut String, id: &RequestId) {
     write_head(out, Some(id));
-    out.extend_from_slice(b",\"result\":{}}");
+    out.push_str(",\"result\":{}}");
 }
 
 // What depends on no type is compiled once, not for each kind of result.
 fn write_response(
-    out: &mut Vec<u8>,
+    out: &mut String,
     id: &RequestId,
     result: &dyn WriteJson,
 ) -> Result<(), WriteError> {
     write_line(out, |out| {
         // MCP 2026-07-28 basic/index#responses [RPC-006]: the `id` of the request.
         write_head(out, Some(id));
-        out.extend_from_slice(b",\"result\":");
+        out.push_str(",\"result\":");
         // MCP 2026-07-28 schema.json#Result [RPC-010]: a `result` is an object.
         write_object(out, result)?;
-        out.push(b'}');
+        out.push('}');
         Ok(())
     })
 }
@@ -170,24 +170,24 @@ fn write_response(
 /// Appends a response with an error on one line, without a line end. Without an `id` the member is
 /// left out: the id of the offending message could not be read.
 // MCP 2025-11-25 basic/index#error-responses [RPC-009]
-pub fn write_error(out: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject<'_>) {
+pub fn write_error(out: &mut String, id: Option<&RequestId>, error: &ErrorObject<'_>) {
     let start = out.len();
     write_head(out, id);
     // MCP 2026-07-28 basic/index#error-responses [RPC-008]
-    out.extend_from_slice(b",\"error\":{\"code\":");
+    out.push_str(",\"error\":{\"code\":");
     write_integer(out, error.code.0);
-    out.extend_from_slice(b",\"message\":");
+    out.push_str(",\"message\":");
     write_string(out, &error.message);
     if let Some(data) = &error.data {
-        out.extend_from_slice(b",\"data\":");
-        out.extend_from_slice(data.as_str().as_bytes());
+        out.push_str(",\"data\":");
+        out.push_str(data.as_str());
     }
-    out.extend_from_slice(b"}}");
-    join_lines(&mut out[start..]);
+    out.push_str("}}");
+    join_lines(out, start);
 }
 
 /// Appends an id as JSON.
-pub fn write_id(out: &mut Vec<u8>, id: &RequestId) {
+pub fn write_id(out: &mut String, id: &RequestId) {
     match id {
         RequestId::Number(number) => write_integer(out, *number),
         RequestId::Text(text) => write_string(out, text),
@@ -203,15 +203,15 @@ pub fn write_id(out: &mut Vec<u8>, id: &RequestId) {
 ///
 /// The caller's fault: `rest` is not an object, or cannot be JSON. `out` is as it was before.
 pub fn close_object_with(
-    out: &mut Vec<u8>,
+    out: &mut String,
     rest: &(impl WriteJson + ?Sized),
 ) -> Result<(), WriteError> {
     close_with(out, &|out: &mut _| rest.write_json(out))
 }
 
-fn close_with(out: &mut Vec<u8>, rest: &dyn WriteJson) -> Result<(), WriteError> {
+fn close_with(out: &mut String, rest: &dyn WriteJson) -> Result<(), WriteError> {
     // In an empty object the members need no comma: the rest takes its place whole.
-    let empty = out.ends_with(b"{");
+    let empty = out.ends_with('{');
     if empty {
         out.pop();
     }
@@ -219,67 +219,67 @@ fn close_with(out: &mut Vec<u8>, rest: &dyn WriteJson) -> Result<(), WriteError>
     if let Err(error) = write_object(out, rest) {
         out.truncate(start);
         if empty {
-            out.push(b'{');
+            out.push('{');
         }
         return Err(error);
     }
     if empty {
         return Ok(());
     }
-    let first = out[start + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
-    if first == Some(&b'}') {
+    let mut members = out.as_bytes()[start + 1..].iter();
+    if members.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}') {
         out.truncate(start);
-        out.push(b'}');
+        out.push('}');
     } else {
-        out[start] = b',';
+        out.replace_range(start..=start, ",");
     }
     Ok(())
 }
 
 /// Appends the start of a message, with its `id` if it has one.
-fn write_head(out: &mut Vec<u8>, id: Option<&RequestId>) {
+fn write_head(out: &mut String, id: Option<&RequestId>) {
     // MCP 2026-07-28 basic/index#messages [RPC-001]
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    out.push_str("{\"jsonrpc\":\"2.0\"");
     if let Some(id) = id {
-        out.extend_from_slice(b",\"id\":");
+        out.push_str(",\"id\":");
         write_id(out, id);
     }
 }
 
 fn write_call(
-    out: &mut Vec<u8>,
+    out: &mut String,
     id: Option<&RequestId>,
     method: &str,
     params: Option<&dyn WriteJson>,
 ) -> Result<(), WriteError> {
     write_line(out, |out| {
         write_head(out, id);
-        out.extend_from_slice(b",\"method\":");
+        out.push_str(",\"method\":");
         write_string(out, method);
         if let Some(params) = params {
             // MCP 2026-07-28 schema.json#JSONRPCRequest [RPC-011]: `params` is an object.
-            out.extend_from_slice(b",\"params\":");
+            out.push_str(",\"params\":");
             write_object(out, params)?;
         }
-        out.push(b'}');
+        out.push('}');
         Ok(())
     })
 }
 
-fn write_object(out: &mut Vec<u8>, value: &dyn WriteJson) -> Result<(), WriteError> {
+fn write_object(out: &mut String, value: &dyn WriteJson) -> Result<(), WriteError> {
     let start = out.len();
     value.write_json(out)?;
-    if out.get(start) == Some(&b'{') { Ok(()) } else { Err(WriteError::NotAnObject) }
+    if out.as_bytes().get(start) == Some(&b'{') { Ok(()) } else { Err(WriteError::NotAnObject) }
 }
 
 fn write_line(
-    out: &mut Vec<u8>,
-    write: impl FnOnce(&mut Vec<u8>) -> Result<(), WriteError>,
+    out: &mut String,
+    write: impl FnOnce(&mut String) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let start = out.len();
     match write(out) {
         Ok(()) => {
-            join_lines(&mut out[start..]);
+            join_lines(out, start);
             Ok(())
         }
         Err(error) => {
@@ -293,17 +293,15 @@ fn write_line(
 /// escaped.
 // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: no embedded newline. A carriage return is one
 // to some readers.
-fn join_lines(message: &mut [u8]) {
-    let mut rest = message;
-    while let Some(at) = memchr2(b'\n', b'\r', rest) {
-        rest[at] = b' ';
-        rest = &mut rest[at + 1..];
+fn join_lines(out: &mut String, start: usize) {
+    if memchr2(b'\n', b'\r', &out.as_bytes()[start..]).is_some() {
+        let lines = out.split_off(start);
+        out.extend(lines.chars().map(|it| if matches!(it, '\n' | '\r') { ' ' } else { it }));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::String;
     use alloc::vec;
 
     use serde_json::json;
@@ -311,10 +309,10 @@ mod tests {
     use super::*;
     use crate::jsonrpc::ErrorCode;
 
-    fn written(write: impl FnOnce(&mut Vec<u8>) -> Result<(), WriteError>) -> String {
-        let mut out = b"<".to_vec();
+    fn written(write: impl FnOnce(&mut String) -> Result<(), WriteError>) -> String {
+        let mut out = String::from("<");
         write(&mut out).expect("it can be written");
-        String::from_utf8(out).expect("JSON is UTF-8")
+        out
     }
 
     #[test]
@@ -337,14 +335,13 @@ mod tests {
     fn an_error_without_a_readable_id_has_none() {
         // Rule: [RPC-008] [RPC-009].
         let error = ErrorObject::new(ErrorCode::PARSE_ERROR, "bad \"x\"");
-        let mut out = Vec::new();
+        let mut out = String::new();
         write_error(&mut out, None, &error);
-        assert_eq!(out, br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"bad \"x\""}}"#);
-        let mut out = Vec::new();
+        assert_eq!(out, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"bad \"x\""}}"#);
+        let mut out = String::new();
         write_error(&mut out, Some(&1.into()), &error.with_data(RawJson::trusted("[\n1]")));
-        let text = String::from_utf8(out).expect("JSON is UTF-8");
-        assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":1,"#), "{text}");
-        assert!(text.ends_with(r#","data":[ 1]}}"#), "{text}");
+        assert!(out.starts_with(r#"{"jsonrpc":"2.0","id":1,"#), "{out}");
+        assert!(out.ends_with(r#","data":[ 1]}}"#), "{out}");
     }
 
     #[test]
@@ -364,7 +361,7 @@ mod tests {
     #[test]
     fn params_and_results_that_are_no_objects_leave_nothing_behind() {
         // Rule: [RPC-010] [RPC-011].
-        let mut out = b"kept".to_vec();
+        let mut out = String::from("kept");
         let failed = write_request(&mut out, &1.into(), "m", Some(&Typed(&[1])));
         assert!(matches!(failed, Err(WriteError::NotAnObject)));
         let failed = write_result(&mut out, &1.into(), &RawJson::NULL);
@@ -372,7 +369,7 @@ mod tests {
         let keys = alloc::collections::BTreeMap::from([(vec![1], 1)]);
         let failed = write_result(&mut out, &1.into(), &Typed(&keys));
         assert!(matches!(failed, Err(WriteError::NotJson(_))));
-        assert_eq!(out, b"kept");
+        assert_eq!(out, "kept");
     }
 
     #[test]
@@ -385,23 +382,23 @@ mod tests {
             ("{", "{}", "{}"),
             ("{\"a\":{}", "{ \"b\":{}}", "{\"a\":{}, \"b\":{}}"),
         ] {
-            let mut out = open.as_bytes().to_vec();
+            let mut out = String::from(open);
             close_object_with(&mut out, &RawJson::trusted(rest)).expect("an object");
-            assert_eq!(core::str::from_utf8(&out), Ok(joined));
+            assert_eq!(out, joined);
         }
-        let mut out = b"{\"a\":1".to_vec();
+        let mut out = String::from("{\"a\":1");
         assert!(close_object_with(&mut out, &Typed(&[1])).is_err());
-        assert_eq!(out, b"{\"a\":1");
-        let mut out = b"{".to_vec();
+        assert_eq!(out, "{\"a\":1");
+        let mut out = String::from("{");
         assert!(close_object_with(&mut out, &Typed(&[1])).is_err());
-        assert_eq!(out, b"{");
+        assert_eq!(out, "{");
     }
 
     #[test]
     fn a_closure_puts_members_in_front() {
         let arguments = json!({"b": 2});
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(b"{\"_meta\":{}");
+        let params = |out: &mut String| {
+            out.push_str("{\"_meta\":{}");
             close_object_with(out, &Typed(&arguments))
         };
         let text = written(|out| write_notification(out, "n", Some(&params)));

@@ -1,7 +1,6 @@
 //! Requests of this side that ask to be tasks, at 2025-11-25.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::jsonrpc::{RawJson, WriteError, close_object_with, write_integer};
@@ -53,15 +52,14 @@ fn check(method: Method, declared: Capabilities, declared_by: Side) -> Result<()
 /// Writes parameters that ask for a task.
 // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001]
 fn write(ttl: Option<Duration>, params: &RawJson<'_>) -> Result<RawJson<'static>, WriteError> {
-    let mut out = Vec::from(br#"{"task":{"#);
+    let mut out = String::from(r#"{"task":{"#);
     if let Some(ttl) = ttl {
-        out.extend_from_slice(br#""ttl":"#);
+        out.push_str(r#""ttl":"#);
         write_integer(&mut out, i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
     }
-    out.push(b'}');
+    out.push('}');
     close_object_with(&mut out, params)?;
-    let text = String::from_utf8(out).expect("joined from strings");
-    Ok(RawJson::trusted_shared(text.into()))
+    Ok(RawJson::trusted_shared(out.into()))
 }
 
 /// Whether progress is to be expected after this answer; then the call keeps its token, and no

@@ -1,5 +1,5 @@
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::hash::BuildHasher;
 use core::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) struct Calls {
     /// Calls given up: their late answers are expected.
     tombstones: VecDeque<Tombstone>,
     /// Room for the parameters of the next call that keeps them: that of one that has ended.
-    spare: Vec<u8>,
+    spare: String,
 }
 
 /// How much room of a call that has ended is kept, in bytes: what the parameters of most calls
@@ -127,13 +127,13 @@ pub(super) struct Repeat {
 pub(super) enum Parameters {
     /// The caller's text.
     Shared(ByteString),
-    Written(Vec<u8>),
+    Written(String),
 }
 
 impl WriteJson for Parameters {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        out.extend_from_slice(match self {
-            Self::Shared(text) => text.as_bytes(),
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
+        out.push_str(match self {
+            Self::Shared(text) => text,
             Self::Written(text) => text,
         });
         Ok(())
@@ -157,7 +157,7 @@ impl Calls {
             deadlines: Deadlines::default(),
             next_id: 1,
             tombstones: VecDeque::new(),
-            spare: Vec::new(),
+            spare: String::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::time::Duration;
 
 use mcp_sansio_collections::Key;
@@ -280,7 +280,7 @@ impl Connection {
         &mut self,
         key: Key,
         parts: MetaParts<'_>,
-        extra: impl Fn(&mut Vec<u8>) -> Result<(), WriteError>,
+        extra: impl Fn(&mut String) -> Result<(), WriteError>,
         now: Instant,
     ) -> Result<(), WriteError> {
         let id = self.calls.fresh_id();
@@ -290,7 +290,7 @@ impl Connection {
         let progress_token = call.wants_progress.map(|_| id);
         let own = repeat.meta.as_ref();
         let parts = MetaParts { progress_token, own, log_level: repeat.log_level, ..parts };
-        let params = |out: &mut Vec<u8>| {
+        let params = |out: &mut String| {
             extra(out)?;
             close_object_with(out, &repeat.params)
         };
@@ -353,7 +353,7 @@ impl Connection {
         }
         let id = call.id;
         // It hurries past bulk: its request has left.
-        let write = |out: &mut Vec<u8>| write_integer(out, id);
+        let write = |out: &mut String| write_integer(out, id);
         self.write_cancelled(Lane::Control, call.channel, (write, Some(id)), reason);
     }
 
@@ -363,17 +363,17 @@ impl Connection {
         &mut self,
         lane: Lane,
         channel: Channel,
-        (id, cancelled): (impl Fn(&mut Vec<u8>), Option<i64>),
+        (id, cancelled): (impl Fn(&mut String), Option<i64>),
         reason: &str,
     ) {
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"requestId":"#);
+        let params = |out: &mut String| {
+            out.push_str(r#"{"requestId":"#);
             id(out);
             if !reason.is_empty() {
-                out.extend_from_slice(br#","reason":"#);
+                out.push_str(r#","reason":"#);
                 write_string(out, reason);
             }
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         let method = Method::Cancelled;
@@ -518,24 +518,24 @@ fn is_number(value: &RawJson<'_>) -> bool {
 // MCP 2025-11-25 basic/index#error-responses [RPC-009]: only the newer revisions let an error go
 // without an id; to the others it is `null`, as JSON-RPC has it.
 pub(super) fn write_error_unread(
-    out: &mut Vec<u8>,
+    out: &mut String,
     id: Option<&RequestId>,
     error: &ErrorObject<'_>,
     revision: Option<Revision>,
 ) {
     if id.is_none() && revision.is_some_and(|revision| revision < Revision::V2025_11_25) {
-        out.extend_from_slice(br#"{"jsonrpc":"2.0","id":null,"error":"#);
+        out.push_str(r#"{"jsonrpc":"2.0","id":null,"error":"#);
         write_error_object(out, error);
-        out.push(b'}');
+        out.push('}');
     } else {
         write_error(out, id, error);
     }
 }
 
-fn write_error_object(out: &mut Vec<u8>, error: &ErrorObject<'_>) {
-    out.extend_from_slice(br#"{"code":"#);
+fn write_error_object(out: &mut String, error: &ErrorObject<'_>) {
+    out.push_str(r#"{"code":"#);
     write_integer(out, error.code.0);
-    out.extend_from_slice(br#","message":"#);
+    out.push_str(r#","message":"#);
     write_string(out, &error.message);
-    out.push(b'}');
+    out.push('}');
 }

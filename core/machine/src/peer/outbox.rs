@@ -1,6 +1,6 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use crate::Revision;
 use crate::jsonrpc::ErrorCode;
@@ -176,7 +176,7 @@ impl Outbox {
         channel: Channel,
         part: Part,
         tag: Tag,
-        write: impl FnOnce(&mut Vec<u8>),
+        write: impl FnOnce(&mut String),
     ) {
         let written = self.try_push(lane, channel, part, tag, |out| {
             write(out);
@@ -195,7 +195,7 @@ impl Outbox {
         channel: Channel,
         part: Part,
         tag: Tag,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+        write: impl FnOnce(&mut String) -> Result<(), E>,
     ) -> Result<(), E> {
         self.try_push_as(lane, channel, tag, |out| write(out).map(|()| part))
     }
@@ -206,31 +206,31 @@ impl Outbox {
         lane: Lane,
         channel: Channel,
         tag: Tag,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<Part, E>,
+        write: impl FnOnce(&mut String) -> Result<Part, E>,
     ) -> Result<(), E> {
         let Self { bulk, control, posts, .. } = self;
         let queue = if posts.is_some() { bulk } else { queue_of(bulk, control, lane) };
-        let bytes = &mut queue.bytes;
-        if posts.is_some() && bytes.capacity() == 0 {
+        let text = &mut queue.text;
+        if posts.is_some() && text.capacity() == 0 {
             // It leaves as it is, so each message makes room anew: at once, not bit by bit.
-            bytes.reserve(POST_LENGTH);
+            text.reserve(POST_LENGTH);
         }
-        let before = bytes.len();
-        let part = match write(bytes) {
+        let before = text.len();
+        let part = match write(text) {
             Ok(part) => part,
             Err(error) => {
-                bytes.truncate(before);
+                text.truncate(before);
                 return Err(error);
             }
         };
         match posts {
             Some(posts) => {
-                let length = bytes.len() - before;
+                let length = text.len() - before;
                 posts.push_back(Post { channel, part, tag, length });
             }
             None => {
-                bytes.push(b'\n');
-                let length = bytes.len() - before;
+                text.push('\n');
+                let length = text.len() - before;
                 queue.note(tag, length);
             }
         }
@@ -239,21 +239,21 @@ impl Outbox {
 
     /// Appends messages as one array, each of which can be withdrawn.
     // MCP 2025-03-26 basic/index#batching [BATCH-001]
-    pub(crate) fn push_batch(&mut self, channel: Channel, part: Part, messages: &[(Tag, &[u8])]) {
+    pub(crate) fn push_batch(&mut self, channel: Channel, part: Part, messages: &[(Tag, &str)]) {
         let Self { bulk, posts, .. } = self;
-        let before = bulk.bytes.len();
+        let before = bulk.text.len();
         for (_, message) in messages {
-            bulk.bytes.push(if bulk.bytes.len() == before { b'[' } else { b',' });
-            bulk.bytes.extend_from_slice(message);
+            bulk.text.push(if bulk.text.len() == before { '[' } else { ',' });
+            bulk.text.push_str(message);
         }
         match posts {
             Some(posts) => {
-                bulk.bytes.push(b']');
-                let length = bulk.bytes.len() - before;
+                bulk.text.push(']');
+                let length = bulk.text.len() - before;
                 posts.push_back(Post { channel, part, tag: Tag::NONE, length });
             }
             None => {
-                bulk.bytes.extend_from_slice(queue::ARRAY_END);
+                bulk.text.push_str(queue::ARRAY_END);
                 bulk.note_array(messages);
             }
         }
@@ -281,9 +281,9 @@ impl Outbox {
 
     /// The next message, which stays until it is taken.
     #[cfg(any(feature = "http", test))]
-    pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {
+    pub(crate) fn next_post(&self) -> Option<(Post, &str)> {
         let post = *self.posts.as_ref()?.front()?;
-        Some((post, self.bulk.chunk(post.length)))
+        Some((post, self.bulk.message(post.length)))
     }
 
     /// Takes the next message away, without its bytes.
@@ -296,16 +296,16 @@ impl Outbox {
 
     /// Takes the next message away, with its bytes; copies nothing where it is the only one.
     #[cfg(any(feature = "http", test))]
-    pub(crate) fn take_post(&mut self) -> Vec<u8> {
+    pub(crate) fn take_post(&mut self) -> String {
         let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) else {
-            return Vec::new();
+            return String::new();
         };
-        if self.bulk.head == 0 && self.bulk.bytes.len() == post.length {
-            return core::mem::take(&mut self.bulk.bytes);
+        if self.bulk.head == 0 && self.bulk.text.len() == post.length {
+            return core::mem::take(&mut self.bulk.text);
         }
-        let bytes = self.bulk.chunk(post.length).to_vec();
+        let text = String::from(self.bulk.message(post.length));
         self.bulk.advance(post.length);
-        bytes
+        text
     }
 
     /// Drops what waits, in part sent or not: nobody reads it any more.
@@ -323,8 +323,8 @@ impl Outbox {
         /// A few small messages.
         const RETAINED: usize = 1024;
         const POSTS: usize = 8;
-        if self.bulk.len() == 0 && self.bulk.bytes.capacity() > RETAINED {
-            self.bulk.bytes = Vec::new();
+        if self.bulk.len() == 0 && self.bulk.text.capacity() > RETAINED {
+            self.bulk.text = String::new();
         }
         if let Some(posts) = self.posts.as_mut().filter(|posts| posts.is_empty())
             && posts.capacity() > POSTS

@@ -1,6 +1,6 @@
 //! A request on its way out: how the caller wants it, and what goes into its `_meta`.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::cell::Cell;
 use core::time::Duration;
 
@@ -136,7 +136,7 @@ pub(super) struct FixedMeta {
     /// The revision that they name.
     pub(super) revision: Revision,
     /// Their text, without braces.
-    pub(super) text: Vec<u8>,
+    pub(super) text: String,
 }
 
 /// What is sent and why, as far as neither the caller nor the clock decides it.
@@ -174,14 +174,14 @@ pub(super) fn write_call(
     outbox.try_push_as(Lane::Bulk, channel, Tag::own(id), |out| {
         let start = out.len();
         let members = Cell::new(0);
-        let params = |out: &mut Vec<u8>| {
+        let params = |out: &mut String| {
             if parts.is_empty() {
                 members.set(out.len() + 1 - start);
                 return params.write_json(out);
             }
-            out.extend_from_slice(br#"{"_meta":{"#);
+            out.push_str(r#"{"_meta":{"#);
             parts.write(out);
-            out.push(b'}');
+            out.push('}');
             members.set(out.len() - start);
             close_object_with(out, params)
         };
@@ -204,35 +204,35 @@ impl MetaParts<'_> {
     }
 
     /// The members, without the braces.
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut String) {
         let start = out.len();
-        let comma = |out: &mut Vec<u8>| {
+        let comma = |out: &mut String| {
             if out.len() > start {
-                out.push(b',');
+                out.push(',');
             }
         };
         if let Some(fixed) = self.fixed {
-            out.extend_from_slice(&fixed.text);
+            out.push_str(&fixed.text);
         }
         if let Some(level) = self.log_level {
             comma(out);
             write_string(out, metadata::LOG_LEVEL);
-            out.push(b':');
+            out.push(':');
             write_string(out, level.as_str());
         }
         if let Some(token) = self.progress_token {
             comma(out);
             write_string(out, metadata::PROGRESS_TOKEN);
-            out.push(b':');
+            out.push(':');
             write_integer(out, token);
         }
         for member in self.own.iter().flat_map(|own| own.members()) {
             if !is_written_by_the_machine(&member.name()) {
                 comma(out);
                 write_string(out, &member.name());
-                out.push(b':');
-                out.extend(member.value.as_str().bytes().map(|b| match b {
-                    b'\n' | b'\r' => b' ',
+                out.push(':');
+                out.extend(member.value.as_str().chars().map(|it| match it {
+                    '\n' | '\r' => ' ',
                     other => other,
                 }));
             }

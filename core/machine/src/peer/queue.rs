@@ -2,7 +2,7 @@
 //! be withdrawn.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
@@ -62,7 +62,7 @@ impl Tag {
 /// times.
 #[derive(Debug)]
 pub(super) struct Queue {
-    pub(super) bytes: Vec<u8>,
+    pub(super) text: String,
     pub(super) head: usize,
     /// Capacity that it keeps when it is empty.
     pub(super) retained: usize,
@@ -125,7 +125,7 @@ pub(super) const fn memory_max(waiting: usize) -> usize {
 impl Queue {
     pub(super) fn new(retained: usize) -> Self {
         Self {
-            bytes: Vec::new(),
+            text: String::new(),
             head: 0,
             retained,
             leaving: 0,
@@ -147,7 +147,7 @@ impl Queue {
 
     /// Bytes that wait, those on their way included.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len() - self.head - self.withdrawn().bytes
+        self.text.len() - self.head - self.withdrawn().bytes
     }
 
     fn withdrawn(&self) -> Withdrawn {
@@ -160,7 +160,13 @@ impl Queue {
     }
 
     pub(super) fn chunk(&self, length: usize) -> &[u8] {
-        &self.bytes[self.head..self.head + length]
+        &self.text.as_bytes()[self.head..self.head + length]
+    }
+
+    /// The next message, where nothing of it has left.
+    #[cfg(any(feature = "http", test))]
+    pub(super) fn message(&self, length: usize) -> &str {
+        &self.text[self.head..self.head + length]
     }
 
     /// Notes that the last `length` bytes are a frame.
@@ -180,20 +186,21 @@ impl Queue {
     #[allow(clippy::cast_possible_truncation, reason = "lengths and counts of parts")]
     fn note_huge(&mut self, length: usize) {
         const LENGTH: usize = 1 << 31;
-        let (count, mut rest) = (length.div_ceil(LENGTH), length);
-        for end in (0..count).rev() {
-            let length = if end > 0 { LENGTH } else { rest };
-            rest -= length;
-            let (length, end) = (length as u32, end as u32);
+        let count = length.div_ceil(LENGTH);
+        let (mut at, end) = (self.text.len() - length, self.text.len());
+        for end_in in (0..count).rev() {
+            let next = if end_in > 0 { self.text_before(at + LENGTH) } else { end };
+            let (length, end) = ((next - at) as u32, end_in as u32);
             let (value, previous, kind) = (0, 0, Kind::Untied);
             self.pieces.push_back(Piece { value, length, previous, end, kind });
+            at = next;
         }
     }
 
     /// Notes that the last bytes are an array of these messages, with a byte before each and
     /// [`ARRAY_END`] after them.
     #[allow(clippy::cast_possible_truncation, reason = "all are less than the sum")]
-    pub(super) fn note_array(&mut self, messages: &[(Tag, &[u8])]) {
+    pub(super) fn note_array(&mut self, messages: &[(Tag, &str)]) {
         let length: usize = messages.iter().map(|(_, message)| message.len() + 1).sum();
         if u32::try_from(length).is_err() {
             return self.note_huge(length + ARRAY_END.len());
@@ -212,9 +219,9 @@ impl Queue {
     #[inline]
     pub(super) fn select(&mut self) -> bool {
         debug_assert_eq!(self.leaving, 0, "one chunk after the other");
-        if self.index.is_none() && self.bytes.len() - self.head <= CHUNK {
+        if self.index.is_none() && self.text.len() - self.head <= CHUNK {
             // All of it, as nearly always.
-            self.leaving = self.bytes.len() - self.head;
+            self.leaving = self.text.len() - self.head;
             self.pieces.first = None;
             if self.pieces.rest.is_some() {
                 self.pieces.clear();
@@ -261,7 +268,7 @@ impl Queue {
         self.pieces.clear();
         self.index = None;
         self.leaving = 0;
-        self.drop_front(self.bytes.len() - self.head);
+        self.drop_front(self.text.len() - self.head);
     }
 
     /// Withdraws all that has this tag and is not on its way; whether there was anything.
@@ -334,90 +341,98 @@ impl Queue {
     /// Takes what is withdrawn out of the first `count` pieces, which are whole frames with nothing
     /// on its way before them: what is left moves up to what follows.
     fn close_gaps(&mut self, count: usize) {
-        let pieces = self.pieces.iter().take(count);
-        let mut from = self.head + pieces.map(Piece::length).sum::<usize>();
-        let mut to = from;
-        for at in (0..count).rev() {
-            let Some(piece) = self.pieces.get(at).copied() else { continue };
-            from -= piece.length();
+        let (mut end, mut gaps) = (self.head, Withdrawn::default());
+        for piece in self.pieces.iter().take(count) {
+            end += piece.length();
             if piece.is_withdrawn() {
-                if let Some(index) = &mut self.index {
-                    index.withdrawn.pieces -= 1;
-                    index.withdrawn.bytes -= piece.length();
-                }
-            } else {
-                to -= piece.length();
-                self.bytes.copy_within(from..from + piece.length(), to);
-            }
-            let is_left = |piece: &Piece| !piece.is_withdrawn();
-            let begins = at == 0 || self.pieces.get(at - 1).is_some_and(|piece| piece.end == 0);
-            let rest_is_left = || self.pieces.get(at + piece.end as usize).is_some_and(is_left);
-            if begins && piece.is_withdrawn() && piece.end > 0 && rest_is_left() {
-                self.bytes[to] = b'[';
+                gaps.pieces += 1;
+                gaps.bytes += piece.length();
             }
         }
-        self.drop_front(to - self.head);
+        if let Some(index) = &mut self.index {
+            index.withdrawn.pieces -= gaps.pieces;
+            index.withdrawn.bytes -= gaps.bytes;
+        }
+        // As long as what it replaces, so that nothing behind it moves.
+        let mut moved = String::with_capacity(end - self.head);
+        moved.extend(core::iter::repeat_n(' ', gaps.bytes));
+        let (mut at, mut first) = (self.head, true);
+        for piece in self.pieces.iter().take(count) {
+            let next = at + piece.length();
+            if !piece.is_withdrawn() {
+                push_piece(&mut moved, &self.text[at..next], first);
+            }
+            first = piece.end == 0 || (first && piece.is_withdrawn());
+            at = next;
+        }
+        self.text.replace_range(self.head..end, &moved);
+        self.drop_front(gaps.bytes);
     }
 
     fn drop_front(&mut self, length: usize) {
         self.head += length;
-        if self.head == self.bytes.len() {
+        if self.head == self.text.len() {
             self.head = 0;
-            self.bytes.clear();
-            if self.bytes.capacity() > self.retained {
-                self.bytes.shrink_to(self.retained);
+            self.text.clear();
+            if self.text.capacity() > self.retained {
+                self.text.shrink_to(self.retained);
             }
-        } else if self.head >= MOVED_MIN && self.head >= self.bytes.len() / 4 {
+        } else if self.head >= MOVED_MIN && self.head >= self.text.len() / 4 {
             // Moves at most three times as much as was sent since the last move: constant work per
             // byte. Were it left to later, a queue that is never empty would grow far beyond what
             // waits in it.
-            self.bytes.drain(..self.head);
-            self.head = 0;
+            let moved = self.text_before(self.head);
+            self.text.drain(..moved);
+            self.head -= moved;
         }
+    }
+
+    /// Where the character begins that a byte is of.
+    fn text_before(&self, at: usize) -> usize {
+        let mut start = at;
+        while !self.text.is_char_boundary(start) {
+            start -= 1;
+        }
+        start
     }
 
     /// Moves what waits over what is withdrawn, once that and what has left is a quarter: constant
     /// work per byte, as above.
     fn compact(&mut self) {
         let gone = self.head + self.withdrawn().bytes;
-        if gone < MOVED_MIN || gone < self.bytes.len() / 4 {
+        if gone < MOVED_MIN || gone < self.text.len() / 4 {
             return;
         }
-        let mut from = self.head + self.leaving;
-        self.bytes.copy_within(self.head..from, 0);
-        let mut to = self.leaving;
-        // How many pieces of the frame are left so far, and whether any is not.
-        let (mut left, mut gap) = (0, false);
+        let start = self.text_before(self.head);
+        let mut at = self.head + self.leaving;
+        let mut rest = String::with_capacity(self.text.len() - start - self.withdrawn().bytes);
+        rest.push_str(&self.text[start..at]);
+        // How many pieces of the frame are left so far.
+        let mut left = 0;
         for _ in 0..self.pieces.len() {
             let Some(mut piece) = self.pieces.pop_front() else { break };
-            let length = piece.length();
+            let next = at + piece.length();
             if !piece.is_withdrawn() {
-                self.bytes.copy_within(from..from + length, to);
-                if gap && left == 0 {
-                    self.bytes[to] = b'[';
-                }
-                to += length;
+                push_piece(&mut rest, &self.text[at..next], left == 0);
                 piece.previous = 0;
                 self.pieces.push_back(piece);
                 left += 1;
-            } else {
-                gap = true;
             }
-            from += length;
+            at = next;
             if piece.end == 0 {
                 for (piece, end) in self.pieces.iter_mut().rev().take(left).zip(0..) {
                     piece.end = end;
                 }
-                (left, gap) = (0, false);
+                left = 0;
             }
         }
-        self.bytes.truncate(to);
-        self.head = 0;
+        self.text = rest;
+        self.head -= start;
         if let Some(index) = &mut self.index {
             index.clear();
         }
-        if self.bytes.is_empty() && self.bytes.capacity() > self.retained {
-            self.bytes.shrink_to(self.retained);
+        if self.text.is_empty() && self.text.capacity() > self.retained {
+            self.text.shrink_to(self.retained);
         }
         if self.pieces.is_empty() {
             self.forget();
@@ -503,7 +518,18 @@ impl Withdrawn {
 }
 
 /// What ends an array.
-pub(super) const ARRAY_END: &[u8] = b"]\n";
+pub(super) const ARRAY_END: &str = "]\n";
+
+/// Appends a piece. The `first` one that is left of an array begins it, whatever came before.
+fn push_piece(out: &mut String, piece: &str, first: bool) {
+    match piece.strip_prefix(',').filter(|_| first) {
+        Some(message) => {
+            out.push('[');
+            out.push_str(message);
+        }
+        None => out.push_str(piece),
+    }
+}
 
 #[allow(clippy::cast_possible_truncation, reason = "the half of a number")]
 const fn low_half(number: u64) -> u32 {

@@ -4,7 +4,6 @@ mod key;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -99,9 +98,7 @@ impl Meta {
                 Some(known)
             }
             None => {
-                let mut text = core::mem::take(&mut self.0).into_bytes();
-                append(&mut text, key, value.as_str());
-                *self = Self::of(text);
+                append(&mut self.0, key, value.as_str());
                 None
             }
         }
@@ -225,48 +222,43 @@ impl Meta {
         if self.0.is_empty() { RawJson::EMPTY_OBJECT } else { RawJson::trusted(&self.0) }
     }
 
-    /// What [`append`] has made.
-    fn of(text: Vec<u8>) -> Self {
-        Self(String::from_utf8(text).expect("joined from strings"))
-    }
-
     /// The same with each key once.
     fn distinct(self) -> Self {
         let superseded = superseded(self.members().map(|member| member.key).zip(0..).collect());
         if superseded.is_empty() {
             return self;
         }
-        let mut text = Vec::new();
+        let mut text = String::new();
         for ((key, value), place) in self.iter().zip(0_usize..) {
             if superseded.binary_search(&place).is_err() {
                 append(&mut text, &key, value.as_str());
             }
         }
-        Self::of(text)
+        Self(text)
     }
 }
 
 /// Adds an entry at the end of an object, or to no text.
-fn append(object: &mut Vec<u8>, key: &str, value: &str) {
+fn append(object: &mut String, key: &str, value: &str) {
     /// The quotes of the key, the colon, a comma or the brace that begins the object, and the one
     /// that ends it.
     const PUNCTUATION: usize = 5;
     object.reserve(key.len() + value.len() + PUNCTUATION);
-    let joint = if object.pop().is_some() { b',' } else { b'{' };
+    let joint = if object.pop().is_some() { ',' } else { '{' };
     object.push(joint);
     write_string(object, key);
-    object.push(b':');
-    object.extend_from_slice(value.as_bytes());
-    object.push(b'}');
+    object.push(':');
+    object.push_str(value);
+    object.push('}');
 }
 
 impl FromIterator<(String, Json)> for Meta {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(entries: I) -> Self {
-        let mut text = Vec::new();
+        let mut text = String::new();
         for (key, value) in entries {
             append(&mut text, &key, value.as_str());
         }
-        Self::of(text).distinct()
+        Self(text).distinct()
     }
 }
 
@@ -288,12 +280,12 @@ impl<'de> Deserialize<'de> for Meta {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Meta, A::Error> {
-                let (mut text, mut count) = (Vec::new(), 0_usize);
+                let (mut text, mut count) = (String::new(), 0_usize);
                 while let Some((key, value)) = access.next_entry::<Text<'de>, RawJson<'de>>()? {
                     append(&mut text, &key.0, value.as_str());
                     count += 1;
                 }
-                let meta = Meta::of(text);
+                let meta = Meta(text);
                 Ok(if count > 1 { meta.distinct() } else { meta })
             }
         }

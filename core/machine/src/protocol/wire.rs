@@ -82,7 +82,7 @@ pub trait WriteJsonAt {
     /// # Errors
     ///
     /// The caller's fault: see [`WriteError`].
-    fn write_json_at(&self, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError>;
+    fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError>;
 
     /// See [`Wire::is_plain_result`].
     #[doc(hidden)]
@@ -104,7 +104,7 @@ impl fmt::Debug for dyn WriteJsonAt + '_ {
 }
 
 impl<T: Wire + ?Sized> WriteJsonAt for T {
-    fn write_json_at(&self, revision: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError> {
         Typed(&At(self, revision)).write_json(out)
     }
 
@@ -118,7 +118,7 @@ impl<T: Wire + ?Sized> WriteJsonAt for T {
 pub struct Verbatim<'a, T: ?Sized>(pub &'a T);
 
 impl<T: WriteJson + ?Sized> WriteJsonAt for Verbatim<'_, T> {
-    fn write_json_at(&self, _: Revision, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write_json_at(&self, _: Revision, out: &mut String) -> Result<(), WriteError> {
         self.0.write_json(out)
     }
 
@@ -131,7 +131,7 @@ impl<T: WriteJson + ?Sized> WriteJsonAt for Verbatim<'_, T> {
 pub(crate) struct WrittenAt<'a>(pub(crate) &'a dyn WriteJsonAt, pub(crate) Revision);
 
 impl WriteJson for WrittenAt<'_> {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self.0.write_json_at(self.1, out)
     }
 

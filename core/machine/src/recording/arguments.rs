@@ -1,7 +1,7 @@
 //! What calls are made with.
 
 use alloc::borrow::Cow;
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -128,15 +128,15 @@ pub(super) fn is_false(flag: &bool) -> bool {
 
 /// JSON that was to be written, or could not be.
 impl WriteJson for Option<RawJson<'_>> {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self.as_ref().ok_or(WriteError::NotAnObject)?.write_json(out)
     }
 }
 
 pub(super) fn text(value: &(impl WriteJson + ?Sized)) -> Option<RawJson<'static>> {
-    let mut out = Vec::new();
+    let mut out = String::new();
     value.write_json(&mut out).ok()?;
-    Some(RawJson::parse(core::str::from_utf8(&out).ok()?).ok()?.into_owned())
+    Some(RawJson::parse(&out).ok()?.into_owned())
 }
 
 pub(crate) fn level(text: &str) -> Result<LoggingLevel, Unperformable> {

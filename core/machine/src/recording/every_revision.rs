@@ -31,14 +31,14 @@ fn joined(newer: String, older: String) -> String {
 
 fn joined_objects(newer: &str, older: &str) -> String {
     let (newer, older) = (RawJson::trusted(newer), RawJson::trusted(older));
-    let mut out = Vec::from(*b"{");
+    let mut out = String::from("{");
     let mut write = |name: &str, value: &str| {
         if out.len() > 1 {
-            out.push(b',');
+            out.push(',');
         }
         write_string(&mut out, name);
-        out.push(b':');
-        out.extend_from_slice(value.as_bytes());
+        out.push(':');
+        out.push_str(value);
     };
     for member in newer.members() {
         let value = member.value.as_str().to_string();
@@ -51,8 +51,8 @@ fn joined_objects(newer: &str, older: &str) -> String {
     for member in older.members().filter(|member| newer.get(&member.name()).is_none()) {
         write(&member.name(), member.value.as_str());
     }
-    out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
+    out.push('}');
+    out
 }
 
 /// Element by element; `None` if they are not the same elements.

@@ -188,10 +188,10 @@ fn in_version_of(start: &Start<'_>, noted: &[u8]) -> String {
 }
 
 fn written(start: &Start<'_>) -> String {
-    let mut text = Vec::new();
+    let mut text = String::new();
     let written = crate::jsonrpc::WriteJson::write_json(&crate::jsonrpc::Typed(start), &mut text);
     debug_assert!(written.is_ok(), "it was written before");
-    String::from_utf8(text).unwrap_or_default()
+    text
 }
 
 fn made(machine: &Machine<'_>) -> Result<Played, Unperformable> {

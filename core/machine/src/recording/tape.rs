@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -70,9 +71,10 @@ impl Tape {
     }
 
     pub(crate) fn write(&mut self, line: &impl Serialize) {
-        let mut text = Vec::new();
+        let mut text = String::new();
         let written = Typed(line).write_json(&mut text);
         debug_assert!(written.is_ok(), "a line is made of text and whole numbers");
+        let mut text = text.into_bytes();
         // Line ends in JSON stand between tokens.
         for byte in &mut text {
             if matches!(byte, b'\n' | b'\r') {

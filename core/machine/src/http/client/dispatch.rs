@@ -204,7 +204,7 @@ impl Client {
         };
         let (method, body) = match exchange.purpose {
             Purpose::Post => {
-                let body = exchange.message.as_ref().map(|message| message.body.clone());
+                let body = exchange.message.as_ref().map(|message| message.text.as_bytes().clone());
                 ("POST", body.unwrap_or_default())
             }
             Purpose::Resume | Purpose::Listen | Purpose::Old => ("GET", Bytes::new()),

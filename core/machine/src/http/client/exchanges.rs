@@ -272,7 +272,7 @@ mod tests {
     fn exchanges_are_counted_by_what_they_carry_until_that_is_taken_out() {
         let mut exchanges = Exchanges::new();
         let call = exchanges.insert(exchange(Some(Message::of_request(7, Method::ToolsList))));
-        let answer = exchanges.insert(exchange(Some(Message::new(Part::Answers, Vec::new()))));
+        let answer = exchanges.insert(exchange(Some(Message::new(Part::Answers, String::new()))));
         exchanges.insert(exchange(None));
         assert_eq!((exchanges.requests(), exchanges.control(), exchanges.len()), (1, 1, 3));
         assert_eq!(exchanges.of_request(7), Some(call));

@@ -3,7 +3,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use bytes::Bytes;
 use bytestring::ByteString;
 
 use crate::http::backoff::Attempts;
@@ -22,7 +21,7 @@ pub(super) struct Message {
     pub(super) what: What,
     /// Its method, if it is one of the table.
     method: Option<Method>,
-    pub(super) body: Bytes,
+    pub(super) text: ByteString,
     /// The revision that its `_meta` names: it is a modern request.
     pub(super) revision: Option<Revision>,
     /// Where in a request the members of its parameters begin that follow `_meta`.
@@ -61,7 +60,7 @@ pub(super) enum Asks {
 
 impl Message {
     /// A message that the peer wrote.
-    pub(super) fn new(part: Part, body: Vec<u8>) -> Self {
+    pub(super) fn new(part: Part, text: String) -> Self {
         let (mut method, mut revision, mut members) = (None, None, 0);
         let what = match part {
             Part::Request(sent) => {
@@ -78,9 +77,9 @@ impl Message {
             }
             _ => What::Answer,
         };
-        let body = body.into();
+        let text = text.into();
         let (resends, corrected, attempts) = (0, false, None);
-        Self { what, method, body, revision, members, resends, corrected, attempts }
+        Self { what, method, text, revision, members, resends, corrected, attempts }
     }
 
     /// The id and the purpose of a request.
@@ -101,15 +100,11 @@ impl Message {
         matches!(self.what, What::Request(_, Asks::Discover | Asks::Initialize) | What::Initialized)
     }
 
-    fn text(&self) -> &str {
-        core::str::from_utf8(&self.body).unwrap_or("{}")
-    }
-
     /// What a request is about, by the member that says it, and the arguments for that.
     fn subject(&self, key: &str) -> (Option<Cow<'_, str>>, Option<RawJson<'_>>) {
         let (mut subject, mut arguments) = (None, None);
         let mut members =
-            Members::after(self.text().get(self.members as usize..).unwrap_or_default());
+            Members::after(self.text.get(self.members as usize..).unwrap_or_default());
         while let Some(member) = members.next_after("") {
             if subject.is_none() && member.is_named(key) {
                 subject = member.value.to_text();
@@ -140,7 +135,7 @@ impl Message {
         let name = match (self.method, &self.what) {
             (Some(method), _) => ByteString::from_static(method.as_str()),
             (None, What::Request(..)) => {
-                let message = RawJson::trusted(self.text());
+                let message = RawJson::trusted(&self.text);
                 let method = message.get("method");
                 encoded(
                     &method
@@ -222,6 +217,6 @@ impl Message {
             revision: None,
             members: 0,
         };
-        Self::new(Part::Request(sent), Vec::new())
+        Self::new(Part::Request(sent), String::new())
     }
 }

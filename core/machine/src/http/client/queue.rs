@@ -18,7 +18,7 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) fn push_back(&mut self, message: Message) {
         if message.is_control() {
-            self.control_bytes += message.body.len();
+            self.control_bytes += message.text.len();
             self.control.push_back(message);
         } else if message.opens() {
             self.push_first(message);
@@ -38,7 +38,7 @@ impl Queue {
     pub(super) fn take_control(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         let at = self.control.iter().position(wanted)?;
         let message = self.control.remove(at)?;
-        self.control_bytes -= message.body.len();
+        self.control_bytes -= message.text.len();
         Some(message)
     }
 
@@ -65,7 +65,7 @@ impl Queue {
         self.control.retain(|message| {
             !matches!(message.what, What::Answer | What::Cancellation(_) | What::Initialized)
         });
-        self.control_bytes = self.control.iter().map(|message| message.body.len()).sum();
+        self.control_bytes = self.control.iter().map(|message| message.text.len()).sum();
     }
 
     pub(super) fn clear(&mut self) {
@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn control_is_weighed_and_answers_go_with_their_session() {
-        let answer = Message::new(Part::Answers, b"12345".to_vec());
-        let changed = Message::new(Method::RootsListChanged.into(), b"123".to_vec());
+        let answer = Message::new(Part::Answers, "12345".into());
+        let changed = Message::new(Method::RootsListChanged.into(), "123".into());
         let mut queue = queue([call(), answer, changed]);
         assert_eq!(queue.control_bytes(), 8);
         queue.drop_answers();

@@ -1,6 +1,6 @@
 //! What a request's head alone decides.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use crate::Revisions;
 use crate::http::media::{Accepted, is_json};
@@ -232,9 +232,9 @@ pub(super) fn too_many(request: Option<&RequestId>, message: &str) -> Response {
 /// A response that refuses what came, with an error to the request that is in it, if one is.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-005] [HSRV-011]
 pub(super) fn refusal(status: Status, request: Option<&RequestId>, message: &str) -> Response {
-    let mut body = Vec::new();
+    let mut body = String::new();
     write_error(&mut body, request, &ErrorObject::invalid_request(message));
-    Response { head: ResponseHead::new(status, Some(Content::Json)), body }
+    Response { head: ResponseHead::new(status, Some(Content::Json)), body: body.into_bytes() }
 }
 
 const CLOSING: &str = "the server is shutting down";

@@ -6,7 +6,6 @@ use core::time::Duration;
 use arrayvec::ArrayString;
 
 use crate::framing::{write_event, write_event_id, write_retry};
-use crate::jsonrpc::put_digits;
 
 /// The events of one stream, as they go over the wire: those that its reader has not taken yet,
 /// and of those that it has, as many as are kept for a reader that lost its connection.
@@ -57,12 +56,11 @@ impl EventId {
 
     /// As it is sent. Formatting would take longer than the rest of an event.
     fn spell(self) -> ArrayString<{ Self::LENGTH_MAX }> {
-        let mut text = [0; Self::LENGTH_MAX];
-        let dash = put_digits(&mut text, Self::LENGTH_MAX, self.sequence) - 1;
-        text[dash] = b'-';
-        let start = put_digits(&mut text, dash, u64::from(self.stream));
-        let text = core::str::from_utf8(&text[start..]).unwrap_or_default();
-        ArrayString::from(text).unwrap_or_default()
+        let mut text = ArrayString::new();
+        text.push_str(itoa::Buffer::new().format(self.stream));
+        text.push('-');
+        text.push_str(itoa::Buffer::new().format(self.sequence));
+        text
     }
 
     /// The digits of 2^32 and of 2^64, and the dash.

@@ -79,10 +79,10 @@ impl Server {
             let reader = stream.reader;
             let before = stream.log.len();
             stream.open();
-            stream.push(message);
+            stream.push(message.as_bytes());
             self.logged += stream.log.len() - before;
             if let Some(session) = session {
-                self.store.record(session, principal.as_ref(), stream, message);
+                self.store.record(session, principal.as_ref(), stream, message.as_bytes());
             }
             machine.skip_post();
             match reader {
@@ -128,7 +128,7 @@ impl Server {
             Some(reader) if plain => {
                 let status = status_of(verdict, connection.era());
                 let failed = matches!(verdict, Verdict::Failed(_));
-                let body = connection.machine.take_post();
+                let body = connection.machine.take_post().into_bytes();
                 let session = connection.session_id();
                 self.drop_stream(key, number);
                 let refusal = self.exchanges.get_mut(reader).and_then(|it| it.refusal.take());

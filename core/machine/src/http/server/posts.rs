@@ -391,7 +391,7 @@ fn accepted() -> Response {
 /// The response to what is no message.
 // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-010] [HSRV-011]
 fn refuse_malformed(malformed: &Malformed) -> Response {
-    let mut body = Vec::new();
+    let mut body = String::new();
     match malformed.answer() {
         Some(error) => write_error(&mut body, malformed.id.as_ref(), &error),
         None => {
@@ -399,13 +399,16 @@ fn refuse_malformed(malformed: &Malformed) -> Response {
             write_error(&mut body, None, &error);
         }
     }
-    Response { head: ResponseHead::new(Status::BAD_REQUEST, Some(Content::Json)), body }
+    Response {
+        head: ResponseHead::new(Status::BAD_REQUEST, Some(Content::Json)),
+        body: body.into_bytes(),
+    }
 }
 
 /// A response that refuses one request of the modern era.
 fn refuse_request(id: &RequestId, error: &ErrorObject<'_>) -> Response {
-    let mut body = Vec::new();
+    let mut body = String::new();
     write_error(&mut body, Some(id), error);
     let status = status_of(Verdict::Refused(error.code), Era::Modern);
-    Response { head: ResponseHead::new(status, Some(Content::Json)), body }
+    Response { head: ResponseHead::new(status, Some(Content::Json)), body: body.into_bytes() }
 }

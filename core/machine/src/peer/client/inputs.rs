@@ -254,25 +254,24 @@ impl Client {
     // MCP 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow [MRTR-012] [MRTR-013]
     // [MRTR-014] [MRTR-015]
     fn next_round(&mut self, round: &Round, now: Instant) {
-        let extra = |out: &mut Vec<u8>| -> Result<(), WriteError> {
-            out.push(b'{');
+        let extra = |out: &mut String| -> Result<(), WriteError> {
+            out.push('{');
             for (question, index) in round.questions.iter().zip(0_usize..) {
-                let opening: &[u8] = if index == 0 { br#""inputResponses":{"# } else { b"," };
-                out.extend_from_slice(opening);
+                out.push_str(if index == 0 { r#""inputResponses":{"# } else { "," });
                 write_string(out, &question.key);
-                out.push(b':');
+                out.push(':');
                 if let Some(answer) = &question.answer {
                     answer.write_json(out)?;
                 }
             }
             if !round.questions.is_empty() {
-                out.push(b'}');
+                out.push('}');
             }
             if let Some(state) = &round.state {
                 if !round.questions.is_empty() {
-                    out.push(b',');
+                    out.push(',');
                 }
-                out.extend_from_slice(br#""requestState":"#);
+                out.push_str(r#""requestState":"#);
                 state.write_json(out)?;
             }
             Ok(())

@@ -143,9 +143,9 @@ impl Client {
     // MCP 2026-07-28 client/elicitation#capabilities [CAP-012]
     // MCP 2026-07-28 basic/transports/stdio#request-metadata [STDIO-014]
     fn modern_meta(&self, revision: Revision) -> FixedMeta {
-        let mut out = Vec::new();
+        let mut out = String::new();
         write_string(&mut out, PROTOCOL_VERSION);
-        out.push(b':');
+        out.push(':');
         write_string(&mut out, revision.as_str());
         let identity =
             (!self.profile.anonymous).then(|| self.profile.identity.to_json_at(revision));
@@ -155,10 +155,10 @@ impl Client {
         ];
         for (key, value) in parts {
             if let Some(Ok(value)) = value {
-                out.push(b',');
+                out.push(',');
                 write_string(&mut out, key);
-                out.push(b':');
-                out.extend_from_slice(value.as_str().as_bytes());
+                out.push(':');
+                out.push_str(value.as_str());
             }
         }
         // It stays for as long as the connection, and grows no more.

@@ -1,6 +1,6 @@
 //! The client's side of a binding that gives each message a way of its own.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
 use crate::peer::binding::Binding;
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// The next message of this side and its channel, until it is taken.
-    pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {
+    pub(crate) fn next_post(&self) -> Option<(Post, &str)> {
         self.connection.outbox.next_post()
     }
 
@@ -62,7 +62,7 @@ impl Client {
         self.connection.outbox.skip_post();
     }
 
-    pub(crate) fn take_post(&mut self) -> Vec<u8> {
+    pub(crate) fn take_post(&mut self) -> String {
         self.connection.outbox.take_post()
     }
 
@@ -229,8 +229,8 @@ impl Client {
     pub(crate) fn listen_again(&mut self, id: i64, now: Instant) -> bool {
         let Some(key) = self.connection.calls.by_id(id) else { return false };
         let parts = MetaParts { fixed: self.request_meta.as_ref(), ..MetaParts::default() };
-        let nothing_more = |out: &mut Vec<u8>| {
-            out.push(b'{');
+        let nothing_more = |out: &mut String| {
+            out.push('{');
             Ok(())
         };
         let listens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Listen);
@@ -240,13 +240,13 @@ impl Client {
     /// Asks for a page of the tools, for the binding's own use. Whether that was possible.
     // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
     pub(crate) fn refresh_tools(&mut self, cursor: Option<&str>, now: Instant) -> bool {
-        let params = |out: &mut Vec<u8>| {
-            out.push(b'{');
+        let params = |out: &mut String| {
+            out.push('{');
             if let Some(cursor) = cursor {
-                out.extend_from_slice(br#""cursor":"#);
+                out.push_str(r#""cursor":"#);
                 write_string(out, cursor);
             }
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         let method = MethodName::Known(Method::ToolsList);

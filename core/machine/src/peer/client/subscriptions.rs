@@ -55,10 +55,10 @@ impl Client {
         if revision.era() == Era::Legacy {
             return self.subscribe_resources(filter, now);
         }
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"notifications":"#);
+        let params = |out: &mut String| {
+            out.push_str(r#"{"notifications":"#);
             Typed(&At(filter, revision)).write_json(out)?;
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         let forever = Timing::NEVER.timeout;
@@ -122,10 +122,10 @@ impl Client {
         uri: &str,
         now: Instant,
     ) -> Result<CallHandle, CommandError> {
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"uri":"#);
+        let params = |out: &mut String| {
+            out.push_str(r#"{"uri":"#);
             write_string(out, uri);
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         self.start(&MethodName::Known(method), purpose, &params, &CallOptions::default(), now)

@@ -1,11 +1,12 @@
 use super::*;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 const MESSAGE: Part = Part::Answer(Verdict::Result);
 
 fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
-    outbox.push(lane, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |bytes| {
-        bytes.extend_from_slice(text.as_bytes());
+    outbox.push(lane, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |out| {
+        out.push_str(text);
     });
 }
 
@@ -13,17 +14,17 @@ fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
 fn posts_are_taken_one_by_one_with_the_channel_of_each() {
     let mut outbox = Outbox::of_posts();
     push(&mut outbox, Lane::Bulk, "one");
-    outbox.push(Lane::Control, Channel(7), Part::Answer(Verdict::Result), Tag::NONE, |bytes| {
-        bytes.extend_from_slice(b"two");
+    outbox.push(Lane::Control, Channel(7), Part::Answer(Verdict::Result), Tag::NONE, |out| {
+        out.push_str("two");
     });
     outbox.post(Channel(8), Part::Withdrawn);
-    let (post, bytes) = outbox.next_post().unwrap();
-    assert_eq!((post.channel, post.part, bytes), (Channel::UNSOLICITED, MESSAGE, &b"one"[..]));
+    let (post, text) = outbox.next_post().unwrap();
+    assert_eq!((post.channel, post.part, text), (Channel::UNSOLICITED, MESSAGE, "one"));
     outbox.skip_post();
     assert_eq!(outbox.next_post().unwrap().0.channel, Channel(7));
-    assert_eq!(outbox.take_post(), b"two");
-    let (post, bytes) = outbox.next_post().unwrap();
-    assert_eq!((post.part, bytes), (Part::Withdrawn, &b""[..]));
+    assert_eq!(outbox.take_post(), "two");
+    let (post, text) = outbox.next_post().unwrap();
+    assert_eq!((post.part, text), (Part::Withdrawn, ""));
     outbox.skip_post();
     assert_eq!(outbox.next_post(), None);
     assert_eq!(outbox.len(), 0);
@@ -92,14 +93,14 @@ fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
         push(&mut outbox, Lane::Bulk, &"x".repeat(100));
         outbox.consume(taken);
     }
-    assert!(outbox.bulk.bytes.capacity() <= Outbox::memory_max(4096, 202), "grown");
-    assert!(outbox.bulk.bytes.capacity() < 2048, "{}", outbox.bulk.bytes.capacity());
+    assert!(outbox.bulk.text.capacity() <= Outbox::memory_max(4096, 202), "grown");
+    assert!(outbox.bulk.text.capacity() < 2048, "{}", outbox.bulk.text.capacity());
 }
 
 /// Pushes a line with a tag.
 fn tag(outbox: &mut Outbox, id: i64, text: &str) {
-    outbox.push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::own(id), |bytes| {
-        bytes.extend_from_slice(text.as_bytes());
+    outbox.push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::own(id), |out| {
+        out.push_str(text);
     });
 }
 
@@ -146,7 +147,7 @@ fn messages_are_withdrawn_from_the_array_that_they_are_in() {
         for before in [1, 1000] {
             let mut outbox = Outbox::default();
             tag(&mut outbox, 9, &"x".repeat(before));
-            let messages = texts.iter().zip(0..).map(|(it, id)| (Tag::own(id), it.as_bytes()));
+            let messages = texts.iter().zip(0..).map(|(it, id)| (Tag::own(id), *it));
             let messages: Vec<_> = messages.collect();
             outbox.push_batch(Channel::UNSOLICITED, MESSAGE, &messages);
             push(&mut outbox, Lane::Bulk, "last");
@@ -181,7 +182,7 @@ fn withdrawing_gives_back_what_waits_and_its_memory() {
         }
         assert_eq!(outbox.len(), 0);
     }
-    assert!(outbox.bulk.bytes.capacity() <= Outbox::memory_max(4096, 1240), "grown");
+    assert!(outbox.bulk.text.capacity() <= Outbox::memory_max(4096, 1240), "grown");
     assert_eq!(outbox.held(), 0);
     assert_eq!(poll(&mut outbox), None);
 }
@@ -201,7 +202,8 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
             match roll(10) {
                 0..6 => {
                     let id = i64::try_from(roll(20)).unwrap();
-                    let text = alloc::format!("{number}{}", "x".repeat(roll(60) as usize));
+                    let character = if roll(2) == 0 { "x" } else { "\u{1F600}" };
+                    let text = alloc::format!("{number}{}", character.repeat(roll(60) as usize));
                     tag(&mut outbox, id, &text);
                     waiting.push((id, text));
                 }
@@ -212,8 +214,19 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
                     waiting.retain(|(other, _)| *other != id);
                 }
                 _ => {
-                    let mut chunk = String::from_utf8(outbox.peek().to_vec()).unwrap();
-                    outbox.consume(chunk.len());
+                    let mut chunk = Vec::new();
+                    // In parts that end anywhere, with messages withdrawn in between.
+                    loop {
+                        let shown = outbox.peek();
+                        let length = shown.len().min(1 + roll(200) as usize);
+                        chunk.extend_from_slice(&shown[..length]);
+                        let last = length == shown.len();
+                        outbox.consume(length);
+                        if last {
+                            break;
+                        }
+                    }
+                    let mut chunk = String::from_utf8(chunk).unwrap();
                     for (_, line) in waiting.drain(..chunk.lines().count()) {
                         assert_eq!(chunk.lines().next(), Some(&*line));
                         chunk.drain(..=line.len());
@@ -229,8 +242,8 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
 #[test]
 fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
     let mut outbox = Outbox::default();
-    let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |bytes| {
-        bytes.extend_from_slice(b"half");
+    let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |out| {
+        out.push_str("half");
         Err(())
     });
     assert_eq!(failed, Err(()));
@@ -244,5 +257,5 @@ fn memory_of_a_burst_is_given_back() {
     push(&mut outbox, Lane::Bulk, &"x".repeat(2 * RETAINED));
     outbox.poll();
     outbox.poll();
-    assert!(outbox.bulk.bytes.capacity() <= RETAINED);
+    assert!(outbox.bulk.text.capacity() <= RETAINED);
 }

@@ -1,4 +1,4 @@
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use mcp_sansio_sync::Arc;
 use serde::Serialize;
@@ -63,21 +63,21 @@ impl Server {
             return;
         }
         let token = asked.token.clone();
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"progressToken":"#);
+        let params = |out: &mut String| {
+            out.push_str(r#"{"progressToken":"#);
             write_id(out, &token);
-            out.extend_from_slice(br#","progress":"#);
+            out.push_str(r#","progress":"#);
             Typed(&progress).write_json(out)?;
             if let Some(total) = total.filter(|total| total.is_finite()) {
-                out.extend_from_slice(br#","total":"#);
+                out.push_str(r#","total":"#);
                 Typed(&total).write_json(out)?;
             }
             // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]
             if let Some(message) = message.filter(|_| revision >= Revision::V2025_03_26) {
-                out.extend_from_slice(br#","message":"#);
+                out.push_str(r#","message":"#);
                 write_string(out, message);
             }
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         let tag = self.connection.tag_of(request.key);
@@ -112,16 +112,16 @@ impl Server {
         if least.is_none_or(|least| level < least) {
             return Ok(());
         }
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"level":"#);
+        let params = |out: &mut String| {
+            out.push_str(r#"{"level":"#);
             write_string(out, level.as_str());
             if let Some(logger) = logger {
-                out.extend_from_slice(br#","logger":"#);
+                out.push_str(r#","logger":"#);
                 write_string(out, logger);
             }
-            out.extend_from_slice(br#","data":"#);
+            out.push_str(r#","data":"#);
             data.write_json(out)?;
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         if modern.is_some() {
@@ -180,7 +180,7 @@ impl Server {
             revision,
             plain,
         });
-        let complete = |out: &mut Vec<u8>| {
+        let complete = |out: &mut String| {
             let start = out.len();
             result.write_json(out)?;
             match &additions {
@@ -200,11 +200,11 @@ impl Server {
                 })
             }
             Some(_) => {
-                let mut answer = Vec::new();
+                let mut answer = String::new();
                 let written = write_result(&mut answer, id, &complete);
                 if written.is_ok() {
                     self.write_answer(Lane::Bulk, id, reply, Verdict::Result, |out| {
-                        out.extend_from_slice(&answer);
+                        out.push_str(&answer);
                     });
                 }
                 written
@@ -276,7 +276,7 @@ impl Server {
 
 /// What the modern era wants in every result.
 struct Additions<'a> {
-    identity: &'a [u8],
+    identity: &'a str,
     cache: Option<&'a CacheHints>,
     revision: Revision,
     plain: bool,
@@ -286,20 +286,18 @@ impl Additions<'_> {
     /// Completes the result that was written from `start` on.
     // MCP 2026-07-28 schema.json#Result [RPC-010], MCP 2026-07-28 basic/index#result-responses
     // [RPC-019] [META-011], MCP 2026-07-28 server/utilities/caching#cacheable-results [CACHE-001]
-    fn complete(&self, out: &mut Vec<u8>, start: usize) -> Result<(), WriteError> {
+    fn complete(&self, out: &mut String, start: usize) -> Result<(), WriteError> {
         if self.plain && self.cache.is_none() {
             out.pop();
             if !self.identity.is_empty() {
-                out.extend_from_slice(br#","_meta":{"#);
-                out.extend_from_slice(self.identity);
-                out.push(b'}');
+                out.push_str(r#","_meta":{"#);
+                out.push_str(self.identity);
+                out.push('}');
             }
-            out.push(b'}');
+            out.push('}');
             return Ok(());
         }
-        let Ok(text) = core::str::from_utf8(&out[start..]) else {
-            return Err(WriteError::NotAnObject);
-        };
+        let text = &out[start..];
         if !text.starts_with('{') || !text.ends_with('}') {
             return Err(WriteError::NotAnObject);
         }
@@ -328,31 +326,33 @@ impl Additions<'_> {
         {
             let at = start + range.start + 1;
             let only = text[range.start + 1..].trim_start().starts_with('}');
-            let comma: &[u8] = if only { b"" } else { b"," };
-            out.splice(at..at, self.identity.iter().chain(comma).copied());
+            if !only {
+                out.insert(at, ',');
+            }
+            out.insert_str(at, self.identity);
         }
         out.pop();
-        let mut add = |out: &mut Vec<u8>, part: &[u8]| {
+        let mut add = |out: &mut String, part: &str| {
             if !core::mem::take(&mut empty) {
-                out.push(b',');
+                out.push(',');
             }
-            out.extend_from_slice(part);
+            out.push_str(part);
         };
         if !result_type {
-            add(out, br#""resultType":"complete""#);
+            add(out, r#""resultType":"complete""#);
         }
         if meta.is_none() && !self.identity.is_empty() {
-            add(out, br#""_meta":{"#);
-            out.extend_from_slice(self.identity);
-            out.push(b'}');
+            add(out, r#""_meta":{"#);
+            out.push_str(self.identity);
+            out.push('}');
         }
         if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
-            add(out, br#""ttlMs":"#);
+            add(out, r#""ttlMs":"#);
             Typed(&At(&cache.ttl, self.revision)).write_json(out)?;
-            out.extend_from_slice(br#","cacheScope":"#);
+            out.push_str(r#","cacheScope":"#);
             Typed(&At(&cache.scope, self.revision)).write_json(out)?;
         }
-        out.push(b'}');
+        out.push('}');
         Ok(())
     }
 }
@@ -363,11 +363,11 @@ mod tests {
 
     #[test]
     fn a_plain_result_gets_what_looking_for_it_would_have_added() {
-        for identity in [&br#""io.modelcontextprotocol/serverInfo":{}"#[..], b""] {
+        for identity in [r#""io.modelcontextprotocol/serverInfo":{}"#, ""] {
             let completed = |plain| {
                 let revision = Revision::LATEST;
                 let additions = Additions { identity, cache: None, revision, plain };
-                let mut out = br#"<{"resultType":"complete","content":[]}"#.to_vec();
+                let mut out = r#"<{"resultType":"complete","content":[]}"#.into();
                 additions.complete(&mut out, 1).map(|()| out)
             };
             assert_eq!(completed(true).unwrap(), completed(false).unwrap());

@@ -1,4 +1,5 @@
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio_collections::{Index, Key, Slab};
@@ -36,7 +37,7 @@ pub(in crate::peer) struct Batch {
     /// Requests that are not answered yet, and one more while the batch is being read.
     waiting: usize,
     /// The texts of the answers so far.
-    answers: Vec<u8>,
+    answers: String,
     /// Which they are, in order.
     answered: Vec<Answered>,
     channel: Channel,
@@ -68,7 +69,7 @@ fn find(batches: &Slab<Batch>, number: u64) -> Option<(Key, usize)> {
 
 impl Batch {
     const fn new(channel: Channel) -> Self {
-        Self { waiting: 1, answers: Vec::new(), answered: Vec::new(), channel }
+        Self { waiting: 1, answers: String::new(), answered: Vec::new(), channel }
     }
 
     fn is_empty(&self) -> bool {
@@ -171,7 +172,7 @@ impl Server {
         id: &jsonrpc::RequestId,
         reply: ReplyTo,
         verdict: Verdict,
-        write: impl FnOnce(&mut Vec<u8>),
+        write: impl FnOnce(&mut String),
     ) {
         match reply.batch {
             None => {
@@ -182,7 +183,7 @@ impl Server {
         }
     }
 
-    fn answer_in_batch(&mut self, key: Key, tag: Tag, write: impl FnOnce(&mut Vec<u8>)) {
+    fn answer_in_batch(&mut self, key: Key, tag: Tag, write: impl FnOnce(&mut String)) {
         if let Some(Batches { entries, bytes, places }) = self.batches.as_deref_mut()
             && let Some(batch) = entries.get_mut(key)
         {

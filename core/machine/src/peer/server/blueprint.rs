@@ -1,5 +1,4 @@
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use mcp_sansio_sync::Arc;
 
@@ -30,7 +29,7 @@ pub(crate) struct Profile {
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) cache: CacheHints,
     /// `"_meta":{…serverInfo…}` of modern results, ready to be written; empty if anonymous.
-    pub(crate) identity_meta: Vec<u8>,
+    pub(crate) identity_meta: String,
 }
 
 impl Blueprint {

@@ -203,7 +203,7 @@ fn spelled(revisions: Revisions) -> String {
 }
 
 // MCP 2026-07-28 basic/index#_meta [META-011]
-pub(super) fn identity_meta(identity: &Implementation) -> Vec<u8> {
+pub(super) fn identity_meta(identity: &Implementation) -> String {
     let identity = identity.to_json_at(Revision::LATEST).expect("an identity is JSON");
-    ["\"", SERVER_INFO, "\":", identity.as_str()].concat().into_bytes()
+    ["\"", SERVER_INFO, "\":", identity.as_str()].concat()
 }

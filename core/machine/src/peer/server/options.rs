@@ -1,5 +1,4 @@
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use mcp_sansio_sync::Arc;
 
@@ -81,7 +80,7 @@ impl ServerOptions {
     // MCP 2026-07-28 basic/index#_meta [META-011]
     #[must_use]
     pub fn anonymous(mut self) -> Self {
-        self.profile_mut().identity_meta = Vec::new();
+        self.profile_mut().identity_meta = String::new();
         self
     }
 

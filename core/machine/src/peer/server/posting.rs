@@ -1,6 +1,6 @@
 //! The server's side of a binding that gives each request a way of its own.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use mcp_sansio_sync::Arc;
 
@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// The next message of this side and its channel, until it is taken.
-    pub(crate) fn next_post(&self) -> Option<(Post, &[u8])> {
+    pub(crate) fn next_post(&self) -> Option<(Post, &str)> {
         self.connection.outbox.next_post()
     }
 
@@ -68,7 +68,7 @@ impl Server {
         self.connection.outbox.skip_post();
     }
 
-    pub(crate) fn take_post(&mut self) -> Vec<u8> {
+    pub(crate) fn take_post(&mut self) -> String {
         self.connection.outbox.take_post()
     }
 

@@ -254,25 +254,23 @@ impl Server {
             answer.map_or(0, |answer| question.key.len() + answer.as_str().len() + 4)
         };
         let length: usize = questions.iter().map(length).sum();
-        let (mut responses, mut refused) = (Vec::with_capacity(length + 2), Keyed::new());
-        responses.push(b'{');
+        let (mut responses, mut refused) = (String::with_capacity(length + 2), Keyed::new());
+        responses.push('{');
         for Question { key, answer, .. } in questions {
             match answer {
                 Some(Ok(result)) => {
                     if responses.len() > 1 {
-                        responses.push(b',');
+                        responses.push(',');
                     }
                     write_string(&mut responses, &key);
-                    responses.push(b':');
-                    responses.extend_from_slice(result.as_str().as_bytes());
+                    responses.push(':');
+                    responses.push_str(result.as_str());
                 }
                 Some(Err(error)) => refused.push((key, error)),
                 None => {}
             }
         }
-        responses.push(b'}');
-        let responses =
-            String::from_utf8(responses).unwrap_or_else(|_| unreachable!("joined from strings"));
+        responses.push('}');
         request.inputs = Inputs {
             responses: Some(RawJson::trusted_shared(responses.into())),
             state: state.map(Into::into),

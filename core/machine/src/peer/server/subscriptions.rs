@@ -23,10 +23,10 @@ impl Server {
         if self.is_behind() {
             return self.owe_resource(uri);
         }
-        let params = |out: &mut Vec<u8>| {
-            out.extend_from_slice(br#"{"uri":"#);
+        let params = |out: &mut String| {
+            out.push_str(r#"{"uri":"#);
             write_string(out, uri);
-            out.push(b'}');
+            out.push('}');
             Ok(())
         };
         let subscribed = self.session.as_ref().is_some_and(|session| session.is_subscribed(uri));
@@ -160,10 +160,10 @@ impl Server {
         let id = incoming.id.clone();
         // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-004]
         if let Ok(filter) = acknowledgement {
-            let params = |out: &mut Vec<u8>| {
-                out.extend_from_slice(br#"{"notifications":"#);
+            let params = |out: &mut String| {
+                out.push_str(r#"{"notifications":"#);
                 filter.write_json(out)?;
-                out.push(b'}');
+                out.push('}');
                 Ok(())
             };
             let on_stream = OnStream { id: &id, params: &params };
@@ -289,13 +289,13 @@ impl Server {
             // In the bulk lane, behind what the stream still has to deliver.
             let reason = "the server ends the stream";
             if !self.connection.binding.cancels_by_closing() {
-                let write = |out: &mut Vec<u8>| write_id(out, &id);
+                let write = |out: &mut String| write_id(out, &id);
                 let channel = entry.reply.channel;
                 self.connection.write_cancelled(Lane::Bulk, channel, (write, None), reason);
             }
-            let result = |out: &mut Vec<u8>| {
+            let result = |out: &mut String| {
                 write_subscription_meta(out, &id);
-                out.push(b'}');
+                out.push('}');
                 Ok(())
             };
             let method = Some(Method::SubscriptionsListen);
@@ -313,17 +313,17 @@ struct OnStream<'a> {
 }
 
 impl WriteJson for OnStream<'_> {
-    fn write_json(&self, out: &mut Vec<u8>) -> Result<(), crate::jsonrpc::WriteError> {
+    fn write_json(&self, out: &mut String) -> Result<(), crate::jsonrpc::WriteError> {
         write_subscription_meta(out, self.id);
         crate::jsonrpc::close_object_with(out, self.params)
     }
 }
 
 /// An object that is still open, with the `_meta` that names a listen stream.
-fn write_subscription_meta(out: &mut Vec<u8>, id: &RequestId) {
-    out.extend_from_slice(br#"{"_meta":{""#);
-    out.extend_from_slice(SUBSCRIPTION_ID.as_bytes());
-    out.extend_from_slice(br#"":"#);
+fn write_subscription_meta(out: &mut String, id: &RequestId) {
+    out.push_str(r#"{"_meta":{""#);
+    out.push_str(SUBSCRIPTION_ID);
+    out.push_str(r#"":"#);
     write_id(out, id);
-    out.push(b'}');
+    out.push('}');
 }
