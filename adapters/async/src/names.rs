@@ -37,7 +37,7 @@ pub use mcp_sansio_handlers::{
 #[cfg(feature = "auth")]
 pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
 #[cfg(any(feature = "auth", feature = "http-server"))]
-pub use mcp_sansio_oauth;
+pub use mcp_sansio_oauth as auth;
 #[cfg(feature = "auth")]
 pub use mcp_sansio_oauth::client::{
     ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
