@@ -50,8 +50,8 @@ pub(super) use batches::{Answered, Batch, Batches};
 pub(crate) use blueprint::Blueprint;
 use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
-pub(crate) use methods::{server_methods, stream_server_methods};
 pub(crate) use declared::Declared;
+pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::ServerOptions;
 #[cfg(feature = "http")]
 pub(crate) use receive::Read;
