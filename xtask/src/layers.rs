@@ -36,7 +36,7 @@ pub(crate) const LAYERS: &[&[Module]] = &[
 ];
 
 /// Modules below all layers, which know nothing of the protocol and may name one another.
-pub(crate) const FOUNDATION: [&str; 2] = ["instant", "principal"];
+pub(crate) const FOUNDATION: [&str; 3] = ["instant", "panic_guard", "principal"];
 
 /// What the sources may not have, and have. The list is to become shorter: an exception that is not
 /// needed any more is an error.

@@ -2,12 +2,11 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 
-use mcp_sansio::catalog::Catalog;
+use mcp_sansio::catalog::{Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{Inputs, Request, RequestHandle};
 use mcp_sansio::protocol::{
@@ -22,6 +21,7 @@ use serde::de::DeserializeOwned;
 #[cfg(feature = "auth")]
 use super::access::Access;
 use super::blocking::Spawner;
+use super::catalog_edit::{CatalogEdit, Edit};
 use super::mailbox::{Mailbox, Refused};
 use super::reply::{
     Error, OfCompletion, OfElicitation, OfPrompt, OfRequest, OfResource, OfRoots, OfSampling,
@@ -34,8 +34,6 @@ pub struct Received<'r, 'f> {
     pub(super) request: &'r Request<'f>,
     /// Where a server's handlers leave what they want; a host's have nothing to leave.
     pub(super) outlet: Option<&'r Outlet>,
-    /// Variables of the resource template that matched.
-    pub(super) variables: Vec<(String, String)>,
     /// Where blocking handlers run.
     pub(super) spawner: Option<&'r Spawner>,
     /// What tells a blocking handler that nobody waits for it any more.
@@ -55,7 +53,6 @@ impl<'r, 'f> Received<'r, 'f> {
         Self {
             request,
             outlet: None,
-            variables: Vec::new(),
             spawner: None,
             cancelled: None,
             principal: None,
@@ -93,7 +90,7 @@ pub(super) enum Command {
     },
     EditCatalog {
         from: Party,
-        edit: Box<dyn FnOnce(&mut Catalog) + Send>,
+        edit: Box<Edit>,
     },
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing to let go of elsewhere"))]
     ReleaseConnection {
@@ -344,7 +341,7 @@ impl Context {
     /// [`CommandError`]: too many commands of this handler wait, or the connection is over.
     pub fn edit_catalog(
         &self,
-        edit: impl FnOnce(&mut Catalog) + Send + 'static,
+        edit: impl FnOnce(&mut CatalogEdit<'_>) + Send + 'static,
     ) -> Result<(), CommandError> {
         self.send(Command::EditCatalog { from: Some(self.handle), edit: Box::new(edit) })
     }
@@ -405,15 +402,21 @@ pub struct NoArguments {}
 pub struct Read {
     /// The URI that was asked for.
     pub uri: String,
-    /// The variables of the template that it matched, in the template's order.
-    pub variables: Vec<(String, String)>,
+    template: Option<TemplateMatch>,
 }
 
 impl Read {
+    /// The variables of the template that it matched, in the template's order.
+    #[must_use]
+    pub fn variables(&self) -> &[(String, String)] {
+        self.template.as_ref().map_or(&[], TemplateMatch::variables)
+    }
+
     /// The variable called `name`.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        let mut variables = self.variables().iter();
+        variables.find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -467,11 +470,14 @@ impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
 }
 
 impl FromReceived<OfResource> for Call<Read> {
-    fn from_received(mut received: Received<'_, '_>) -> Result<Self, Error> {
+    fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
         let uri = received.request.subject();
         let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
-        let variables = core::mem::take(&mut received.variables);
-        Ok(Self { arguments: Read { uri, variables }, context: Context::new(&received) })
+        let template = match &received.request.target {
+            Target::Template(found) => Some(found.clone()),
+            _ => None,
+        };
+        Ok(Self { arguments: Read { uri, template }, context: Context::new(&received) })
     }
 }
 

@@ -1,122 +1,87 @@
 use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::vec::Vec;
 
-use mcp_sansio::catalog::{Catalog, Invalid};
+use mcp_sansio::Era;
+use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{Inputs, MethodName, Request};
-use mcp_sansio::protocol::{CallToolResult, Capability, Method, ResourceTemplate};
-use mcp_sansio::{Era, Revision};
+use mcp_sansio::protocol::{CallToolResult, Capability, Method, Wire};
 
 use super::kind::Kind;
+use super::panics::PanicGuard;
 use super::reply::{Body, Outcome};
 use super::sealing::Sealing;
 use super::server::Handlers;
 
-/// Finds the handler of a request, and checks what goes in and what comes out.
-#[derive(Debug)]
-pub(super) struct Dispatch<'h, K: Kind> {
-    pub(super) handlers: &'h Handlers<K>,
-    pub(super) catalog: &'h Catalog,
+impl<K: Kind> Handlers<K> {
+    /// The handler of a request, or what it is answered without one. A call that is a task is checked
+    /// here, as the machine leaves that to whoever makes the task.
+    pub(super) fn prepare<'h>(
+        &'h self,
+        items: &'h Attachments<K::Function>,
+        catalog: &Catalog,
+        (request, is_task): (&Request<'_>, bool),
+        guard: PanicGuard,
+    ) -> Result<&'h K::Function, Box<Outcome>> {
+        if is_task {
+            let checked = guard.run(|| check_arguments(catalog, request));
+            checked.unwrap_or_else(|panicked| Err(Box::new(panicked.into())))?;
+        }
+        self.find(items, request).map_err(|error| Box::new(Outcome::Error(error)))
+    }
+
+    /// The handler of a request.
+    fn find<'h>(
+        &'h self,
+        items: &'h Attachments<K::Function>,
+        request: &Request<'_>,
+    ) -> Result<&'h K::Function, ErrorObject<'static>> {
+        if let Some(item) = request.target.item() {
+            return items.get(item).ok_or_else(|| {
+                // It was there when the request came, and was removed between two rounds.
+                let kind = item.kind();
+                ErrorObject::invalid_params(alloc::format!("this {kind} is not offered any more"))
+            });
+        }
+        let found = match &request.method {
+            MethodName::Known(Method::CompletionComplete) => self.completion.as_ref(),
+            other => {
+                let others = &self.others;
+                let place = others.binary_search_by(|(known, _)| (**known).cmp(other.as_str()));
+                place.ok().map(|place| &others[place].1)
+            }
+        };
+        found.ok_or_else(|| match &request.method {
+            MethodName::Known(method) => {
+                let message = alloc::format!("the server has no handler for this `{method}`");
+                ErrorObject::internal(message)
+            }
+            // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
+            MethodName::Other(name) => ErrorObject::method_not_found(name),
+        })
+    }
 }
 
-/// A handler, and the variables of the template that led to it.
-pub(super) type Found<'h, K> = (&'h <K as Kind>::Function, Vec<(String, String)>);
-
-impl<'h, K: Kind> Dispatch<'h, K> {
-    /// The tool that a request calls, if its results have a schema; since 2025-06-18.
-    pub(super) fn described_tool(&self, request: &Request<'_>) -> Option<String> {
-        if request.method != Method::ToolsCall || request.revision < Revision::V2025_06_18 {
-            return None;
-        }
-        let name = request.subject()?;
-        let tool = self.catalog.tool(&name.to_text()?)?;
-        tool.output_schema.is_some().then(|| tool.name.clone())
-    }
-
-    /// The handler of a request, with the variables of the template that led to it.
-    pub(super) fn find(&self, request: &Request<'_>) -> Result<Found<'h, K>, Box<Outcome>> {
-        let handlers = self.handlers;
-        let subject = || request.subject().and_then(|text| text.to_text()).unwrap_or_default();
-        let found = match &request.method {
-            MethodName::Known(Method::ToolsCall) => {
-                let name = subject();
-                self.check_arguments(&name, request)?;
-                handlers.tools.get(&name)
-            }
-            MethodName::Known(Method::PromptsGet) => handlers.prompts.get(&subject()),
-            MethodName::Known(Method::ResourcesRead) => {
-                let uri = subject();
-                if let Some(function) = handlers.resources.get(&uri) {
-                    Some(function)
-                } else if let Some((template, variables)) = self.template_of(&uri)
-                    && let Some(function) = handlers.templates.get(&template.uri_template)
-                {
-                    return Ok((function, variables));
-                } else {
-                    None
-                }
-            }
-            MethodName::Known(Method::CompletionComplete) => handlers.completion.as_ref(),
-            other => handlers.others.get(other.as_str()),
-        };
-        found.map(|function| (function, Vec::new())).ok_or_else(|| {
-            Box::new(Outcome::Error(match &request.method {
-                MethodName::Known(method) => {
-                    let message = alloc::format!("the server has no handler for this `{method}`");
-                    ErrorObject::internal(message)
-                }
-                // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
-                MethodName::Other(name) => ErrorObject::method_not_found(name),
-            }))
+// MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
+fn check_arguments(catalog: &Catalog, request: &Request<'_>) -> Result<(), Box<Outcome>> {
+    let Target::Tool(tool) = request.target else { return Ok(()) };
+    let arguments = request.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
+    catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
+        Box::new(match invalid {
+            Invalid::Protocol(error) => Outcome::Error(error),
+            Invalid::Tool(message) => Outcome::Result(Body::Tool(CallToolResult::error(message))),
         })
-    }
+    })
+}
 
-    /// The template whose handler gets the reads of a URI, with its variables.
-    pub(super) fn template_of(
-        &self,
-        uri: &str,
-    ) -> Option<(&'h ResourceTemplate, Vec<(String, String)>)> {
-        if self.handlers.resources.get(uri).is_some() {
-            return None;
-        }
-        self.catalog.find_template(uri)
-    }
-
-    // MCP 2025-11-25 server/tools#security-considerations [TOOL-030]
-    fn check_arguments(&self, tool: &str, request: &Request<'_>) -> Result<(), Box<Outcome>> {
-        let arguments = request.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
-        self.catalog.validate_arguments(tool, &arguments, request.revision).map_err(|invalid| {
-            Box::new(match invalid {
-                Invalid::Protocol(error) => Outcome::Error(error),
-                Invalid::Tool(message) => {
-                    Outcome::Result(Body::Tool(CallToolResult::error(message)))
-                }
-            })
-        })
-    }
-
-    // MCP 2025-06-18 server/tools#output-schema [TOOL-019]
-    pub(super) fn check_output(&self, tool: &str, outcome: Outcome) -> Outcome {
-        let Outcome::Result(body) = &outcome else { return outcome };
-        let structured = match body {
-            Body::Tool(result) => result.structured_content.as_ref(),
-            Body::Text(_) => None,
-            _ => return outcome,
-        };
-        let failed = matches!(body, Body::Tool(result) if result.is_error == Some(true));
-        let checked = match structured {
-            Some(structured) => self.catalog.validate_output(tool, &structured.as_raw()),
-            // What went wrong is said in words.
-            None if failed => Ok(()),
-            None => {
-                Err(alloc::format!("The tool {tool} has an output schema and no structured result"))
-            }
-        };
-        match checked {
-            Ok(()) => outcome,
-            Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
-        }
+/// Checks what a call that is a task came to: the machine checks what it answers a call with.
+// MCP 2025-11-25 server/tools#output-schema [TOOL-019]
+pub(super) fn check_output(catalog: &Catalog, request: &Request<'_>, outcome: Outcome) -> Outcome {
+    let (Target::Tool(tool), Outcome::Result(body)) = (&request.target, &outcome) else {
+        return outcome;
+    };
+    match catalog.validate_output(*tool, body.tool_output(), request.revision) {
+        Ok(()) => outcome,
+        Err(reason) => Outcome::Error(ErrorObject::internal(reason)),
     }
 }
 

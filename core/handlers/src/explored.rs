@@ -192,9 +192,12 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
         let request = Request::new(handle, method, params, mcp_sansio::Revision::LATEST);
         let work = Work {
             now: Instant::ZERO,
+            function: server
+                .handlers
+                .prepare(&server.items, &Catalog::new(), (&request, false), PanicGuard::NONE)
+                .cloned(),
             request,
             handlers: Arc::clone(&server.handlers),
-            catalog: Arc::new(Catalog::new()),
             outlet: Arc::new(Mailbox::new(Room::NONE)),
             principal: None,
             tasks: false,

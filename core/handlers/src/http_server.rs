@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::task::Context;
 
-use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
 };
@@ -13,13 +13,15 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::{Era, Instant};
 
+use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::context::{Command, Outlet};
+use super::dispatch::check_output;
 use super::elicitation_ids::ElicitationIds;
 use super::http_work::{Attended, Finished, Running, Work};
 use super::kind::{Kind, Shared};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
-use super::panics::{HANDLER_FAILED, PanicGuard, Panicked};
+use super::panics::{PanicGuard, Panicked};
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
@@ -38,6 +40,7 @@ use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
 pub struct HttpServer<K: Kind = Shared> {
     pub(super) machine: HttpServerMachine,
     pub(super) handlers: Arc<Handlers<K>>,
+    items: ItemHandlers<K>,
     outlet: Outlet,
     /// What handlers run in.
     pub(super) guard: PanicGuard,
@@ -90,6 +93,7 @@ impl<K: Kind> HttpServer<K> {
         Ok(Self {
             machine: server.http_machine(options, secret, seed)?,
             handlers,
+            items: Arc::clone(&server.items),
             outlet: Arc::new(Mailbox::new(room)),
             guard: PanicGuard::NONE,
             running: BTreeMap::new(),
@@ -112,6 +116,7 @@ impl<K: Kind> HttpServer<K> {
     /// panic: see [`Endpoint::catch_panics`](super::Endpoint::catch_panics).
     pub const fn catch_panics(&mut self, guard: PanicGuard) {
         self.guard = guard;
+        self.machine.catch_panics(guard);
     }
 
     /// A way to all its clients from outside.
@@ -258,6 +263,10 @@ impl<K: Kind> HttpServer<K> {
         // What the handler sent goes before its answer.
         self.take_commands(now);
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        if table.is_working(handle) {
+            let check = || check_output(self.machine.catalog(), &request, outcome);
+            outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
+        }
         let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
             None => {}
@@ -297,7 +306,7 @@ impl<K: Kind> HttpServer<K> {
         if let Some(table) = &mut self.table {
             table.take_wish(request);
         }
-        let error = ErrorObject::internal(HANDLER_FAILED);
+        let error = ErrorObject::from(Panicked);
         if let Some(table) = &mut self.table
             && table.settle(request, Outcome::Error(error.clone()), now).is_none()
         {
@@ -429,12 +438,15 @@ impl<K: Kind> HttpServer<K> {
         now: Instant,
     ) -> Work<'f, K> {
         let table = self.table.as_ref();
+        let is_task = table.is_some_and(|table| table.is_working(request.handle));
+        let (catalog, asked) = (self.machine.catalog(), (&request, is_task));
+        let function = self.handlers.prepare(&self.items, catalog, asked, self.guard).cloned();
         Work {
             handlers: Arc::clone(&self.handlers),
-            catalog: self.machine.shared_catalog(),
+            function,
             outlet: Arc::clone(&self.outlet),
             principal,
-            is_task: table.is_some_and(|table| table.is_working(request.handle)),
+            is_task,
             request,
             tasks: table.is_some(),
             sealed: true,
@@ -464,7 +476,12 @@ impl<K: Kind> HttpServer<K> {
                 }
                 Command::ResourceUpdated { uri, .. } => self.machine.resource_updated(&uri, now),
                 Command::EditCatalog { edit, .. } => {
-                    self.machine.edit_catalog(|catalog| _ = guard.run(|| edit(catalog)), now);
+                    let items = &mut self.items;
+                    let edit = |catalog: &mut Catalog| {
+                        let edited = CatalogEdit::run(catalog, guard, edit);
+                        edited.apply::<K>(items, catalog, K::of_shared);
+                    };
+                    self.machine.edit_catalog(edit, now);
                 }
                 Command::ReleaseConnection { request, retry } => {
                     self.machine.release_connection(request, retry);

@@ -1,6 +1,6 @@
 //! The work of handlers, done outside of the lock that guards an [`HttpServer`](super::HttpServer).
 
-use alloc::string::String;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
@@ -8,7 +8,6 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
-use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http::Principal;
 use mcp_sansio::http::server::CallerHandle;
 use mcp_sansio::peer::{Request, RequestHandle};
@@ -16,18 +15,18 @@ use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{Outlet, Received};
-use super::dispatch::{Dispatch, keep};
+use super::dispatch::keep;
 use super::kind::{Kind, Shared, Step};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
 
 /// A request and the handler that it goes to: to be run outside of any lock.
-#[derive(Debug)]
 pub struct Work<'f, K: Kind = Shared> {
     pub(super) request: Request<'f>,
     pub(super) handlers: Arc<Handlers<K>>,
-    pub(super) catalog: Arc<Catalog>,
+    /// What handles it, or what is answered where nothing does.
+    pub(super) function: Result<K::Function, Box<Outcome>>,
     pub(super) outlet: Outlet,
     pub(super) principal: Option<Principal>,
     pub(super) tasks: bool,
@@ -63,9 +62,6 @@ pub struct Running<K: Kind = Shared> {
     /// `None` once it is done.
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
-    tool: Option<String>,
-    handlers: Arc<Handlers<K>>,
-    catalog: Arc<Catalog>,
     guard: PanicGuard,
     pub(super) ticket: Arc<Ticket>,
 }
@@ -131,46 +127,41 @@ impl<'f, K: Kind> Work<'f, K> {
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
     pub fn run(self) -> Ran<'f, K> {
-        let Self { mut request, handlers, catalog, outlet, principal, .. } = self;
+        let Self { mut request, handlers, function, outlet, principal, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
-        let dispatch = Dispatch { handlers: &*handlers, catalog: &catalog };
-        let called = guard.run(|| {
-            // A validator of arguments is the application's, too.
-            let (function, variables) = match dispatch.find(&request) {
-                Ok(found) => found,
-                Err(outcome) => return Step::Done(*outcome),
-            };
-            function(Received {
-                outlet: Some(&outlet),
-                variables,
-                spawner: handlers.spawner.as_ref(),
-                principal: principal.as_ref(),
-                #[cfg(feature = "auth")]
-                on_http: true,
-                tasks,
-                is_task,
-                ..Received::new(&request)
-            })
-        });
-        let tool = dispatch.described_tool(&request);
+        let called = match function {
+            Ok(function) => guard.run(|| {
+                function(Received {
+                    outlet: Some(&outlet),
+                    spawner: handlers.spawner.as_ref(),
+                    principal: principal.as_ref(),
+                    #[cfg(feature = "auth")]
+                    on_http: true,
+                    tasks,
+                    is_task,
+                    ..Received::new(&request)
+                })
+            }),
+            Err(outcome) => Ok(Step::Done(*outcome)),
+        };
         match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
-            Step::Done(outcome) => {
-                let outcome = checked(dispatch, tool.as_deref(), outcome, guard);
-                Ran::Done(Finished { request, outcome })
-            }
+            Step::Done(outcome) => Ran::Done(Finished { request, outcome }),
             Step::Running(task) => Ran::Running(Running {
                 task: Some(task),
                 request: Some(keep(request, tasks, &handlers.sealing)),
-                tool,
-                handlers,
-                catalog,
                 guard,
                 ticket: Arc::default(),
             }),
         }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Work<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
@@ -198,19 +189,6 @@ impl<K: Kind> Future for Running<K> {
             Err(panicked) => panicked.into(),
         };
         running.guard.drop(running.task.take());
-        let Self { handlers, catalog, tool, guard, .. } = &*running;
-        let dispatch = Dispatch { handlers: &**handlers, catalog };
-        let outcome = checked(dispatch, tool.as_deref(), outcome, *guard);
         Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
     }
-}
-
-fn checked<K: Kind>(
-    dispatch: Dispatch<'_, K>,
-    tool: Option<&str>,
-    outcome: Outcome,
-    guard: PanicGuard,
-) -> Outcome {
-    let Some(tool) = tool else { return outcome };
-    guard.run(|| dispatch.check_output(tool, outcome)).unwrap_or_else(Outcome::from)
 }

@@ -34,6 +34,9 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     #[cfg(feature = "auth")]
     type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
 
+    /// A handler that may run on any thread, as one of this kind.
+    fn of_shared(function: <Shared as Kind>::Function) -> Self::Function;
+
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
     fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering;
@@ -69,6 +72,10 @@ impl Kind for Shared {
     #[cfg(feature = "auth")]
     type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::Answering + Send + Sync>;
 
+    fn of_shared(function: Self::Function) -> Self::Function {
+        function
+    }
+
     #[cfg(feature = "auth")]
     fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
         answer
@@ -86,6 +93,16 @@ impl Kind for Local {
     type Answering = Pin<Box<dyn Future<Output = Answered>>>;
     #[cfg(feature = "auth")]
     type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
+
+    fn of_shared(function: <Shared as Kind>::Function) -> Self::Function {
+        Rc::new(move |received: Received<'_, '_>| match function(received) {
+            Step::Done(outcome) => Step::Done(outcome),
+            Step::Running(task) => {
+                let task: Self::Task = task;
+                Step::Running(task)
+            }
+        })
+    }
 
     #[cfg(feature = "auth")]
     fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {

@@ -118,6 +118,7 @@ mod authorization;
 #[path = "unauthorized.rs"]
 mod authorization;
 mod blocking;
+mod catalog_edit;
 mod client;
 mod client_endpoint;
 mod client_tasks;
@@ -128,7 +129,6 @@ mod executor;
 #[cfg(all(test, feature = "_shuttle"))]
 mod explored;
 mod function;
-mod functions;
 mod host;
 #[cfg(feature = "http")]
 mod http_client;
@@ -172,6 +172,7 @@ pub use ask::{Answer, Ask, Elicit};
 #[cfg(feature = "auth")]
 pub use authorization::{Authorization, AuthorizationFunction, CredentialStore, MemoryStore};
 pub use blocking::{Blocking, Blocks, Job, blocking};
+pub use catalog_edit::CatalogEdit;
 pub use client::{Client, ClientError, OpenedFuture, Session};
 pub use client_endpoint::ClientEndpoint;
 pub use client_tasks::{ClientTask, TaskCall, TaskFuture};
@@ -188,7 +189,7 @@ pub use http_server::{HttpServer, HttpServerError};
 pub use http_work::{Finished, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
-pub use panics::PanicGuard;
+pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "auth")]
 pub use protection::{Checking, TokenDemand};

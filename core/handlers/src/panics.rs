@@ -1,4 +1,4 @@
-//! Panics of handlers and other functions of the application.
+//! What is answered for functions of the application that panic.
 
 pub use mcp_sansio::PanicGuard;
 pub(super) use mcp_sansio::Panicked;
@@ -6,11 +6,8 @@ use mcp_sansio::jsonrpc::ErrorObject;
 
 use super::reply::Outcome;
 
-/// What is told of a handler that panicked: nothing of what is inside.
-pub(super) const HANDLER_FAILED: &str = "the handler did not finish";
-
 impl From<Panicked> for Outcome {
-    fn from(Panicked: Panicked) -> Self {
-        Self::Error(ErrorObject::internal(HANDLER_FAILED))
+    fn from(panicked: Panicked) -> Self {
+        Self::Error(ErrorObject::from(panicked))
     }
 }

@@ -8,12 +8,12 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::Instant;
+use mcp_sansio::catalog::Item;
 use mcp_sansio::http::{ExchangeId, ParsedBody, RequestHead, Response};
 use mcp_sansio::peer::Attachment;
 use mcp_sansio::peer::Event;
 use mcp_sansio_oauth::{Grant, ProtectedResource, TokenCheck};
 
-use super::dispatch::Dispatch;
 use super::http_server::HttpServer;
 use super::http_work::Work;
 use super::kind::{Kind, Shared};
@@ -193,10 +193,13 @@ impl<K: Kind> HttpServer<K> {
         };
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
-        let (handlers, catalog) = (Arc::clone(&self.handlers), self.machine.shared_catalog());
+        let catalog = self.machine.shared_catalog();
         let template_of = |uri: &str| {
-            let found = Dispatch { handlers: &*handlers, catalog: &catalog }.template_of(uri);
-            found.map(|(template, _)| template.uri_template.clone())
+            let found = catalog.find_template(uri).filter(|_| catalog.resource(uri).is_none());
+            match catalog.item(found?.template())? {
+                Item::ResourceTemplate(template) => Some(template.uri_template.clone()),
+                _ => None,
+            }
         };
         let before = self.machine.waiting_events().count();
         let (exchange, mut event) = self.machine.handle_request_if(

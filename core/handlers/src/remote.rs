@@ -1,10 +1,10 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use mcp_sansio::catalog::Catalog;
 use mcp_sansio::jsonrpc::Json;
 use mcp_sansio::protocol::LoggingLevel;
 
+use super::catalog_edit::CatalogEdit;
 use super::context::{Command, CommandError, Outlet};
 
 /// Reaches into a running connection from outside its handlers, from any thread. That of a server
@@ -34,7 +34,7 @@ impl Remote {
     /// [`CommandError`]: too many commands wait, or the connection is over.
     pub fn edit_catalog(
         &self,
-        edit: impl FnOnce(&mut Catalog) + Send + 'static,
+        edit: impl FnOnce(&mut CatalogEdit<'_>) + Send + 'static,
     ) -> Result<(), CommandError> {
         Ok(self.0.send(Command::EditCatalog { from: None, edit: Box::new(edit) })?)
     }

@@ -13,7 +13,7 @@ use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
     CreateMessageResult, ElicitResult, GetPromptResult, ListRootsResult, PromptMessage,
-    ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents, Wire,
+    ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents, ToolOutput, Wire,
 };
 use serde::Serialize;
 use serde::ser::Error as _;
@@ -120,6 +120,14 @@ impl Wire for Body {
                 result.json_at(revision).map_err(S::Error::custom)?.serialize(serializer)
             }
             Self::Other(result) => result.serialize_at(revision, serializer),
+        }
+    }
+
+    fn tool_output(&self) -> ToolOutput<'_> {
+        match self {
+            Self::Tool(result) => result.tool_output(),
+            Self::Text(_) => ToolOutput::Unstructured,
+            _ => ToolOutput::Unknown,
         }
     }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::Revisions;
-use mcp_sansio::catalog::{Catalog, CatalogError};
+use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
 use mcp_sansio::peer::{Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
@@ -14,8 +14,8 @@ use mcp_sansio::protocol::{
 };
 
 use super::blocking::Spawner;
+use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::function::Handler;
-use super::functions::Functions;
 use super::into_endpoint::IntoEndpoint;
 use super::kind::{Kind, Local, Shared};
 #[cfg(feature = "http")]
@@ -53,6 +53,7 @@ pub struct Server<K: Kind = Shared> {
     pub(super) options: ServerOptions,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
+    pub(super) items: ItemHandlers<K>,
     pub(super) problem: Option<CatalogError>,
     pub(super) tasks: Option<Offer>,
     #[cfg(feature = "recording")]
@@ -65,6 +66,7 @@ impl<K: Kind> Clone for Server<K> {
         Self {
             options: self.options.clone(),
             handlers: Arc::clone(&self.handlers),
+            items: Arc::clone(&self.items),
             problem: self.problem.clone(),
             tasks: self.tasks.clone(),
             #[cfg(feature = "recording")]
@@ -73,15 +75,11 @@ impl<K: Kind> Clone for Server<K> {
     }
 }
 
-/// The functions of a server, by what they handle.
+/// The functions of a server that belong to no item of its catalog.
 pub(super) struct Handlers<K: Kind> {
-    pub(super) tools: Functions<K::Function>,
-    pub(super) prompts: Functions<K::Function>,
-    pub(super) resources: Functions<K::Function>,
-    /// By URI template.
-    pub(super) templates: Functions<K::Function>,
     pub(super) completion: Option<K::Function>,
-    pub(super) others: Functions<K::Function>,
+    /// In the order of their methods.
+    pub(super) others: Vec<(String, K::Function)>,
     pub(super) observers: Vec<Observer>,
     /// Where blocking handlers run; if nowhere, where they are called.
     pub(super) spawner: Option<Spawner>,
@@ -93,10 +91,6 @@ pub(super) struct Handlers<K: Kind> {
 impl<K: Kind> Clone for Handlers<K> {
     fn clone(&self) -> Self {
         Self {
-            tools: self.tools.clone(),
-            prompts: self.prompts.clone(),
-            resources: self.resources.clone(),
-            templates: self.templates.clone(),
             completion: self.completion.clone(),
             others: self.others.clone(),
             observers: self.observers.clone(),
@@ -110,11 +104,7 @@ impl<K: Kind> Clone for Handlers<K> {
 
 impl<K: Kind> fmt::Debug for Handlers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handlers")
-            .field("tools", &self.tools)
-            .field("prompts", &self.prompts)
-            .field("resources", &self.resources)
-            .finish_non_exhaustive()
+        f.debug_struct("Handlers").finish_non_exhaustive()
     }
 }
 
@@ -179,18 +169,15 @@ impl<K: Kind> Server<K> {
         Self {
             options: ServerOptions::new(identity).catalog(catalog),
             handlers: Arc::new(Handlers {
-                tools: Functions::default(),
-                prompts: Functions::default(),
-                resources: Functions::default(),
-                templates: Functions::default(),
                 completion: None,
-                others: Functions::default(),
+                others: Vec::new(),
                 observers: Vec::new(),
                 spawner: None,
                 sealing: Sealing::default(),
                 #[cfg(feature = "auth")]
                 protection: None,
             }),
+            items: ItemHandlers::<K>::default(),
             problem: None,
             tasks: None,
             #[cfg(feature = "recording")]
@@ -237,11 +224,8 @@ impl<K: Kind> Server<K> {
     }
 
     fn tool_of(mut self, tool: Tool, function: K::Function) -> Self {
-        let name = tool.name.clone();
         let added = self.options.edit_catalog(|catalog| catalog.add_tool(tool));
-        self.note(added);
-        self.functions().tools.insert(name, function);
-        self
+        self.attach(added, function)
     }
 
     /// Offers a prompt. Its handler takes `Call<T>`, `T` being what the arguments, a map of
@@ -252,11 +236,8 @@ impl<K: Kind> Server<K> {
     }
 
     fn prompt_of(mut self, prompt: Prompt, function: K::Function) -> Self {
-        let name = prompt.name.clone();
         let added = self.options.edit_catalog(|catalog| catalog.add_prompt(prompt));
-        self.note(added);
-        self.functions().prompts.insert(name, function);
-        self
+        self.attach(added, function)
     }
 
     /// Offers a resource. Its handler takes `Call<Read>`.
@@ -266,11 +247,8 @@ impl<K: Kind> Server<K> {
     }
 
     fn resource_of(mut self, resource: Resource, function: K::Function) -> Self {
-        let uri = resource.uri.clone();
         let added = self.options.edit_catalog(|catalog| catalog.add_resource(resource));
-        self.note(added);
-        self.functions().resources.insert(uri, function);
-        self
+        self.attach(added, function)
     }
 
     /// Offers the resources whose URIs match a template. The handler finds the template's
@@ -285,10 +263,16 @@ impl<K: Kind> Server<K> {
     }
 
     fn resource_template_of(mut self, template: ResourceTemplate, function: K::Function) -> Self {
-        let pattern = template.uri_template.clone();
         let added = self.options.edit_catalog(|catalog| catalog.add_resource_template(template));
-        self.note(added);
-        self.functions().templates.insert(pattern, function);
+        self.attach(added, function)
+    }
+
+    /// Attaches its handler to what was added.
+    fn attach(mut self, added: Result<ItemId, CatalogError>, function: K::Function) -> Self {
+        match added {
+            Ok(id) => Arc::make_mut(&mut self.items).insert(id, function),
+            Err(problem) => self.note(problem),
+        }
         self
     }
 
@@ -310,7 +294,12 @@ impl<K: Kind> Server<K> {
         method: impl Into<String>,
         handler: impl Handler<K, OfRequest, M>,
     ) -> Self {
-        self.functions().others.insert(method.into(), handler.into_function());
+        let (method, function) = (method.into(), handler.into_function());
+        let others = &mut self.functions().others;
+        match others.binary_search_by(|(known, _)| (**known).cmp(&method)) {
+            Ok(place) => others[place].1 = function,
+            Err(place) => others.insert(place, (method, function)),
+        }
         self
     }
 
@@ -378,10 +367,14 @@ impl<K: Kind> Server<K> {
         self
     }
 
-    /// Changes the catalog by hand: page size, validator, entries without a handler.
+    /// Changes the catalog by hand: page size, validator, what is said of items.
     #[must_use]
-    pub fn catalog(mut self, edit: impl FnOnce(&mut Catalog)) -> Self {
-        self.options.edit_catalog(edit);
+    pub fn catalog(mut self, edit: impl FnOnce(&mut CatalogEdit<'_, K>)) -> Self {
+        let items = &mut self.items;
+        self.options.edit_catalog(|catalog| {
+            let edited = CatalogEdit::run(catalog, PanicGuard::NONE, edit);
+            edited.apply::<K>(items, catalog, |function| function);
+        });
         self
     }
 
@@ -475,12 +468,8 @@ impl<K: Kind> Server<K> {
         Arc::make_mut(&mut self.handlers)
     }
 
-    pub(super) fn note(&mut self, added: Result<(), CatalogError>) {
-        if let Err(problem) = added
-            && self.problem.is_none()
-        {
-            self.problem = Some(problem);
-        }
+    pub(super) fn note(&mut self, problem: CatalogError) {
+        self.problem.get_or_insert(problem);
     }
 }
 

@@ -1,5 +1,4 @@
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::task::Context;
 
@@ -8,8 +7,9 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{self, CloseReason, Event, Request, Subject};
 use mcp_sansio::stream::Endpoint;
 
+use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::context::{Command, Outlet, Received};
-use super::dispatch::{Dispatch, keep};
+use super::dispatch::{check_output, keep};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
@@ -26,17 +26,11 @@ use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
 pub struct ServerEndpoint<K: Kind = Shared> {
     pub(super) machine: StreamServer,
     handlers: Arc<Handlers<K>>,
-    pub(super) tasks: Executor<K::Task, Command, Kept>,
+    items: ItemHandlers<K>,
+    pub(super) tasks: Executor<K::Task, Command, Request<'static>>,
     outlet: Outlet,
     pub(super) table: Option<Box<dyn Tasks>>,
     elicitations: ElicitationIds,
-}
-
-/// What is needed of a request while its handler runs.
-#[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) request: Request<'static>,
-    pub(super) tool: Option<String>,
 }
 
 impl<K: Kind> ServerEndpoint<K> {
@@ -46,6 +40,7 @@ impl<K: Kind> ServerEndpoint<K> {
         let outlet: Outlet = Arc::new(Mailbox::new(server.room()));
         Self {
             handlers: Arc::clone(&server.handlers),
+            items: Arc::clone(&server.items),
             tasks: Executor::new(Arc::clone(&outlet)),
             outlet,
             table: server.open_tasks(),
@@ -122,35 +117,30 @@ impl<K: Kind> ServerEndpoint<K> {
 
     /// Hands a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
-        let handlers = Arc::clone(&self.handlers);
-        let dispatch = Dispatch { handlers: &*handlers, catalog: self.machine.catalog() };
         let of_task = self.table.as_ref().and_then(|table| table.place_of(request.handle));
-        let (outlet, tasks) = (&self.outlet, self.table.is_some());
-        let called = self.tasks.guard.run(|| {
-            // A validator of arguments is the application's, too.
-            let (function, variables) = match dispatch.find(&request) {
-                Ok(found) => found,
-                Err(outcome) => return Step::Done(*outcome),
-            };
-            function(Received {
-                outlet: Some(outlet),
-                variables,
-                spawner: handlers.spawner.as_ref(),
-                tasks,
-                is_task: of_task.is_some(),
-                ..Received::new(&request)
-            })
-        });
-        let tool = dispatch.described_tool(&request);
+        let (outlet, tasks, guard) = (&self.outlet, self.table.is_some(), self.tasks.guard);
+        let (catalog, asked) = (self.machine.catalog(), (&request, of_task.is_some()));
+        let called = match self.handlers.prepare(&self.items, catalog, asked, guard) {
+            Ok(function) => guard.run(|| {
+                function(Received {
+                    outlet: Some(outlet),
+                    spawner: self.handlers.spawner.as_ref(),
+                    tasks,
+                    is_task: of_task.is_some(),
+                    ..Received::new(&request)
+                })
+            }),
+            Err(outcome) => Ok(Step::Done(*outcome)),
+        };
         match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
             Step::Done(outcome) => {
                 // What the handler sent goes before its answer.
                 self.take_commands(now);
-                self.finish(request, tool, outcome, now);
+                self.finish(request, outcome, now);
             }
             Step::Running(task) => {
                 let place = of_task.map_or_else(|| request.handle.slot(), |place| place | DETACHED);
-                let kept = Kept { request: keep(request, tasks, &handlers.sealing), tool };
+                let kept = keep(request, tasks, &self.handlers.sealing);
                 if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
                     self.take_commands(now);
                     self.finish_task(kept, outcome, now);
@@ -162,36 +152,24 @@ impl<K: Kind> ServerEndpoint<K> {
     /// Takes what a handler that went on came to.
     pub(super) fn finish_task(
         &mut self,
-        kept: Kept,
+        request: Request<'static>,
         outcome: Result<Outcome, Panicked>,
         now: Instant,
     ) {
-        let outcome = outcome.unwrap_or_else(Outcome::from);
-        self.finish(kept.request, kept.tool, outcome, now);
+        self.finish(request, outcome.unwrap_or_else(Outcome::from), now);
     }
 
     /// Takes what the handler of a request came to.
-    pub(super) fn finish(
-        &mut self,
-        request: Request<'_>,
-        tool: Option<String>,
-        outcome: Outcome,
-        now: Instant,
-    ) {
+    pub(super) fn finish(&mut self, request: Request<'_>, mut outcome: Outcome, now: Instant) {
         let handle = request.handle;
-        let mut outcome = match tool {
-            Some(tool) => {
-                let (handlers, catalog) = (&*self.handlers, self.machine.catalog());
-                let dispatch = Dispatch { handlers, catalog };
-                let checked = self.tasks.guard.run(|| dispatch.check_output(&tool, outcome));
-                checked.unwrap_or_else(Outcome::from)
-            }
-            None => outcome,
-        };
         if let Outcome::InputRequired(questions) = &mut outcome {
             questions.name_elicitations(self.elicitations, &request);
         }
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
+        if table.place_of(handle).is_some() {
+            let check = || check_output(self.machine.catalog(), &request, outcome);
+            outcome = self.tasks.guard.run(check).unwrap_or_else(Outcome::from);
+        }
         let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
             None => {}
@@ -244,7 +222,11 @@ impl<K: Kind> ServerEndpoint<K> {
                 }
                 Command::ResourceUpdated { uri, .. } => self.machine.resource_updated(&uri),
                 Command::EditCatalog { edit, .. } => {
-                    self.machine.edit_catalog(|catalog| _ = guard.run(|| edit(catalog)));
+                    let items = &mut self.items;
+                    self.machine.edit_catalog(|catalog| {
+                        let edited = CatalogEdit::run(catalog, guard, edit);
+                        edited.apply::<K>(items, catalog, K::of_shared);
+                    });
                 }
                 // A byte stream carries on: there is no connection of the request's own.
                 Command::ReleaseConnection { .. } => {}
@@ -264,6 +246,7 @@ impl<K: Kind> Drop for ServerEndpoint<K> {
 impl<K: Kind> Endpoint for ServerEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.tasks.guard = guard;
+        self.machine.catch_panics(guard);
     }
 
     fn handle_frame(&mut self, frame: Result<&[u8], FrameError>, now: Instant) {

@@ -35,8 +35,8 @@ impl<K: Kind> ServerEndpoint<K> {
             return;
         }
         let place = handle.slot();
-        let running = self.tasks.get(place).filter(|kept| kept.request.handle == handle);
-        let Some(request) = running.map(|kept| kept.request.clone()) else {
+        let running = self.tasks.get(place).filter(|kept| kept.handle == handle);
+        let Some(request) = running.cloned() else {
             if let Some(table) = &mut self.table {
                 table.wish(handle);
             }

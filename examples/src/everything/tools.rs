@@ -154,7 +154,7 @@ fn trigger_tool_change(call: Call<NoArguments>) -> Result<&'static str, Error> {
             let mut tool = tool.clone();
             tool.description = Some(toggled(tool.description));
             // It was good before, and only its description is new.
-            let _replaced = catalog.replace_tool(tool);
+            let _updated = catalog.update_tool(tool);
         }
     })?;
     Ok("The list of tools has changed.")
@@ -166,7 +166,7 @@ fn trigger_prompt_change(call: Call<NoArguments>) -> Result<&'static str, Error>
             let mut prompt = prompt.clone();
             prompt.description = Some(toggled(prompt.description));
             // As above.
-            let _replaced = catalog.replace_prompt(prompt);
+            let _updated = catalog.update_prompt(prompt);
         }
     })?;
     Ok("The list of prompts has changed.")

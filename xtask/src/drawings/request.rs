@@ -45,8 +45,8 @@ const ROWS: &[&[Step]] = &[
     &[
         Step {
             title: "The handler is found",
-            about: "By the name of the tool, prompt or resource.",
-            code: (HANDLERS, "dispatch.rs", "Dispatch::find"),
+            about: "By the id of the tool, prompt or resource.",
+            code: (HANDLERS, "dispatch.rs", "Handlers::prepare"),
             columns: (0, 1),
         },
         Step {
@@ -59,13 +59,13 @@ const ROWS: &[&[Step]] = &[
     &[Step {
         title: "Arguments are validated",
         about: "By the validator, if one is installed.",
-        code: (HANDLERS, "dispatch.rs", "Dispatch::check_arguments"),
+        code: (MACHINE, "peer/server/receive.rs", "Server::check_arguments"),
         columns: (0, 1),
     }],
     &[Step {
         title: "The target is looked up",
         about: "What is not in the catalog is refused here.",
-        code: (MACHINE, "catalog/subject/mod.rs", "Catalog::check_given"),
+        code: (MACHINE, "catalog/subject/mod.rs", "Catalog::resolve_given"),
         columns: (0, 1),
     }],
     &[
@@ -78,7 +78,7 @@ const ROWS: &[&[Step]] = &[
         Step {
             title: "The result is completed",
             about: "With what the revision wants in every result.",
-            code: (MACHINE, "peer/server/answers.rs", "Server::respond_with"),
+            code: (MACHINE, "peer/server/answers.rs", "Server::send_result"),
             columns: (2, 3),
         },
     ],

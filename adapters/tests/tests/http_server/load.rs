@@ -82,7 +82,7 @@ async fn clients_that_come_and_go_disturb_nobody() {
         assert_eq!(text(&wire.ask(&Post::call("plain")).await.1), "plain");
         let edited = served.service.remote().edit_catalog(|catalog| {
             let tool = catalog.remove_tool("plain").unwrap();
-            let _known = catalog.add_tool(tool);
+            catalog.add_tool(tool, |_: Call<NoArguments>| "plain").unwrap();
         });
         edited.unwrap();
         assert_eq!(stream.message().await["method"], "notifications/tools/list_changed");

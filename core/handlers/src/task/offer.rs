@@ -1,6 +1,6 @@
 use alloc::boxed::Box;
 
-use mcp_sansio::catalog::CatalogError;
+use mcp_sansio::catalog::{CatalogError, ItemKind};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
@@ -76,9 +76,11 @@ impl<K: Kind> Server<K> {
                 let known = known.clone().execution(execution);
                 catalog.replace_tool(known).map(|_| ())
             }
-            None => Err(CatalogError::NoSuchTool { name: tool.into() }),
+            None => Err(CatalogError::NoSuchItem { kind: ItemKind::Tool, key: tool.into() }),
         });
-        self.note(said);
+        if let Err(problem) = said {
+            self.note(problem);
+        }
         self
     }
 

@@ -12,6 +12,7 @@ mod authorization;
 #[cfg(feature = "auth")]
 mod authorization_store;
 mod calls;
+mod catalog_edit;
 mod client_tasks;
 mod connection;
 #[cfg(feature = "auth")]

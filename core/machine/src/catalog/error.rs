@@ -17,11 +17,13 @@ pub enum CatalogError {
         /// What is wrong with it.
         reason: InvalidToolName,
     },
-    /// There is no tool of this name to say something of: offer it before.
-    #[error("there is no tool {name:?}")]
-    NoSuchTool {
-        /// The name.
-        name: String,
+    /// There is no such item to say something of: offer it before.
+    #[error("there is no {kind} {key:?}")]
+    NoSuchItem {
+        /// What it would be.
+        kind: ItemKind,
+        /// Its name, URI or URI template.
+        key: String,
     },
     /// The key is taken: choose another one, or replace what has it.
     #[error("there is a {kind} {key:?} already; replace it, or choose another key")]

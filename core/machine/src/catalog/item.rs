@@ -1,10 +1,13 @@
 //! What the kinds of things in a catalog have in common.
 
 use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::validator::CompiledSchema;
 use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, Wire};
+use mcp_sansio_sync::Arc;
 
 /// A kind of thing that a catalog holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,8 +57,102 @@ impl fmt::Display for ItemKind {
     }
 }
 
+/// Names an item of a catalog.
+///
+/// An item keeps its id until it is removed, also where it is replaced by one of the same key; no
+/// other item ever has it. Ids of different catalogs have nothing to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemId(u64);
+
+impl ItemId {
+    /// The item of a kind with this number, which no list reaches the upper bits of.
+    pub(super) const fn new(kind: ItemKind, number: u64) -> Self {
+        Self(number << 2 | kind as u64)
+    }
+
+    /// The kind of the item.
+    #[must_use]
+    pub const fn kind(self) -> ItemKind {
+        match self.0 & 3 {
+            0 => ItemKind::Tool,
+            1 => ItemKind::Resource,
+            2 => ItemKind::ResourceTemplate,
+            _ => ItemKind::Prompt,
+        }
+    }
+
+    pub(super) const fn number(self) -> u64 {
+        self.0 >> 2
+    }
+}
+
+/// An item of a catalog.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item<'c> {
+    /// A tool.
+    Tool(&'c Tool),
+    /// A resource.
+    Resource(&'c Resource),
+    /// A resource template.
+    ResourceTemplate(&'c ResourceTemplate),
+    /// A prompt.
+    Prompt(&'c Prompt),
+}
+
+/// What a request is about, found once: every later check and the handler go by this.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target {
+    /// No single item: the method is about none, or its kind is not the catalog's affair.
+    #[default]
+    None,
+    /// A tool is called.
+    Tool(ItemId),
+    /// A prompt is wanted.
+    Prompt(ItemId),
+    /// A resource that is listed is read.
+    Resource(ItemId),
+    /// A resource is read whose URI matches a template.
+    Template(TemplateMatch),
+}
+
+impl Target {
+    /// The item, if there is one.
+    #[must_use]
+    pub fn item(&self) -> Option<ItemId> {
+        match self {
+            Self::None => None,
+            Self::Tool(id) | Self::Prompt(id) | Self::Resource(id) => Some(*id),
+            Self::Template(matched) => Some(matched.template()),
+        }
+    }
+}
+
+/// A resource template that a URI matches. Clones share it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateMatch(Arc<(ItemId, Vec<(String, String)>)>);
+
+impl TemplateMatch {
+    pub(super) fn new(template: ItemId, variables: Vec<(String, String)>) -> Self {
+        Self(Arc::new((template, variables)))
+    }
+
+    /// The template.
+    #[must_use]
+    pub fn template(&self) -> ItemId {
+        self.0.0
+    }
+
+    /// The variables of the template with the values that the URI has for them, in the template's
+    /// order.
+    #[must_use]
+    pub fn variables(&self) -> &[(String, String)] {
+        &self.0.1
+    }
+}
+
 /// One thing in a list: what it is known by, and what clients are told of it.
-pub(super) trait Item: Clone {
+pub(super) trait Listed: Clone {
     type Message: Wire;
 
     /// Whether it is a tool that only runs as a task.
@@ -93,7 +190,7 @@ impl Clone for Schemas {
     }
 }
 
-impl Item for ToolItem {
+impl Listed for ToolItem {
     type Message = Tool;
 
     const KIND: ItemKind = ItemKind::Tool;
@@ -115,7 +212,7 @@ impl Item for ToolItem {
 
 macro_rules! item {
     ($name:ident by $key:ident) => {
-        impl Item for $name {
+        impl Listed for $name {
             type Message = Self;
 
             const KIND: ItemKind = ItemKind::$name;

@@ -6,12 +6,11 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::Index;
 use mcp_sansio_sync::Arc;
 
+use super::error::CatalogError;
+use super::item::{ItemId, Listed};
 use crate::Revision;
 use crate::jsonrpc::{Typed, WriteError, WriteJson};
 use crate::protocol::Wire;
-
-use super::error::CatalogError;
-use super::item::Item;
 
 /// Entries in the order of a number that grows with each insertion and is never used again, and the
 /// numbers by key. Adding, finding and going on take no longer in a long list; removing moves what
@@ -31,7 +30,7 @@ pub(super) struct List<T> {
 /// Writes what clients are told of an entry.
 type WriteItem<T> = fn(&T, Revision, &mut String) -> Result<(), WriteError>;
 
-fn write_item<T: Item>(item: &T, revision: Revision, out: &mut String) -> Result<(), WriteError> {
+fn write_item<T: Listed>(item: &T, revision: Revision, out: &mut String) -> Result<(), WriteError> {
     Typed(&item.message().at(revision)).write_json(out)
 }
 
@@ -67,7 +66,7 @@ pub(super) trait Listing {
     fn issued(&self, number: u64) -> Option<Option<&str>>;
 }
 
-impl<T: Item> Listing for List<T> {
+impl<T: Listed> Listing for List<T> {
     fn place_after(&self, after: Option<u64>) -> usize {
         self.entries.partition_point(|(number, _)| Some(*number) <= after)
     }
@@ -96,7 +95,7 @@ impl<T: Item> Listing for List<T> {
     }
 }
 
-impl<T: Item> List<T> {
+impl<T: Listed> List<T> {
     pub(super) const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -119,13 +118,33 @@ impl<T: Item> List<T> {
         self.find(key).map(|place| &*self.entries[place].1)
     }
 
+    /// The entry with this key, and its id.
+    pub(super) fn resolve(&self, key: &str) -> Option<(ItemId, &T)> {
+        let (number, item) = &self.entries[self.find(key)?];
+        Some((ItemId::new(T::KIND, *number), item))
+    }
+
+    /// The entry with this id, if it is still there.
+    pub(super) fn by_id(&self, id: ItemId) -> Option<&Arc<T>> {
+        let place = self.place(id.number()).filter(|_| id.kind() == T::KIND);
+        place.map(|place| &self.entries[place].1)
+    }
+
+    /// The first entry that `find` finds something in, with its id.
+    pub(super) fn find_map<R>(&self, find: impl Fn(&T) -> Option<R>) -> Option<(ItemId, R)> {
+        let found = |(number, item): &(u64, Arc<T>)| {
+            find(item).map(|found| (ItemId::new(T::KIND, *number), found))
+        };
+        self.entries.iter().find_map(found)
+    }
+
     /// Appends `item`, unless its key is taken.
-    pub(super) fn add(&mut self, item: T) -> Result<(), CatalogError> {
+    pub(super) fn add(&mut self, item: T) -> Result<ItemId, CatalogError> {
         if self.find(item.key()).is_some() {
             return Err(CatalogError::Duplicate { kind: T::KIND, key: item.key().into() });
         }
         self.append(item);
-        Ok(())
+        Ok(ItemId::new(T::KIND, self.next - 1))
     }
 
     /// Puts `item` in the place of the one with its key, which is given back, or at the end.

@@ -4,21 +4,23 @@
 //! does not have, so that handlers only ever see those that it has.
 //!
 //! ```
-//! use mcp_sansio::catalog::Catalog;
+//! use mcp_sansio::catalog::{Catalog, Item};
 //! use mcp_sansio::jsonrpc::RawJson;
 //! use mcp_sansio::protocol::{ResourceTemplate, Tool};
 //!
 //! let mut catalog = Catalog::new();
 //! let schema = RawJson::parse(r#"{"type":"object"}"#)?;
 //! catalog.add_tool(Tool::new("forecast", schema))?;
-//! catalog.add_resource_template(ResourceTemplate::new("station://{id}/log{?day}", "log"))?;
+//! let log = ResourceTemplate::new("station://{id}/log{?day}", "log");
+//! catalog.add_resource_template(log.clone())?;
 //!
-//! let (template, values) = catalog.find_template("station://oslo/log").unwrap();
-//! assert_eq!(template.name, "log");
-//! assert_eq!(values, [("id".into(), "oslo".into())]);
+//! let found = catalog.find_template("station://oslo/log").unwrap();
+//! assert_eq!(catalog.item(found.template()), Some(Item::ResourceTemplate(&log)));
+//! assert_eq!(found.variables(), [("id".into(), "oslo".into())]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attachments;
 mod cursor;
 mod declaration;
 mod error;
@@ -37,13 +39,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
+pub use attachments::Attachments;
 pub use error::CatalogError;
-pub use item::ItemKind;
 use item::ToolItem;
+pub use item::{Item, ItemId, ItemKind, Target, TemplateMatch};
 use list::List;
 pub use page::{PAGE_SIZE_DEFAULT, Page};
 pub use template::{InvalidTemplate, TEMPLATE_URI_LENGTH_MAX, check_template, match_template};
 pub use uri::{InvalidUri, check_uri};
+pub(crate) use validator::DescribedTool;
 pub use validator::{CompiledSchema, Invalid, Validator};
 
 use crate::protocol::wire::{is_object, is_object_schema};
@@ -196,13 +200,13 @@ impl Catalog {
     /// The caller's fault: its name is taken or not one that servers use, its `inputSchema` is not
     /// a JSON object whose `type` is `object`, its `outputSchema` is not a JSON object, or the
     /// validator refuses one of these.
-    pub fn add_tool(&mut self, tool: Tool) -> Result<(), CatalogError> {
+    pub fn add_tool(&mut self, tool: Tool) -> Result<ItemId, CatalogError> {
         let item = self.tool_item(tool)?;
         let task = runs_as_task(&item.tool);
-        self.tools.add(item)?;
+        let id = self.tools.add(item)?;
         self.task_tools += usize::from(task);
         self.changes.tools = true;
-        Ok(())
+        Ok(id)
     }
 
     /// Puts a tool in the place of the one of its name, which is given back, or at the end of the
@@ -265,11 +269,11 @@ impl Catalog {
     /// # Errors
     ///
     /// The caller's fault: its URI is taken, or not absolute and well-formed.
-    pub fn add_resource(&mut self, resource: Resource) -> Result<(), CatalogError> {
+    pub fn add_resource(&mut self, resource: Resource) -> Result<ItemId, CatalogError> {
         check_resource(&resource)?;
-        self.resources.add(resource)?;
+        let id = self.resources.add(resource)?;
         self.changes.resources = true;
-        Ok(())
+        Ok(id)
     }
 
     /// Puts a resource in the place of the one of its URI, which is given back, or at the end of
@@ -313,12 +317,12 @@ impl Catalog {
     pub fn add_resource_template(
         &mut self,
         template: ResourceTemplate,
-    ) -> Result<(), CatalogError> {
+    ) -> Result<ItemId, CatalogError> {
         check_resource_template(&template)?;
-        self.templates.add(template)?;
+        let id = self.templates.add(template)?;
         self.match_template = Some(match_template);
         self.changes.resources = true;
-        Ok(())
+        Ok(id)
     }
 
     /// Puts a resource template in the place of the one of its URI template, which is given back,
@@ -360,15 +364,14 @@ impl Catalog {
     /// [`match_template`] for their form. The work is that of one match for each template that
     /// starts as the URI does, and next to nothing for the others.
     #[must_use]
-    pub fn find_template(&self, uri: &str) -> Option<(&ResourceTemplate, Vec<(String, String)>)> {
+    pub fn find_template(&self, uri: &str) -> Option<TemplateMatch> {
         let match_template = self.match_template?;
         // MCP 2026-07-28 server/resources#security-considerations [RSRC-014]
         if check_uri(uri).is_err() {
             return None;
         }
-        self.templates
-            .iter()
-            .find_map(|known| match_template(&known.uri_template, uri).map(|found| (known, found)))
+        let found = self.templates.find_map(|known| match_template(&known.uri_template, uri));
+        found.map(|(id, variables)| TemplateMatch::new(id, variables))
     }
 
     /// Adds a prompt at the end of the list.
@@ -376,11 +379,11 @@ impl Catalog {
     /// # Errors
     ///
     /// The caller's fault: its name is taken, or it names an argument twice.
-    pub fn add_prompt(&mut self, prompt: Prompt) -> Result<(), CatalogError> {
+    pub fn add_prompt(&mut self, prompt: Prompt) -> Result<ItemId, CatalogError> {
         check_prompt(&prompt)?;
-        self.prompts.add(prompt)?;
+        let id = self.prompts.add(prompt)?;
         self.changes.prompts = true;
-        Ok(())
+        Ok(id)
     }
 
     /// Puts a prompt in the place of the one of its name, which is given back, or at the end of the
@@ -406,6 +409,19 @@ impl Catalog {
     #[must_use]
     pub fn prompt(&self, name: &str) -> Option<&Prompt> {
         self.prompts.get(name)
+    }
+
+    /// The item with this id, unless it was removed.
+    #[must_use]
+    pub fn item(&self, id: ItemId) -> Option<Item<'_>> {
+        match id.kind() {
+            ItemKind::Tool => self.tools.by_id(id).map(|item| Item::Tool(&item.tool)),
+            ItemKind::Resource => self.resources.by_id(id).map(|item| Item::Resource(item)),
+            ItemKind::ResourceTemplate => {
+                self.templates.by_id(id).map(|item| Item::ResourceTemplate(item))
+            }
+            ItemKind::Prompt => self.prompts.by_id(id).map(|item| Item::Prompt(item)),
+        }
     }
 
     /// The prompts in order.

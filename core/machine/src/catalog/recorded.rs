@@ -6,7 +6,7 @@ use core::num::NonZeroUsize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::item::{Item, Schemas, ToolItem};
+use super::item::{Listed, Schemas, ToolItem};
 use super::list::List;
 use super::{Catalog, Changes, match_template, runs_as_task};
 use crate::jsonrpc::RawJson;
@@ -61,16 +61,16 @@ struct Entries<'a> {
     entries: Vec<(u64, RawJson<'a>)>,
 }
 
-/// More insertions than any catalog sees.
-const NUMBER_MAX: u64 = u64::MAX / 2;
+/// More insertions than any catalog sees, with room for the kind of an entry beside its number.
+const NUMBER_MAX: u64 = u64::MAX / 8;
 
 impl Entries<'_> {
-    fn of<T: Item>(list: &List<T>) -> Self {
+    fn of<T: Listed>(list: &List<T>) -> Self {
         let (entries, next) = list.numbered();
         Self { next, entries: entries.map(|(number, it)| (number, whole(it.message()))).collect() }
     }
 
-    fn to_list<T: Item, M: DeserializeOwned>(
+    fn to_list<T: Listed, M: DeserializeOwned>(
         &self,
         item: impl Fn(M) -> T,
     ) -> Result<List<T>, Unperformable> {

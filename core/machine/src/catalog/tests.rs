@@ -78,14 +78,17 @@ fn the_first_template_that_fits_gives_the_values() {
     for (template, name) in [("db://users/{id}", "user"), ("db://{table}/{id}", "row")] {
         catalog.add_resource_template(ResourceTemplate::new(template, name)).unwrap();
     }
-    let name = |uri| catalog.find_template(uri).map(|(template, _)| template.name.as_str());
+    let name = |uri| match catalog.item(catalog.find_template(uri)?.template())? {
+        Item::ResourceTemplate(template) => Some(template.name.as_str()),
+        other => panic!("{other:?}"),
+    };
     assert_eq!(name("db://users/1"), Some("user"));
     assert_eq!(name("db://rooms/1"), Some("row"));
     assert_eq!(name("db://rooms/1/2"), None);
     assert_eq!(name("db://rooms/a b"), None);
-    let (_, values) = catalog.find_template("db://rooms/%31").unwrap();
+    let found = catalog.find_template("db://rooms/%31").unwrap();
     let pair = |name: &str, value: &str| (String::from(name), String::from(value));
-    assert_eq!(values, [pair("table", "rooms"), pair("id", "1")]);
+    assert_eq!(found.variables(), [pair("table", "rooms"), pair("id", "1")]);
 }
 
 #[test]

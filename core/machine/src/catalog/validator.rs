@@ -8,9 +8,10 @@ use core::fmt::Debug;
 
 use super::Catalog;
 use super::error::CatalogError;
-use super::item::Schemas;
+use super::item::{ItemId, Schemas, ToolItem};
 use crate::jsonrpc::{ErrorObject, Json, RawJson};
-use crate::protocol::{Revision, Tool};
+use crate::protocol::{Revision, Tool, ToolOutput};
+use mcp_sansio_sync::Arc;
 
 /// Compiles JSON Schemas: a library for them, bound to a [`Catalog`].
 pub trait Validator: Debug + Send + Sync {
@@ -47,6 +48,31 @@ pub trait CompiledSchema: Debug + Send + Sync {
     fn clone_boxed(&self) -> Box<dyn CompiledSchema>;
 }
 
+/// A tool whose results have a schema, as it was when it was called.
+#[derive(Clone, Debug)]
+pub(crate) struct DescribedTool(Arc<ToolItem>);
+
+impl DescribedTool {
+    /// Checks a result; the error says what is wrong with it.
+    // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
+    pub(crate) fn check(&self, output: ToolOutput<'_>) -> Result<(), String> {
+        let ToolItem { tool, schemas } = &*self.0;
+        let name = &tool.name;
+        match output {
+            ToolOutput::Unknown | ToolOutput::Failed => Ok(()),
+            ToolOutput::Unstructured => {
+                Err(format!("The tool {name} has an output schema and no structured result"))
+            }
+            ToolOutput::Structured(structured) => match &schemas.output {
+                Some(schema) => schema.validate(&structured.as_raw()).map_err(|reason| {
+                    format!("The structured result of {name} does not fit its schema: {reason}")
+                }),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
 /// Arguments do not fit the schema of a tool; the revision says who is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
@@ -74,8 +100,13 @@ impl Catalog {
         Ok(())
     }
 
+    /// Whether there is a validator.
+    pub(crate) const fn validates(&self) -> bool {
+        self.validator.is_some()
+    }
+
     /// Checks the arguments of a call against the `inputSchema` of the tool; an absent `arguments`
-    /// is [`RawJson::EMPTY_OBJECT`]. Without a validator, or a tool of that name, nothing is wrong.
+    /// is [`RawJson::EMPTY_OBJECT`]. Without a validator, or such a tool, nothing is wrong.
     ///
     /// # Errors
     ///
@@ -83,15 +114,14 @@ impl Catalog {
     // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
     pub fn validate_arguments(
         &self,
-        tool: &str,
+        tool: ItemId,
         arguments: &RawJson<'_>,
         revision: Revision,
     ) -> Result<(), Invalid> {
-        let Some(schema) = self.tools.get(tool).and_then(|item| item.schemas.input.as_ref()) else {
-            return Ok(());
-        };
+        let Some(item) = self.tools.by_id(tool) else { return Ok(()) };
+        let Some(schema) = &item.schemas.input else { return Ok(()) };
         schema.validate(arguments).map_err(|reason| {
-            let text = format!("The arguments do not fit the tool {tool}: {reason}");
+            let text = format!("The arguments do not fit the tool {}: {reason}", item.tool.name);
             if revision < Revision::V2025_11_25 {
                 // MCP 2025-06-18 server/tools#error-handling [TOOL-009]: a protocol error.
                 Invalid::Protocol(ErrorObject::invalid_params(text))
@@ -102,20 +132,27 @@ impl Catalog {
         })
     }
 
-    /// Checks a structured result against the `outputSchema` of the tool. Without a validator, a
-    /// tool of that name, or such a schema, nothing is wrong.
+    /// Checks the result of a tool against its `outputSchema`: since 2025-06-18 one that has a schema
+    /// has structured content or fails, and with a validator the content fits. Without such a tool
+    /// or such a schema nothing is wrong.
     ///
     /// # Errors
     ///
     /// The handler's fault: the result does not fit. The text says why.
-    // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
-    pub fn validate_output(&self, tool: &str, structured: &RawJson<'_>) -> Result<(), String> {
-        match self.tools.get(tool).and_then(|item| item.schemas.output.as_ref()) {
-            Some(schema) => schema.validate(structured).map_err(|reason| {
-                format!("The structured result of {tool} does not fit its schema: {reason}")
-            }),
-            None => Ok(()),
-        }
+    pub fn validate_output(
+        &self,
+        tool: ItemId,
+        output: ToolOutput<'_>,
+        revision: Revision,
+    ) -> Result<(), String> {
+        self.described_tool(tool, revision).map_or(Ok(()), |tool| tool.check(output))
+    }
+
+    /// The tool, if its results have a schema at `revision`.
+    pub(crate) fn described_tool(&self, tool: ItemId, revision: Revision) -> Option<DescribedTool> {
+        let item = self.tools.by_id(tool)?;
+        let described = item.tool.output_schema.is_some() && revision >= Revision::V2025_06_18;
+        described.then(|| DescribedTool(Arc::clone(item)))
     }
 
     pub(super) fn compile(&self, tool: &Tool) -> Result<Schemas, CatalogError> {
@@ -201,17 +238,17 @@ mod tests {
     fn arguments_that_do_not_fit_are_a_protocol_error_first_and_a_tool_error_later() {
         // Rule: [TOOL-009] [TOOL-010].
         let mut catalog = Catalog::new();
-        catalog.add_tool(tool()).unwrap();
+        let t = catalog.add_tool(tool()).unwrap();
         let bad = RawJson::EMPTY_OBJECT;
-        assert_eq!(catalog.validate_arguments("t", &bad, Revision::LATEST), Ok(()));
+        assert_eq!(catalog.validate_arguments(t, &bad, Revision::LATEST), Ok(()));
         catalog.validator(Required).unwrap();
         // A copy validates as the original does.
         let catalog = catalog.clone();
         for revision in Revision::ALL {
             let good = json(r#"{"a":1}"#);
-            assert_eq!(catalog.validate_arguments("t", &good.as_raw(), revision), Ok(()));
+            assert_eq!(catalog.validate_arguments(t, &good.as_raw(), revision), Ok(()));
             let text = "The arguments do not fit the tool t: `a` is missing";
-            match catalog.validate_arguments("t", &bad, revision).unwrap_err() {
+            match catalog.validate_arguments(t, &bad, revision).unwrap_err() {
                 Invalid::Protocol(error) => {
                     assert!(revision < Revision::V2025_11_25);
                     assert_eq!((error.code, &*error.message), (ErrorCode::INVALID_PARAMS, text));
@@ -226,13 +263,25 @@ mod tests {
 
     #[test]
     fn structured_results_conform_to_the_output_schema() {
+        // Rule: [TOOL-019].
         let mut catalog = Catalog::new();
         catalog.validator(Required).unwrap();
-        catalog.add_tool(tool()).unwrap();
-        assert_eq!(catalog.validate_output("t", &json(r#"{"b":1}"#).as_raw()), Ok(()));
-        let refused = catalog.validate_output("t", &RawJson::NULL).unwrap_err();
+        let t = catalog.add_tool(tool()).unwrap();
+        let (good, bad) = (json(r#"{"b":1}"#), Json::from(RawJson::NULL));
+        let check =
+            |catalog: &Catalog, output| catalog.validate_output(t, output, Revision::V2025_06_18);
+        assert_eq!(check(&catalog, ToolOutput::Structured(&good)), Ok(()));
+        let refused = check(&catalog, ToolOutput::Structured(&bad)).unwrap_err();
         assert!(refused.contains("`b` is missing"), "{refused}");
-        assert_eq!(catalog.validate_output("other", &RawJson::NULL), Ok(()));
+        let refused = check(&catalog, ToolOutput::Unstructured).unwrap_err();
+        assert!(refused.contains("no structured result"), "{refused}");
+        for output in [ToolOutput::Failed, ToolOutput::Unknown] {
+            assert_eq!(check(&catalog, output), Ok(()));
+        }
+        let bad = ToolOutput::Structured(&bad);
+        assert_eq!(catalog.validate_output(t, bad, Revision::V2025_03_26), Ok(()));
+        catalog.remove_tool("t");
+        assert_eq!(check(&catalog, bad), Ok(()));
     }
 
     #[test]

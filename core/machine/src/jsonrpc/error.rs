@@ -4,6 +4,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Panicked;
+
 use super::code::ErrorCode;
 use super::raw::RawJson;
 
@@ -78,6 +80,13 @@ impl fmt::Display for ErrorObject<'_> {
 }
 
 impl core::error::Error for ErrorObject<'_> {}
+
+/// What is told of a function of the application that panicked: nothing of what is inside.
+impl From<Panicked> for ErrorObject<'static> {
+    fn from(Panicked: Panicked) -> Self {
+        Self::internal("the handler did not finish")
+    }
+}
 
 #[cfg(test)]
 mod tests {

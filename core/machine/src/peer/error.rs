@@ -1,3 +1,5 @@
+use alloc::string::String;
+
 use crate::jsonrpc::WriteError;
 use crate::protocol::{Capability, Method, Refusal};
 
@@ -46,6 +48,10 @@ pub enum CommandError {
     /// latter is an ordinary race and no fault; nothing was sent.
     #[error("no answer is due: the request was answered or cancelled")]
     NotDue,
+    /// The caller's: the result does not fit the output schema of the tool. The other side was
+    /// answered with an internal error.
+    #[error("{0}")]
+    InvalidOutput(String),
     /// The client lacks a capability that the input requests need. It was answered so.
     #[error("the client did not declare `{0}`")]
     NotDeclared(Capability),

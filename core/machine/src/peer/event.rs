@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::catalog::Target;
 use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
 use crate::{Era, Revision};
@@ -99,6 +100,8 @@ pub struct Request<'a> {
     pub wants_progress: bool,
     /// Answers of the user or the host from an earlier round.
     pub inputs: Inputs<'a>,
+    /// What it is about, as the catalog has it.
+    pub target: Target,
     /// What a layer above keeps with the request. Empty as the machine makes it, unless an earlier
     /// round had something.
     pub attachment: Attachment,
@@ -123,6 +126,7 @@ impl<'a> Request<'a> {
             capabilities: Capabilities::NONE,
             wants_progress: false,
             inputs: Inputs::default(),
+            target: Target::None,
             attachment: Attachment::default(),
             places: Places::default(),
         }
@@ -157,6 +161,7 @@ impl<'a> Request<'a> {
             capabilities: self.capabilities,
             wants_progress: self.wants_progress,
             inputs: self.inputs.into_owned(),
+            target: self.target,
             places: self.places,
             attachment: self.attachment,
         }

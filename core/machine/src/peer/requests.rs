@@ -5,6 +5,7 @@ use core::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use mcp_sansio_collections::{Index, Key, Slab};
 
+use crate::catalog::DescribedTool;
 use crate::jsonrpc::RequestId;
 use crate::protocol::{Capabilities, LoggingLevel, Method, SubscriptionFilter};
 use crate::{Instant, Revision};
@@ -54,6 +55,8 @@ pub(super) struct InFlight {
     pub(super) reply: ReplyTo,
     pub(super) work: Work,
     pub(super) rounds: u32,
+    /// The tool that is called, if its results have a schema.
+    pub(super) tool: Option<DescribedTool>,
 }
 
 /// Where the answer to a request goes.
@@ -275,6 +278,7 @@ mod tests {
             reply: ReplyTo::on(Channel::UNSOLICITED),
             work: Work::Listening(SubscriptionFilter::default()),
             rounds: 0,
+            tool: None,
         }
     }
 

@@ -7,7 +7,8 @@
 /// default when absent; `optional` ones are `Option`s. After `in` stands the set of revisions that
 /// have the field (a name from [`rev`](super::wire::rev)); after `when` a function of the value and the revision that
 /// may leave it out still; after `as` the exact parameter type of the setter, for numbers, whose
-/// literals `Into` cannot resolve. `check` names a function that may refuse the whole value.
+/// literals `Into` cannot resolve. `check` names a function that may refuse the whole value; `wire` has
+/// further methods of [`Wire`](super::wire::Wire).
 macro_rules! message {
     (
         $(#[$meta:meta])*
@@ -27,6 +28,7 @@ macro_rules! message {
                 $ofield:ident : $oty:ty $(as $oarg:ty)? = $owire:literal in $orevs:ident
                     $(, when $owhen:expr)? ;
             )* }
+            $( wire { $($wire:tt)* } )?
         }
     ) => {
         $(#[$meta])*
@@ -101,6 +103,8 @@ macro_rules! message {
                 self.write_fields(revision, &mut map)?;
                 serde::ser::SerializeMap::end(map)
             }
+
+            $( $($wire)* )?
         }
     };
     (@defaulted $name:ident $field:ident: $ty:ty) => {

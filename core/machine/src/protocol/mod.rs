@@ -96,4 +96,4 @@ pub use tool::{
 };
 pub use tool_results::ToolResultsError;
 pub(crate) use wire::WrittenAt;
-pub use wire::{At, NotExpressible, OneOrMany, Verbatim, Wire, WriteJsonAt};
+pub use wire::{At, NotExpressible, OneOrMany, ToolOutput, Verbatim, Wire, WriteJsonAt};

@@ -13,7 +13,7 @@ use super::implementation::Icon;
 use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{Wire, is_object, is_object_schema, rev};
+use super::wire::{ToolOutput, Wire, is_object, is_object_schema, rev};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The longest tool name that [`check_tool_name`] accepts, in characters.
@@ -185,6 +185,15 @@ message! {
             is_error: bool = "isError" in ALL;
             /// Metadata.
             meta: Meta = "_meta" in ALL;
+        }
+        wire {
+            fn tool_output(&self) -> ToolOutput<'_> {
+                match &self.structured_content {
+                    Some(structured) => ToolOutput::Structured(structured),
+                    None if self.is_error == Some(true) => ToolOutput::Failed,
+                    None => ToolOutput::Unstructured,
+                }
+            }
         }
     }
 }

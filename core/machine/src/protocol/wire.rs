@@ -44,6 +44,12 @@ pub trait Wire {
         false
     }
 
+    /// What the result of a tool has for its output schema.
+    #[doc(hidden)]
+    fn tool_output(&self) -> ToolOutput<'_> {
+        ToolOutput::Unknown
+    }
+
     /// The value tied to a revision.
     fn at(&self, revision: Revision) -> At<'_, Self> {
         At(self, revision)
@@ -57,6 +63,19 @@ pub trait Wire {
     fn to_json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
         Json::from_serialize(&self.at(revision))
     }
+}
+
+/// What the result of a tool has for its output schema.
+#[derive(Clone, Copy, Debug)]
+pub enum ToolOutput<'a> {
+    /// It is not known to be the result of a tool.
+    Unknown,
+    /// A failure, which is told in words.
+    Failed,
+    /// Words alone.
+    Unstructured,
+    /// Data.
+    Structured(&'a Json),
 }
 
 /// A value and the revision it is to be written at.
@@ -90,6 +109,12 @@ pub trait WriteJsonAt {
         false
     }
 
+    /// See [`Wire::tool_output`].
+    #[doc(hidden)]
+    fn output(&self) -> ToolOutput<'_> {
+        ToolOutput::Unknown
+    }
+
     /// The value, if it is JSON text at every revision.
     #[doc(hidden)]
     fn as_raw_json(&self) -> Option<&RawJson<'_>> {
@@ -110,6 +135,10 @@ impl<T: Wire + ?Sized> WriteJsonAt for T {
 
     fn is_plain(&self) -> bool {
         self.is_plain_result()
+    }
+
+    fn output(&self) -> ToolOutput<'_> {
+        self.tool_output()
     }
 }
 

@@ -228,6 +228,11 @@ impl Recorded<Server> {
         let _done = self.apply(ServerCommand::TaskChanged { status, principal }, now);
     }
 
+    /// See [`Server::catch_panics`].
+    pub const fn catch_panics(&mut self, guard: crate::PanicGuard) {
+        self.machine.catch_panics(guard);
+    }
+
     /// See [`Server::edit_catalog`].
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let mut changes = crate::catalog::Changes::default();

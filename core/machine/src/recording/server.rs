@@ -98,6 +98,11 @@ impl Recorded<Server> {
         Self::with(Server::new(options, seed), notes)
     }
 
+    /// See [`Server::catch_panics`].
+    pub const fn catch_panics(&mut self, guard: crate::PanicGuard) {
+        self.machine.catch_panics(guard);
+    }
+
     /// See [`Server::edit_catalog`].
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut changes = crate::catalog::Changes::default();
@@ -331,6 +336,7 @@ fn bare_request<'a>(handle: RequestHandle, method: &'a str) -> Request<'a> {
         capabilities: Capabilities::NONE,
         wants_progress: false,
         inputs: Inputs::default(),
+        target: crate::catalog::Target::None,
         places: Places::default(),
         attachment: Attachment::default(),
     }

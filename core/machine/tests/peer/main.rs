@@ -31,5 +31,6 @@ mod repeats;
 mod subscriptions;
 mod tasks;
 mod timeouts;
+mod validation;
 mod versions;
 mod withdrawing;

@@ -1,17 +1,18 @@
-//! What a request is about, checked before a handler sees it.
+//! What a request is about, found and checked before a handler sees it.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Catalog;
-use super::item::ItemKind;
+use super::item::{ItemKind, Target};
 use super::runs_as_task;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use crate::protocol::revision::Era;
 use crate::protocol::{Method, Prompt, ResourceNotFoundData, Revision, TaskSupport, Tool, Wire};
 
 type Checked = Result<(), ErrorObject<'static>>;
+type Resolved = Result<Target, ErrorObject<'static>>;
 
 /// What there is of a request beside what it is about.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct Given<'a> {
 }
 
 impl Catalog {
-    /// Checks a request that is about one thing. `subject` is the member `name` or `uri` of
+    /// Finds what a request is about, and checks what it says of it. `subject` is the member `name` or `uri` of
     /// `params`, if that is a string. No member of `params` may be repeated: the machines hand out
     /// none that are.
     ///
@@ -37,60 +38,67 @@ impl Catalog {
     /// type, or there is no such tool, prompt, completion target or (2026-07-28) resource; `-32002`:
     /// there is no such resource (up to 2025-11-25); `-32601`: a tool runs only, or never, as a task
     /// (2025-11-25).
-    pub fn check(
+    pub fn resolve(
         &self,
         method: Method,
         subject: Option<&str>,
         params: &RawJson<'_>,
         revision: Revision,
-    ) -> Checked {
+    ) -> Resolved {
         let arguments = params.get("arguments");
         let given = Given { params, arguments: arguments.as_ref(), tasks: self.task_tools > 0 };
-        self.check_given(method, subject, &given, revision)
+        self.resolve_given(method, subject, &given, revision)
     }
 
     /// The same where some of it has been found out before.
-    pub(crate) fn check_given(
+    pub(crate) fn resolve_given(
         &self,
         method: Method,
         subject: Option<&str>,
         given: &Given<'_>,
         revision: Revision,
-    ) -> Checked {
+    ) -> Resolved {
         match method {
-            Method::ToolsCall => self.check_tool(required(subject, "name")?, given, revision),
-            Method::PromptsGet => self.check_prompt(required(subject, "name")?, given.arguments),
+            Method::ToolsCall => self.resolve_tool(required(subject, "name")?, given, revision),
+            Method::PromptsGet => self.resolve_prompt(required(subject, "name")?, given.arguments),
             Method::ResourcesRead | Method::ResourcesSubscribe => {
-                self.check_resource(required(subject, "uri")?, revision)
+                self.resolve_resource(required(subject, "uri")?, revision)
             }
-            Method::ResourcesUnsubscribe => required(subject, "uri").map(|_| ()),
-            Method::CompletionComplete => self.check_completion(given.params, revision),
-            _ => Ok(()),
+            Method::ResourcesUnsubscribe => required(subject, "uri").map(|_| Target::None),
+            Method::CompletionComplete => {
+                self.check_completion(given.params, revision).map(|()| Target::None)
+            }
+            _ => Ok(Target::None),
         }
     }
 
     // MCP 2026-07-28 server/tools#calling-tools [TOOL-004]
-    fn check_tool(&self, name: &str, given: &Given<'_>, revision: Revision) -> Checked {
+    fn resolve_tool(&self, name: &str, given: &Given<'_>, revision: Revision) -> Resolved {
         // MCP 2026-07-28 server/tools#error-handling [TOOL-007]
-        let tool = self.tool(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
+        let (id, item) = self.tools.resolve(name).ok_or_else(|| unknown(ItemKind::Tool, name))?;
         check_arguments(given.arguments)?;
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
         // runs no tool as a task does not see that one is asked for.
         if given.tasks && revision == Revision::V2025_11_25 && self.legacy_tasks {
-            check_task(tool, present(given.params, "task").is_some())?;
+            check_task(&item.tool, present(given.params, "task").is_some())?;
         }
-        Ok(())
+        Ok(Target::Tool(id))
     }
 
     // MCP 2026-07-28 server/prompts#error-handling [PRMT-006]
-    fn check_prompt(&self, name: &str, arguments: Option<&RawJson<'_>>) -> Checked {
-        let prompt = self.prompt(name).ok_or_else(|| unknown(ItemKind::Prompt, name))?;
-        check_prompt_arguments(prompt, check_arguments(arguments)?)
+    fn resolve_prompt(&self, name: &str, arguments: Option<&RawJson<'_>>) -> Resolved {
+        let found = self.prompts.resolve(name);
+        let (id, prompt) = found.ok_or_else(|| unknown(ItemKind::Prompt, name))?;
+        check_prompt_arguments(prompt, check_arguments(arguments)?)?;
+        Ok(Target::Prompt(id))
     }
 
-    fn check_resource(&self, uri: &str, revision: Revision) -> Checked {
-        if self.has_resource(uri) {
-            return Ok(());
+    fn resolve_resource(&self, uri: &str, revision: Revision) -> Resolved {
+        if let Some((id, _)) = self.resources.resolve(uri) {
+            return Ok(Target::Resource(id));
+        }
+        if let Some(found) = self.find_template(uri) {
+            return Ok(Target::Template(found));
         }
         // MCP 2025-11-25 server/resources#error-handling [RSRC-009]
         // MCP 2026-07-28 server/resources#error-handling [RSRC-010] [RSRC-012]

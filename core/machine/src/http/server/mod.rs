@@ -35,6 +35,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 
+use crate::PanicGuard;
 use crate::catalog::Catalog;
 use crate::http::mirrors::Mirrors;
 use crate::peer::queue::Tag;
@@ -196,6 +197,12 @@ impl Server {
             replays: 0,
             closing: false,
         })
+    }
+
+    /// Runs the validator of the catalog in `guard` for all requests from here on: see
+    /// [`peer::Server::catch_panics`](crate::peer::Server::catch_panics). Called before the first.
+    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+        self.blueprint.guard = guard;
     }
 
     /// How the server appears on HTTP.

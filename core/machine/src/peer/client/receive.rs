@@ -297,6 +297,7 @@ impl Client {
             reply: ReplyTo::on(Channel::UNSOLICITED),
             work: Work::Application,
             rounds: 0,
+            tool: None,
         });
         Some(match known {
             Some(
@@ -318,6 +319,7 @@ impl Client {
                 capabilities,
                 wants_progress,
                 inputs: Inputs::default(),
+                target: crate::catalog::Target::None,
                 places: known.map(|method| metadata.places(method)).unwrap_or_default(),
                 attachment: Attachment::default(),
             }),

@@ -12,7 +12,9 @@ use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, Work};
-use crate::protocol::{At, CacheHints, Capability, LoggingLevel, Method, WriteJsonAt, WrittenAt};
+use crate::protocol::{
+    At, CacheHints, Capability, LoggingLevel, Method, ToolOutput, WriteJsonAt, WrittenAt,
+};
 use crate::{Era, Instant, Revision};
 
 use super::Server;
@@ -24,10 +26,29 @@ impl Server {
         request: RequestHandle,
         result: &dyn WriteJsonAt,
     ) -> Result<(), CommandError> {
+        self.check_output(request, result.output())?;
         let entry = self.take_request(request)?;
         let InFlight { id, method, revision, reply, .. } = entry;
         let result: (&dyn WriteJson, _) = (&WrittenAt(result, revision), result.is_plain());
         Ok(self.finish_answer(&id, method, revision, reply, result)?)
+    }
+
+    /// Checks the result of a tool. One that does not fit is none that clients may see.
+    // MCP 2026-07-28 server/tools#output-schema [TOOL-019]
+    fn check_output(
+        &mut self,
+        request: RequestHandle,
+        output: ToolOutput<'_>,
+    ) -> Result<(), CommandError> {
+        let entry = self.connection.requests.get(request.key);
+        let Some(tool) = entry.and_then(|entry| entry.tool.as_ref()) else { return Ok(()) };
+        let error = match self.guard.run(|| tool.check(output)) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(reason)) => ErrorObject::internal(reason),
+            Err(panicked) => panicked.into(),
+        };
+        self.send_error(request, error.clone())?;
+        Err(CommandError::InvalidOutput(error.message.into_owned()))
     }
 
     pub(super) fn send_error(
@@ -224,10 +245,24 @@ impl Server {
         incoming: &Incoming<'_, '_>,
         result: &dyn WriteJson,
     ) {
+        self.answer_incoming(incoming, result, false);
+    }
+
+    /// The same with a [plain](Wire::is_plain_result) result.
+    pub(super) fn answer_plain(&mut self, incoming: &Incoming<'_, '_>, result: &dyn WriteJson) {
+        self.answer_incoming(incoming, result, true);
+    }
+
+    fn answer_incoming(
+        &mut self,
+        incoming: &Incoming<'_, '_>,
+        result: &dyn WriteJson,
+        plain: bool,
+    ) {
         let method = incoming.method.known();
         let (revision, reply) = (incoming.revision, incoming.reply);
         // A failure has been answered with an internal error already.
-        let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, false));
+        let _answered = self.finish_answer(&incoming.id, method, revision, reply, (result, plain));
     }
 
     /// Answers `initialize`.

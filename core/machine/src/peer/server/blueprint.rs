@@ -5,7 +5,7 @@ use mcp_sansio_sync::Arc;
 use crate::catalog::Catalog;
 use crate::peer::terms::Terms;
 use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities, Wire};
-use crate::{Revision, Revisions};
+use crate::{PanicGuard, Revision, Revisions};
 
 use super::{ServerOptions, lifecycle};
 
@@ -19,6 +19,7 @@ pub(crate) struct Blueprint {
     pub(super) modern: Capabilities,
     pub(super) terms: Arc<Terms>,
     pub(super) revisions: Revisions,
+    pub(crate) guard: PanicGuard,
 }
 
 /// What a server is, and does not become.
@@ -36,7 +37,7 @@ impl Blueprint {
     pub(crate) fn new(options: ServerOptions) -> Self {
         let ServerOptions { profile, catalog, terms, revisions } = options;
         let modern = profile.declared_set(&catalog, Revision::LATEST);
-        Self { profile, catalog, modern, terms, revisions }
+        Self { profile, catalog, modern, terms, revisions, guard: PanicGuard::NONE }
     }
 
     /// The same for connections that begin with a handshake.

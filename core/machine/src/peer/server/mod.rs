@@ -29,7 +29,7 @@ use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after, t
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
-use crate::{Instant, Revision, Revisions};
+use crate::{Instant, PanicGuard, Revision, Revisions};
 
 use super::binding::Binding;
 use super::calls::Purpose;
@@ -94,6 +94,7 @@ pub struct Server {
     /// Bytes that rounds of input keep.
     input_bytes: usize,
     owed: owed::Owed,
+    guard: PanicGuard,
 }
 
 /// What a legacy client and this server agreed on.
@@ -152,7 +153,7 @@ impl Server {
     }
 
     fn of(blueprint: &Blueprint, binding: Binding, seed: u64) -> Self {
-        let Blueprint { profile, catalog, modern, terms, revisions } = blueprint;
+        let Blueprint { profile, catalog, modern, terms, revisions, guard } = blueprint;
         Self {
             connection: Connection::new(Side::Server, terms, binding, seed),
             profile: Arc::clone(profile),
@@ -165,7 +166,14 @@ impl Server {
             batches: None,
             input_bytes: 0,
             owed: owed::Owed::default(),
+            guard: *guard,
         }
+    }
+
+    /// Runs the validator of the catalog in `guard` from here on. A call whose arguments or result it
+    /// panics at is answered with an internal error.
+    pub const fn catch_panics(&mut self, guard: PanicGuard) {
+        self.guard = guard;
     }
 
     /// A server whose messages are taken one by one, each with the channel it belongs to.

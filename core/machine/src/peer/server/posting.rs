@@ -57,6 +57,7 @@ impl Server {
     pub(crate) fn adopt(&mut self, blueprint: &Blueprint) {
         self.catalog = Arc::clone(&blueprint.catalog);
         self.modern = blueprint.modern;
+        self.guard = blueprint.guard;
     }
 
     /// The next message of this side and its channel, until it is taken.

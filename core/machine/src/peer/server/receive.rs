@@ -1,7 +1,8 @@
 use crate::catalog::subject::Given;
+use crate::catalog::{Invalid, Target};
 use crate::jsonrpc::{
     ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId, RequestMessage,
-    ResponseMessage,
+    ResponseMessage, Typed,
 };
 use crate::peer::Attachment;
 use crate::peer::calls::Purpose;
@@ -14,7 +15,9 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
-use crate::protocol::{Capabilities, Capability, Kind, LoggingLevel, Method, Phase, Refusal, Side};
+use crate::protocol::{
+    At, CallToolResult, Capabilities, Capability, Kind, LoggingLevel, Method, Phase, Refusal, Side,
+};
 use crate::{Era, Instant, Revision};
 
 use super::declared::Declared;
@@ -31,6 +34,10 @@ pub(super) struct Incoming<'m, 'f> {
     pub(super) reply: ReplyTo,
 }
 
+/// What a call is about; or the result that tells the model what is wrong with its arguments; or the
+/// error that tells the client.
+type Checked = Result<Result<Target, CallToolResult>, ErrorObject<'static>>;
+
 /// What the parameters of a request say, or what is wrong with them.
 pub(crate) type Read<'f> = Result<Metadata<'f>, &'static str>;
 
@@ -45,7 +52,7 @@ impl Server {
         now: Instant,
     ) -> Flow<'f> {
         match message {
-            Message::Request(request) => self.receive_request(request, read, reply, now),
+            Message::Request(request) => self.receive_request(request, read, reply),
             Message::Notification(notification) => self.receive_notification(notification, now),
             Message::Response(response) => self.receive_response(response, now),
         }
@@ -58,7 +65,6 @@ impl Server {
         message: RequestMessage<'f>,
         read: Option<&mut Read<'f>>,
         reply: ReplyTo,
-        now: Instant,
     ) -> Flow<'f> {
         let RequestMessage { id, method, params } = message;
         // The answers could not be told apart.
@@ -120,10 +126,10 @@ impl Server {
         // MCP 2026-07-28 basic/versioning#backward-compatibility-with-initialization-based-versions
         // [VER-016]: the request says which era it is of. A server of the legacy era alone ignores
         // what it cannot know.
-        if modern { self.receive_modern(incoming, now) } else { self.receive_legacy(incoming, now) }
+        if modern { self.receive_modern(incoming) } else { self.receive_legacy(incoming) }
     }
 
-    fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'_, 'f>, now: Instant) -> Flow<'f> {
+    fn receive_legacy<'f>(&mut self, mut incoming: Incoming<'_, 'f>) -> Flow<'f> {
         if incoming.method == Method::Initialize {
             return self.initialize(&incoming);
         }
@@ -145,7 +151,7 @@ impl Server {
                 return self.refuse(&incoming, refusal);
             }
         }
-        self.dispatch(incoming, now)
+        self.dispatch(incoming)
     }
 
     /// A request without metadata and without a session.
@@ -173,7 +179,7 @@ impl Server {
     /// A request that carries its own metadata, judged by nothing else.
     // MCP 2026-07-28 basic/index#statelessness [LIFE-009],
     // MCP 2026-07-28 schema.json#RequestMetaObject [CAP-020]
-    fn receive_modern<'f>(&mut self, mut incoming: Incoming<'_, 'f>, now: Instant) -> Flow<'f> {
+    fn receive_modern<'f>(&mut self, mut incoming: Incoming<'_, 'f>) -> Flow<'f> {
         // MCP 2025-06-18 basic/transports#sending-messages-to-the-server [BATCH-010]: a line is one message.
         if incoming.reply.batch.is_some() {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
@@ -236,7 +242,7 @@ impl Server {
                 return self.refuse(&incoming, refusal);
             }
         }
-        self.dispatch(incoming, now)
+        self.dispatch(incoming)
     }
 
     /// Answers a request for what is only ever a notification.
@@ -264,12 +270,12 @@ impl Server {
     }
 
     /// A request that is in order: the machine answers what it can by itself.
-    fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>, now: Instant) -> Flow<'f> {
+    fn dispatch<'f>(&mut self, incoming: Incoming<'_, 'f>) -> Flow<'f> {
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
             MethodName::Other(name) => {
                 if self.connection.terms.policy.unknown_methods == UnknownMethods::Deliver {
-                    return self.deliver(incoming, now);
+                    return self.deliver(incoming, Target::None);
                 }
                 // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
                 let error = ErrorObject::method_not_found(name);
@@ -305,19 +311,22 @@ impl Server {
                 Ok(None)
             }
             Method::SubscriptionsListen => self.listen(incoming),
-            _ if !self.catalog.manages(method) => self.deliver(incoming, now),
+            _ if !self.catalog.manages(method) => self.deliver(incoming, Target::None),
             _ => {
                 let subject = incoming.metadata.subject(method);
                 // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
-                let tasks = self
-                    .session
-                    .as_ref()
-                    .is_some_and(|session| session.server.contains(Capability::TasksToolsCall));
+                let tasks = self.runs_tools_as_tasks();
                 let (params, arguments) = (&incoming.params, incoming.metadata.arguments.as_ref());
                 let given = Given { params, arguments, tasks };
-                let checked = self.catalog.check_given(method, subject, &given, incoming.revision);
-                match checked {
-                    Ok(()) => self.deliver(incoming, now),
+                let found = self.catalog.resolve_given(method, subject, &given, incoming.revision);
+                match found.and_then(|target| self.check_arguments(target, &incoming)) {
+                    Ok(Ok(target)) => self.deliver(incoming, target),
+                    // MCP 2025-11-25 server/tools#error-handling [TOOL-010]
+                    Ok(Err(failed)) => {
+                        let result = Typed(&At(&failed, incoming.revision));
+                        self.answer_plain(&incoming, &result);
+                        Ok(None)
+                    }
                     Err(error) => {
                         self.answer_error(&incoming.id, &error, incoming.reply);
                         Ok(None)
@@ -327,8 +336,40 @@ impl Server {
         }
     }
 
+    /// Has the arguments of a call checked by the validator of the catalog, if it has one. Those of a
+    /// call that is to be a task are left to whoever makes the task: they are the task's to fail.
+    // MCP 2026-07-28 server/tools#security-considerations [TOOL-030]
+    fn check_arguments(&self, target: Target, incoming: &Incoming<'_, '_>) -> Checked {
+        let Target::Tool(tool) = target else { return Ok(Ok(target)) };
+        if !self.catalog.validates() || self.asks_for_task(incoming) {
+            return Ok(Ok(target));
+        }
+        let arguments = incoming.metadata.arguments.as_ref().unwrap_or(&NO_PARAMS);
+        let validate = || self.catalog.validate_arguments(tool, arguments, incoming.revision);
+        match self.guard.run(validate) {
+            Ok(Ok(())) => Ok(Ok(target)),
+            Ok(Err(Invalid::Tool(message))) => Ok(Err(CallToolResult::error(message))),
+            Ok(Err(Invalid::Protocol(error))) => Err(error),
+            Err(panicked) => Err(panicked.into()),
+        }
+    }
+
+    /// Whether a call is to be a task from its beginning.
+    // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
+    fn asks_for_task(&self, incoming: &Incoming<'_, '_>) -> bool {
+        self.runs_tools_as_tasks()
+            && incoming.revision.era() == Era::Legacy
+            && incoming.params.get("task").is_some()
+    }
+
+    /// Whether the client of the session was told that tools run as tasks.
+    fn runs_tools_as_tasks(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.server.contains(Capability::TasksToolsCall))
+    }
+
     /// Hands a request to the application.
-    fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, _now: Instant) -> Flow<'f> {
+    fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, target: Target) -> Flow<'f> {
         let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
         if self.connection.requests.len() >= self.connection.terms.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
@@ -366,6 +407,10 @@ impl Server {
             reply,
             work: Work::Application,
             rounds: 0,
+            tool: match target {
+                Target::Tool(id) => self.catalog.described_tool(id, revision),
+                _ => None,
+            },
         });
         Ok(Some(Event::Request(Request {
             handle: RequestHandle::of(key),
@@ -375,6 +420,7 @@ impl Server {
             capabilities: client,
             wants_progress,
             inputs,
+            target,
             places,
             attachment: Attachment::default(),
         })))

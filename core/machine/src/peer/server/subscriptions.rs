@@ -186,6 +186,7 @@ impl Server {
             reply: incoming.reply,
             work: Work::Listening(honoured),
             rounds: 0,
+            tool: None,
         });
         Ok(None)
     }
@@ -253,13 +254,13 @@ impl Server {
                     Ok(())
                 } else {
                     self.catalog
-                        .check(
+                        .resolve(
                             Method::ResourcesRead,
                             Some(&uri),
                             &incoming.params,
                             incoming.revision,
                         )
-                        .map(|()| {
+                        .map(|_| {
                             session.subscribed.insert(uri);
                         })
                 }
