@@ -1,8 +1,7 @@
 //! What is answered for functions of the application that panic.
 
-pub use mcp_sansio::PanicGuard;
-pub(super) use mcp_sansio::Panicked;
 use mcp_sansio::jsonrpc::ErrorObject;
+pub(super) use mcp_sansio::{PanicGuard, Panicked};
 
 use super::reply::Outcome;
 
