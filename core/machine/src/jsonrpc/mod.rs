@@ -25,7 +25,6 @@ pub use members::{Member, Members};
 pub use message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 pub use raw::{Json, RawJson};
 pub(crate) use scan::STANDING_IS_KEPT;
-#[cfg(feature = "http")]
 pub use text::{write_integer, write_string};
 pub(crate) use writer::write_empty_result;
 pub use writer::{
