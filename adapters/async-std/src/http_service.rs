@@ -9,8 +9,9 @@ use mcp_sansio_handlers::Server;
 use crate::Error;
 use crate::runtime::AsyncRuntime;
 
-/// A server on HTTP, as a [`tower_service::Service`], for anything that takes such a service, or by
-/// [`serve`](http_server::HttpService::serve). For those who have no framework there is [`serve_http`].
+/// A server on HTTP, as a [`Service` of tower](https://docs.rs/tower-service), for anything that takes
+/// such a service, or by [`serve`](http_server::HttpService::serve). For those who have no framework
+/// there is [`serve_http`].
 ///
 /// All clones are one server. Who sends a request, a [protected](Server::protect) server finds out
 /// from its token; otherwise it is taken from a [`Principal`](mcp_sansio::Principal) among the

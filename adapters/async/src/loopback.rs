@@ -52,7 +52,7 @@ impl<N: Network> Loopback<N> {
     ///
     /// # Panics
     ///
-    /// Where [`Runtime::current`](crate::Runtime::current) does.
+    /// Where [`Runtime::current`] does.
     #[allow(clippy::unused_async, reason = "a runtime may want to be asked inside of a task")]
     pub async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;

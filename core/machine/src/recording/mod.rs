@@ -4,10 +4,9 @@
 //! file with these is all that there is to know of a session: [`Replay`] makes the machine anew and
 //! has it do the same again, byte for byte, at a desk far away from where it happened.
 //!
-//! A [`Tape`] is given to a machine when it is made, such as to
-//! [`peer::Server::recorded`](crate::peer::Server::recorded); servers and hosts of
-//! `mcp-sansio-handlers` have a builder for that, so that each adapter can record. The format
-//! of the file is described in `docs/recording.md`.
+//! [`Recorded`] wraps a machine and notes on a [`Tape`] what it is asked, what goes in and what comes
+//! out. Servers and hosts of `mcp-sansio-handlers` have a builder for that, so that each adapter can
+//! record. The format of the file is described in `docs/recording.md`.
 //!
 //! A recording holds the contents of all messages. What names a session of HTTP, who a user is and
 //! the tokens that requests bring along are not in it: stand-ins are, or nothing.

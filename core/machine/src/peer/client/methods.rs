@@ -1,6 +1,6 @@
 //! The named methods of clients: each is short for a command.
 
-/// The named methods for [`ClientCommand`]: all that clients have, whatever they are bound to.
+/// The named methods for [`ClientCommand`](crate::peer::ClientCommand): all that clients have, whatever they are bound to.
 ///
 /// Where messages leave when their stream has room, `now` is left out of those methods that need no
 /// time. On HTTP each begins exchanges of its own, which have deadlines.

@@ -185,7 +185,7 @@ impl Server {
     }
 
     /// Writes the answer to a request that has left the table: a result, and whether it is a
-    /// [plain](Wire::is_plain_result) one. It is compiled once, not for each kind of result: that is
+    /// [plain](WriteJsonAt::is_plain) one. It is compiled once, not for each kind of result: that is
     /// a tenth of a device's image.
     pub(super) fn finish_answer(
         &mut self,
@@ -248,7 +248,7 @@ impl Server {
         self.answer_incoming(incoming, result, false);
     }
 
-    /// The same with a [plain](Wire::is_plain_result) result.
+    /// The same with a [plain](WriteJsonAt::is_plain) result.
     pub(super) fn answer_plain(&mut self, incoming: &Incoming<'_, '_>, result: &dyn WriteJson) {
         self.answer_incoming(incoming, result, true);
     }

@@ -1,6 +1,6 @@
 //! The named methods of servers: each is short for a command.
 
-/// The named methods for [`ServerCommand`] that servers have, whatever they are bound to. Where
+/// The named methods for [`ServerCommand`](crate::peer::ServerCommand) that servers have, whatever they are bound to. Where
 /// `now` is left out it is as with those of clients.
 macro_rules! server_methods {
     ($server:ty $(, $now:ident)?) => {
