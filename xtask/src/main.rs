@@ -37,8 +37,8 @@ cargo run -p xtask -- COMMAND
       is left to compilers, allocations at all. Needs valgrind.
       --write    makes what was counted the budgets, there and in docs/performance.md
   drawings [--check]
-      Draws docs/crates.svg, the crates and layers, and docs/request.svg, the way of a request in
-      and out; fails where a box names a file or function that is not there.
+      Draws docs/crates.svg, the crates and layers, and docs/request.svg, how a request comes in
+      and its result goes out; fails where a box names a file or function that does not exist.
       --check    draws nothing, and fails unless the files are what the code says
   firmware-size
       Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of

@@ -26,7 +26,7 @@ const LEGEND: [&str; 2] = [
 const BANDS: [(&str, &str); 3] = [
     ("tools", "installable programs"),
     ("adapters", "I/O, clocks, randomness, threads and tasks; no rule of the protocol"),
-    ("core", "no_std, without I/O; time and randomness are arguments"),
+    ("core", "no_std; no I/O, clock or randomness"),
 ];
 
 /// Draws `crates`, and the modules of the machines' crate, of which `uses` says what names what.
@@ -109,20 +109,24 @@ fn crates_graph(crates: &[Crate], room: f64, machine_height: f64) -> (Graph, Vec
         }
     }
     drawn.extend(rows.iter().flatten().map(|node: &Node| node.name.clone()));
-    let mut all = BTreeMap::new();
+    let (mut all, mut needed) = (BTreeSet::new(), BTreeSet::new());
     for one in crates.iter().filter(|it| drawn.contains(&it.name)) {
         for Dependency { name, optional, .. } in &one.dependencies {
             if drawn.contains(name) {
-                all.insert((one.name.clone(), name.clone()), *optional);
+                let edge = (one.name.clone(), name.clone());
+                if !optional {
+                    needed.insert(edge.clone());
+                }
+                all.insert(edge);
             }
         }
     }
-    let edges = reduced(&all.keys().cloned().collect());
-    let edge = |(from, to): (String, String)| {
-        let class = if all[&(from.clone(), to.clone())] { "optional" } else { "" };
-        Edge { from, to, class }
-    };
-    (Graph { rows, edges: edges.into_iter().map(edge).collect() }, bands)
+    // What is always needed does not follow from what a feature brings.
+    let optional: BTreeSet<(String, String)> = all.difference(&needed).cloned().collect();
+    let edge = |class| move |(from, to)| Edge { from, to, class };
+    let solid = reduced(&needed, &needed).into_iter().map(edge(""));
+    let edges = solid.chain(reduced(&optional, &all).into_iter().map(edge("optional"))).collect();
+    (Graph { rows, edges }, bands)
 }
 
 /// How many crates of `crates` are below each of them.
@@ -166,7 +170,7 @@ fn modules(machine: &Crate, uses: &BTreeSet<(String, String)>) -> Graph {
     let (down, up): (BTreeSet<_>, BTreeSet<_>) =
         uses.partition(|(from, to)| layers::is_below(to, from));
     let edge = |class| move |(from, to)| Edge { from, to, class };
-    let edges = reduced(&down).into_iter().map(edge(""));
+    let edges = reduced(&down, &down).into_iter().map(edge(""));
     // What the exceptions allow. Modules of one layer are reported elsewhere.
     let edges = edges.chain(up.into_iter().map(edge("breach")));
     let row = |name: &str| LAYERS.iter().position(|it| it.iter().any(|it| it.name == name));

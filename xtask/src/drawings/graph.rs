@@ -259,11 +259,13 @@ impl Placed {
     }
 }
 
-/// The edges that do not follow from others: without those from which a longer way leads to the
-/// same end.
-pub(super) fn reduced(edges: &BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
+/// Those of `edges` that do not follow from `all`: from which no longer way leads to the same end.
+pub(super) fn reduced(
+    edges: &BTreeSet<(String, String)>,
+    all: &BTreeSet<(String, String)>,
+) -> BTreeSet<(String, String)> {
     let mut next = BTreeMap::<&str, Vec<&str>>::new();
-    for (from, to) in edges {
+    for (from, to) in all {
         next.entry(from).or_default().push(to);
     }
     let reaches = |start: &str, end: &str| {
@@ -280,7 +282,8 @@ pub(super) fn reduced(edges: &BTreeSet<(String, String)>) -> BTreeSet<(String, S
         false
     };
     let follows = |from: &str, to: &str| {
-        next[from].iter().any(|step| *step != to && *step != from && reaches(step, to))
+        let steps = next.get(from).into_iter().flatten();
+        steps.filter(|step| **step != to && **step != from).any(|step| reaches(step, to))
     };
     edges.iter().filter(|(from, to)| !follows(from, to)).cloned().collect()
 }
@@ -351,6 +354,8 @@ mod tests {
             edges.iter().map(|(a, b)| (String::from(*a), String::from(*b))).collect()
         };
         let edges = set(&[("a", "b"), ("b", "c"), ("a", "c"), ("d", "c")]);
-        assert_eq!(reduced(&edges), set(&[("a", "b"), ("b", "c"), ("d", "c")]));
+        assert_eq!(reduced(&edges, &edges), set(&[("a", "b"), ("b", "c"), ("d", "c")]));
+        let without = set(&[("a", "c"), ("b", "c")]);
+        assert_eq!(reduced(&without, &without), without);
     }
 }

@@ -1,4 +1,4 @@
-//! The way of a request from the wire to its handler, and of the result back.
+//! How a request gets from the wire to its handler, and the result back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,20 +37,20 @@ struct Step {
 /// From the top, row by row.
 const ROWS: &[&[Step]] = &[
     &[Step {
-        title: "The application's function runs",
-        about: "At once if it is a plain one, else where the driver polls.",
+        title: "The handler runs",
+        about: "A plain function at once, an async one where the driver polls.",
         code: (HANDLERS, "server_endpoint.rs", "ServerEndpoint::call"),
         columns: (0, 3),
     }],
     &[
         Step {
             title: "The handler is found",
-            about: "By the id of the tool, prompt or resource.",
+            about: "By the id of the item that was found.",
             code: (HANDLERS, "dispatch.rs", "Handlers::prepare"),
             columns: (0, 1),
         },
         Step {
-            title: "The outcome is an answer",
+            title: "The outcome becomes a response",
             about: "A result, an error, or questions to the user.",
             code: (HANDLERS, "server_endpoint.rs", "ServerEndpoint::finish"),
             columns: (2, 3),
@@ -64,20 +64,20 @@ const ROWS: &[&[Step]] = &[
     }],
     &[Step {
         title: "The target is looked up",
-        about: "What is not in the catalog is refused here.",
+        about: "Once, by its name or URI; one that is not offered is refused.",
         code: (MACHINE, "catalog/subject/mod.rs", "Catalog::resolve_given"),
         columns: (0, 1),
     }],
     &[
         Step {
-            title: "The gate",
-            about: "The table of methods says who may send what, when.",
+            title: "The gate: may it be sent?",
+            about: "One table: who sends what, in which revision and phase, with which capability.",
             code: (MACHINE, "protocol/method.rs", "Row::check"),
             columns: (0, 1),
         },
         Step {
             title: "The result is completed",
-            about: "With what the revision wants in every result.",
+            about: "With the members that the revision requires of every result.",
             code: (MACHINE, "peer/server/answers.rs", "Server::send_result"),
             columns: (2, 3),
         },
@@ -85,60 +85,60 @@ const ROWS: &[&[Step]] = &[
     &[
         Step {
             title: "Era, id and metadata",
-            about: "The request says which era it is of.",
+            about: "The metadata is read once; it says which era the request is of.",
             code: (MACHINE, "peer/server/receive.rs", "Server::receive_request"),
             columns: (0, 1),
         },
         Step {
-            title: "It is written, once",
-            about: "Into the queue, control traffic in a lane of its own.",
+            title: "Written into the transmit queue",
+            about: "Once. Control traffic has a lane of its own.",
             code: (MACHINE, "peer/outbox.rs", "Outbox::try_push"),
             columns: (2, 3),
         },
     ],
     &[Step {
-        title: "Session or single request",
-        about: "Either is a machine of its own.",
+        title: "Routed to its machine",
+        about: "A session's, or one of its own.",
         code: (MACHINE, "http/server/posts.rs", "Server::post"),
         columns: (1, 1),
     }],
     &[
         Step {
             title: "The envelope is scanned",
-            about: "The whole text is checked once; members stay text.",
+            about: "One pass checks the whole text; members stay text.",
             code: (MACHINE, "jsonrpc/envelope.rs", "parse"),
             columns: (0, 1),
         },
         Step {
-            title: "On its stream",
-            about: "As JSON, or as an event in the stream's log.",
+            title: "Assigned to a stream",
+            about: "As JSON or as an event.",
             code: (MACHINE, "http/server/placing.rs", "Server::place"),
             columns: (2, 2),
         },
     ],
     &[
         Step {
-            title: "A frame is cut",
-            about: "A line is too long: reported, skipped.",
-            code: (MACHINE, "framing/line.rs", "LineDecoder::next_frame"),
+            title: "Frames are decoded",
+            about: "Overlong lines are skipped.",
+            code: (MACHINE, "stream/connection.rs", "Connection::take_frames"),
             columns: (0, 0),
         },
         Step {
-            title: "The head is judged",
+            title: "The head is checked",
             about: "Path, method, origin, types, length.",
             code: (MACHINE, "http/server/admission.rs", "Server::admit"),
             columns: (1, 1),
         },
         Step {
-            title: "Pulled by its exchange",
-            about: "A slow reader slows itself.",
+            title: "The exchange transmits",
+            about: "A slow reader slows only itself.",
             code: (MACHINE, "http/server/transmit.rs", "Server::poll_transmit"),
             columns: (2, 2),
         },
         Step {
-            title: "Several frames at once",
-            about: "Whatever waits, in one write.",
-            code: (MACHINE, "peer/server/mod.rs", "Server::peek_transmit"),
+            title: "Queued frames leave together",
+            about: "As many as there is room for.",
+            code: (MACHINE, "stream/connection.rs", "Connection::transmit"),
             columns: (3, 3),
         },
     ],
@@ -164,13 +164,13 @@ const ROWS: &[&[Step]] = &[
         Step {
             title: "Bytes are written",
             about: "",
-            code: (ASYNC, "driver.rs", "Driver::poll_write"),
+            code: (ASYNC, "driver.rs", "Driver::write"),
             columns: (3, 3),
         },
     ],
 ];
 
-/// Draws the way of a request; fails where a box names what is not there.
+/// Draws the steps; fails where a box names a file or function that does not exist.
 pub(super) fn drawing(crates: &[Crate]) -> Result<String, Failure> {
     let mut boxes = Vec::new();
     let mut missing = Vec::new();
@@ -198,7 +198,7 @@ pub(super) fn drawing(crates: &[Crate]) -> Result<String, Failure> {
         return Err(Failure::Failed(missing.join("\n")));
     }
     let height = y - BETWEEN + FOOT;
-    let mut svg = Svg::new(WIDTH, height, "A request's way in, and its result's out");
+    let mut svg = Svg::new(WIDTH, height, "How a request comes in and its result goes out");
     for (number, title) in COLUMNS.iter().enumerate() {
         svg.line("title", column(number).0, height - MARGIN, title);
     }
