@@ -121,7 +121,6 @@ impl State<'_> {
     }
 }
 
-#[cfg(feature = "http")]
 impl Catalog {
     /// Has these changes waiting to be taken.
     pub(crate) const fn set_changes(&mut self, changes: Changes) {

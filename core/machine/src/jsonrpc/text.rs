@@ -96,7 +96,7 @@ pub(super) fn write_escaped(out: &mut String, text: &str) {
             return;
         };
         write_escape(out, *byte);
-        rest = &tail[1..];
+        rest = tail.split_at(1).1;
     }
 }
 

@@ -360,7 +360,7 @@ impl Queue {
         for piece in self.pieces.iter().take(count) {
             let next = at + piece.length();
             if !piece.is_withdrawn() {
-                push_piece(&mut moved, &self.text[at..next], first);
+                push_piece(&mut moved, self.text.get(at..next).unwrap_or_default(), first);
             }
             first = piece.end == 0 || (first && piece.is_withdrawn());
             at = next;
@@ -406,14 +406,14 @@ impl Queue {
         let start = self.text_before(self.head);
         let mut at = self.head + self.leaving;
         let mut rest = String::with_capacity(self.text.len() - start - self.withdrawn().bytes);
-        rest.push_str(&self.text[start..at]);
+        rest.push_str(self.text.get(start..at).unwrap_or_default());
         // How many pieces of the frame are left so far.
         let mut left = 0;
         for _ in 0..self.pieces.len() {
             let Some(mut piece) = self.pieces.pop_front() else { break };
             let next = at + piece.length();
             if !piece.is_withdrawn() {
-                push_piece(&mut rest, &self.text[at..next], left == 0);
+                push_piece(&mut rest, self.text.get(at..next).unwrap_or_default(), left == 0);
                 piece.previous = 0;
                 self.pieces.push_back(piece);
                 left += 1;

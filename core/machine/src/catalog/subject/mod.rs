@@ -231,7 +231,7 @@ fn wrong(message: impl Into<alloc::borrow::Cow<'static, str>>) -> ErrorObject<'s
 /// As much of a peer's text as an error message repeats.
 fn shown(text: &str) -> &str {
     const SHOWN_MAX: usize = 64;
-    text.char_indices().nth(SHOWN_MAX).map_or(text, |(end, _)| &text[..end])
+    text.char_indices().nth(SHOWN_MAX).map_or(text, |(end, _)| text.split_at(end).0)
 }
 
 #[cfg(test)]

@@ -332,7 +332,7 @@ impl Additions<'_> {
             out.push('}');
             return Ok(());
         }
-        let text = &out[start..];
+        let text = out.get(start..).unwrap_or_default();
         if !text.starts_with('{') || !text.ends_with('}') {
             return Err(WriteError::NotAnObject);
         }
@@ -360,7 +360,7 @@ impl Additions<'_> {
             && !self.identity.is_empty()
         {
             let at = start + range.start + 1;
-            let only = text[range.start + 1..].trim_start().starts_with('}');
+            let only = text.split_at(range.start + 1).1.trim_start().starts_with('}');
             if !only {
                 out.insert(at, ',');
             }
