@@ -2,7 +2,7 @@
 
 use core::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
+use super::keyed_hash::KeyedHash;
 use hashbrown::HashTable;
 
 /// Numbers by key, where the keys stand in the entries only.
@@ -73,5 +73,5 @@ impl Index {
 }
 
 fn hash(key: &str) -> u64 {
-    FixedState::default().hash_one(key)
+    KeyedHash::default().hash_one(key)
 }

@@ -11,8 +11,10 @@ extern crate alloc;
 
 mod deadlines;
 mod index;
+mod keyed_hash;
 mod slab;
 
 pub use deadlines::Deadlines;
 pub use index::Index;
+pub use keyed_hash::{KeyedHash, KeyedHasher};
 pub use slab::{Key, Slab};

@@ -2,8 +2,8 @@
 
 use core::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
 use mcp_sansio::peer::{Limits, RequestHandle};
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
 /// Who leaves something: the handler of a request, or the application.
@@ -123,7 +123,7 @@ impl Parties {
 }
 
 fn hash(party: &Party) -> u64 {
-    FixedState::default().hash_one(party)
+    KeyedHash::default().hash_one(party)
 }
 
 impl Room {

@@ -4,7 +4,7 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 
 use bytestring::ByteString;
-use foldhash::fast::FixedState;
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Deadlines, Index};
 use mcp_sansio_collections::{Key, Slab};
 
@@ -361,7 +361,7 @@ impl Calls {
 
 /// Ids are numbers of this side, so that nobody can aim at collisions.
 fn hash(id: i64) -> u64 {
-    FixedState::default().hash_one(id)
+    KeyedHash::default().hash_one(id)
 }
 
 #[cfg(test)]

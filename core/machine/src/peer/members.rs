@@ -3,6 +3,29 @@
 
 use crate::jsonrpc::RawJson;
 
+/// What is said of a member that is repeated. Its name is read from there, so that an image has each
+/// name once.
+struct Repeat(&'static str);
+
+impl Repeat {
+    /// What is before the name, where the member is of the parameters themselves or of `_meta`.
+    const BEFORE: &str = "`";
+    const AFTER: &str = "` is repeated";
+
+    /// Whether this is said of the member called `name`, which may be of an object within.
+    #[inline]
+    fn is_of(&self, name: &str) -> bool {
+        self.is_behind(Self::BEFORE.len(), name)
+    }
+
+    /// The same where `start` bytes stand before the name.
+    #[inline]
+    fn is_behind(&self, start: usize, name: &str) -> bool {
+        self.0.len() == start + name.len() + Self::AFTER.len()
+            && self.0.as_bytes().get(start..start + name.len()) == Some(name.as_bytes())
+    }
+}
+
 /// Defines an enum of names that tells its variants by their spelling.
 macro_rules! names {
     ($(#[$doc:meta])* $set:ident { $($variant:ident = $name:literal,)+ }) => {
@@ -14,10 +37,13 @@ macro_rules! names {
         const _: () = assert!([$($name),+].len() <= u64::BITS as usize);
 
         impl $set {
+            const ALL: &[(Self, Repeat)] =
+                &[$((Self::$variant, Repeat(concat!("`", $name, "` is repeated")))),+];
+
             /// The member called `name`, its escapes resolved.
             #[inline]
             pub(crate) fn parse(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)+ _ => None }
+                Self::ALL.iter().find(|(_, repeat)| repeat.is_of(name)).map(|(member, _)| *member)
             }
 
             /// Notes that the object has the member.
@@ -25,12 +51,7 @@ macro_rules! names {
             /// The error says that it was there before.
             #[inline]
             pub(crate) fn once(self, seen: &mut Seen) -> Result<(), &'static str> {
-                if seen.insert(self as u32) { Ok(()) } else { Err(self.repeated()) }
-            }
-
-            #[cold]
-            const fn repeated(self) -> &'static str {
-                match self { $(Self::$variant => concat!("`", $name, "` is repeated"),)+ }
+                if seen.insert(self as u32) { Ok(()) } else { Err(Self::ALL[self as usize].1.0) }
             }
         }
     };
@@ -130,19 +151,20 @@ impl Seen {
     }
 }
 
-/// Names in an object, each with what is said where it is repeated.
-type Names = [(&'static str, &'static str)];
+/// The members of an object, and how many bytes stand before the name of each.
+type Names = (usize, &'static [Repeat]);
 
 macro_rules! nested {
-    ($object:literal: $($name:literal),+) => {
-        &[$(($name, concat!("`", $object, ".", $name, "` is repeated"))),+]
-    };
+    ($object:literal: $($name:literal),+) => {(
+        concat!("`", $object, ".").len(),
+        &[$(Repeat(concat!("`", $object, ".", $name, "` is repeated"))),+],
+    )};
 }
 
 impl Param {
     /// The names in the object that this member is. Decoders refuse repeats as well, but not every
     /// reader decodes a whole object, nor is every member decoded that has one value only.
-    const fn nested(self) -> &'static Names {
+    const fn nested(self) -> Names {
         match self {
             Self::Ref => nested!("ref": "type", "name", "uri", "title"),
             Self::Argument => nested!("argument": "name", "value"),
@@ -166,24 +188,24 @@ impl Param {
                 "notifications": "toolsListChanged", "promptsListChanged", "resourcesListChanged",
                 "resourceSubscriptions", "taskIds"
             ),
-            _ => &[],
+            _ => (0, &[]),
         }
     }
 
     /// Looks for repeats in the object that the member is, if it is one.
     pub(crate) fn check_nested(self, value: &RawJson<'_>) -> Result<(), &'static str> {
-        let names = self.nested();
+        let (start, names) = self.nested();
         if names.is_empty() {
             return Ok(());
         }
         let mut seen = Seen::default();
         for member in value.members() {
             let name = member.name();
-            let known = names.iter().zip(0..).find(|((known, _), _)| *known == name);
-            if let Some(((_, repeated), place)) = known
+            let known = names.iter().zip(0..).find(|(repeat, _)| repeat.is_behind(start, &name));
+            if let Some((repeat, place)) = known
                 && !seen.insert(place)
             {
-                return Err(repeated);
+                return Err(repeat.0);
             }
         }
         Ok(())

@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use mcp_sansio_collections::KeyedHash;
 
 use crate::jsonrpc::RequestId;
 
@@ -47,7 +47,7 @@ impl Tag {
     }
 
     /// Of a request of the other side.
-    pub(crate) fn of(id: &RequestId, hasher: &FixedState) -> Self {
+    pub(crate) fn of(id: &RequestId, hasher: &KeyedHash) -> Self {
         match id {
             RequestId::Number(number) => Self { kind: Kind::Number, value: number.cast_unsigned() },
             RequestId::Text(text) => Self { kind: Kind::Text, value: hasher.hash_one(text) },
@@ -72,7 +72,7 @@ pub(super) struct Queue {
     pieces: Pieces,
     /// Where they are by their tags. Only a cancellation makes it.
     index: Option<Box<PieceIndex>>,
-    hasher: FixedState,
+    hasher: KeyedHash,
 }
 
 /// Finds the pieces with a tag. They are numbered as they come, from when this was made.
@@ -131,13 +131,13 @@ impl Queue {
             leaving: 0,
             pieces: Pieces::default(),
             index: None,
-            hasher: FixedState::default(),
+            hasher: KeyedHash::default(),
         }
     }
 
     /// Keys the hash table of what the other side names.
     pub(super) const fn key_with(&mut self, seed: u64) {
-        self.hasher = FixedState::with_seed(seed);
+        self.hasher = KeyedHash::with_seed(seed);
     }
 
     /// An empty one that is keyed as this one.
@@ -446,7 +446,7 @@ impl PieceIndex {
         usize::try_from(number - self.first).unwrap_or(usize::MAX)
     }
 
-    fn bring_up_to_date(&mut self, pieces: &mut Pieces, hasher: &FixedState) {
+    fn bring_up_to_date(&mut self, pieces: &mut Pieces, hasher: &KeyedHash) {
         let mut number = self.end;
         while let Some(piece) = pieces.get(self.place(number)) {
             if let Some(tag) = piece.tag() {
@@ -464,7 +464,7 @@ impl PieceIndex {
     }
 
     /// Takes the last piece with this tag out.
-    fn take_last(&mut self, tag: Tag, pieces: &Pieces, hasher: &FixedState) -> Option<u64> {
+    fn take_last(&mut self, tag: Tag, pieces: &Pieces, hasher: &KeyedHash) -> Option<u64> {
         let first = self.first;
         let has_tag = |low: &u32| {
             let piece = pieces.get(distance(first, *low));
@@ -474,7 +474,7 @@ impl PieceIndex {
         Some(first + distance(first, found.remove().0) as u64)
     }
 
-    fn put_last(&mut self, tag: Tag, number: u64, pieces: &Pieces, hasher: &FixedState) {
+    fn put_last(&mut self, tag: Tag, number: u64, pieces: &Pieces, hasher: &KeyedHash) {
         let first = self.first;
         let hash_of = |low: &u32| {
             let piece = pieces.get(distance(first, *low));
@@ -484,7 +484,7 @@ impl PieceIndex {
     }
 
     /// Forgets the first `count` pieces.
-    fn pop(&mut self, pieces: &Pieces, count: usize, hasher: &FixedState) {
+    fn pop(&mut self, pieces: &Pieces, count: usize, hasher: &KeyedHash) {
         if count < pieces.len() && !self.last.is_empty() {
             for (piece, number) in pieces.iter().zip(self.first..).take(count) {
                 let low = low_half(number);

@@ -2,7 +2,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::catalog::DescribedTool;
@@ -18,7 +18,7 @@ use super::queue::Tag;
 pub(super) struct Requests {
     entries: Slab<InFlight>,
     ids: Index,
-    hasher: FixedState,
+    hasher: KeyedHash,
     listening: Listening,
 }
 
@@ -128,7 +128,7 @@ impl ProgressOut {
 
 impl Requests {
     /// What keys the hash tables of this connection.
-    pub(super) fn hasher(&self) -> FixedState {
+    pub(super) fn hasher(&self) -> KeyedHash {
         self.hasher.clone()
     }
 
@@ -146,7 +146,7 @@ impl Requests {
         Self {
             entries: Slab::new(),
             ids: Index::default(),
-            hasher: FixedState::with_seed(seed),
+            hasher: KeyedHash::with_seed(seed),
             listening: Listening::default(),
         }
     }
@@ -229,14 +229,14 @@ mod tests {
 
     /// Ids whose hashes under `seed` end in the same bits, as many as `wanted`.
     fn colliding(seed: u64, bits: u32, wanted: usize) -> Vec<RequestId> {
-        let hasher = FixedState::with_seed(seed);
+        let hasher = KeyedHash::with_seed(seed);
         let ends_alike = |id: &RequestId| hasher.hash_one(id).trailing_zeros() >= bits;
         (0..).map(RequestId::Number).filter(ends_alike).take(wanted).collect()
     }
 
     /// The most of these ids that a table of `places` places has to look at for any of them.
     fn crowd(ids: &[RequestId], seed: u64, places: u64) -> usize {
-        let hasher = FixedState::with_seed(seed);
+        let hasher = KeyedHash::with_seed(seed);
         let mut counts = alloc::collections::BTreeMap::new();
         for id in ids {
             *counts.entry(hasher.hash_one(id) % places).or_insert(0_usize) += 1;

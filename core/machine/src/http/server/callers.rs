@@ -5,7 +5,7 @@ use alloc::collections::BTreeSet;
 use core::cmp::Reverse;
 use core::hash::BuildHasher;
 
-use foldhash::fast::FixedState;
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Index, Key, Slab};
 
 use crate::http::{Principal, RemoteAddress};
@@ -25,7 +25,7 @@ pub(super) struct Sender<'a> {
 /// Callers with something live, each once. Whoever holds nothing is forgotten.
 #[derive(Debug)]
 pub(super) struct Callers {
-    hasher: FixedState,
+    hasher: KeyedHash,
     /// Made with the first of them.
     table: Option<Box<Table>>,
 }
@@ -73,7 +73,7 @@ enum Identity {
 
 impl Callers {
     pub(super) fn new(seed: u64) -> Self {
-        Self { hasher: FixedState::with_seed(seed), table: None }
+        Self { hasher: KeyedHash::with_seed(seed), table: None }
     }
 
     fn get(&self, caller: Key) -> Option<&Caller> {

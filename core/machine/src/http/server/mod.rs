@@ -31,8 +31,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 
 use crate::PanicGuard;
@@ -97,7 +97,7 @@ pub struct Server {
     connections: Slab<Connection>,
     /// The keys of the connections that are sessions, by the hashes of their ids.
     sessions: Index,
-    hasher: FixedState,
+    hasher: KeyedHash,
     /// What each caller holds of sessions, exchanges and handlers.
     callers: Callers,
     exchanges: Slab<Exchange>,
@@ -113,7 +113,7 @@ pub struct Server {
     /// How many of them still are.
     kept: usize,
     /// The streams that end with an answer, by the number of their connection and the request.
-    answered: HashMap<(u64, Tag), u32, FixedState>,
+    answered: HashMap<(u64, Tag), u32, KeyedHash>,
     /// Bytes in the logs of all streams.
     logged: usize,
     store: Store,
@@ -181,7 +181,7 @@ impl Server {
             session_ids: SessionIds::new(secret),
             connections: Slab::new(),
             sessions: Index::default(),
-            hasher: FixedState::with_seed(seed),
+            hasher: KeyedHash::with_seed(seed),
             callers: Callers::new(seed),
             exchanges: Slab::new(),
             spare: Vec::new(),
@@ -191,7 +191,7 @@ impl Server {
             exchange_deadlines: Deadlines::default(),
             finished: VecDeque::new(),
             kept: 0,
-            answered: HashMap::with_hasher(FixedState::with_seed(seed)),
+            answered: HashMap::with_hasher(KeyedHash::with_seed(seed)),
             logged: 0,
             store,
             replays: 0,

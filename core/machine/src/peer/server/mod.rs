@@ -18,8 +18,8 @@ mod tasks;
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use foldhash::fast::FixedState;
 use hashbrown::HashSet;
+use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::Slab;
 use mcp_sansio_sync::Arc;
 
@@ -106,7 +106,7 @@ pub struct Session {
     server: Capabilities,
     client_info: Json,
     log_level: LoggingLevel,
-    subscribed: HashSet<String, FixedState>,
+    subscribed: HashSet<String, KeyedHash>,
 }
 
 impl Session {
