@@ -6,7 +6,7 @@ use super::malformed::{Malformed, Reason, Shape};
 use super::message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 use super::raw::RawJson;
 use super::scan::{ScanError, Scanner};
-use super::text::{resolve_key, unquote};
+use super::text::{is_escaped, resolve_key, unquote};
 use super::{ErrorCode, scan};
 
 /// What [`parse`] puts up with.
@@ -271,9 +271,9 @@ impl<'a> Envelope<'a> {
             "params" => &mut self.params,
             "result" => &mut self.result,
             "error" => &mut self.error,
-            other if other.contains('\\') => match resolve_key(other) {
+            other if is_escaped(other) => match resolve_key(other) {
                 // What is resolved has no backslash that starts an escape of a known key.
-                Cow::Owned(name) if !name.contains('\\') => return self.slot(&name),
+                Cow::Owned(name) if !is_escaped(&name) => return self.slot(&name),
                 _ => return None,
             },
             _ => return None,

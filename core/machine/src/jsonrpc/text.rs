@@ -16,11 +16,17 @@ pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
 /// `None` if an escape stands for nothing: for half of a surrogate pair.
 #[inline]
 pub(super) fn unescape(written: &str) -> Option<Cow<'_, str>> {
-    if written.as_bytes().contains(&b'\\') {
+    if is_escaped(written) {
         resolve(written).map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(written))
     }
+}
+
+// In bytes: a search for a `char` brings that for text into a device's image.
+#[inline]
+pub(super) fn is_escaped(written: &str) -> bool {
+    written.as_bytes().contains(&b'\\')
 }
 
 // Not inlined, as most strings have no escapes.
@@ -67,7 +73,7 @@ fn code_point(escape: &str) -> Option<(char, usize)> {
 
 /// Whether a key, given as written between its quotes, is `name` once its escapes are resolved.
 pub(super) fn key_is(key: &str, name: &str) -> bool {
-    key == name || (key.contains('\\') && resolve_key(key) == name)
+    key == name || (is_escaped(key) && resolve_key(key) == name)
 }
 
 /// A key, given as written between its quotes, with its escapes resolved.

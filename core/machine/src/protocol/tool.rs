@@ -323,7 +323,7 @@ pub enum InvalidToolName {
 /// The caller's fault: see [`InvalidToolName`].
 // MCP 2026-07-28 server/tools#tool-names [TOOL-023]
 pub fn check_tool_name(name: &str) -> Result<(), InvalidToolName> {
-    let foreign = |c: &char| !c.is_ascii_alphanumeric() && !"_-.".contains(*c);
+    let foreign = |c: &char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.');
     if let Some(c) = name.chars().find(foreign) {
         Err(InvalidToolName::Character(c))
     } else if (1..=TOOL_NAME_LENGTH_MAX).contains(&name.len()) {
