@@ -57,7 +57,7 @@ impl<K: Kind> Stage<K> {
         Some(exchange)
     }
 
-    pub(super) const fn settle(&self, _: &mut http::Client, _: Instant) -> bool {
+    pub(super) const fn settle(&self, _: &mut HttpClient, _: Instant) -> bool {
         false
     }
 
