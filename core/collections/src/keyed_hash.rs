@@ -22,6 +22,7 @@ impl KeyedHash {
 impl BuildHasher for KeyedHash {
     type Hasher = KeyedHasher;
 
+    #[inline]
     fn build_hasher(&self) -> KeyedHasher {
         KeyedHasher(self.0.build_hasher())
     }
@@ -33,33 +34,39 @@ impl BuildHasher for KeyedHash {
 pub struct KeyedHasher(fast::FoldHasher<'static>);
 
 impl Hasher for KeyedHasher {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks();
         for word in words {
             self.0.write_u64(u64::from_le_bytes(*word));
         }
-        // With the length no text is like a longer one that ends in zeros.
-        let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        // Behind the rest its length, so that no text is like a longer one that ends in zeros.
+        let last =
+            rest.iter().rev().fold(rest.len() as u64, |word, byte| word << 8 | u64::from(*byte));
         self.0.write_u64(last);
-        self.0.write_usize(bytes.len());
     }
 
+    #[inline]
     fn write_u8(&mut self, number: u8) {
         self.0.write_u8(number);
     }
 
+    #[inline]
     fn write_u32(&mut self, number: u32) {
         self.0.write_u32(number);
     }
 
+    #[inline]
     fn write_u64(&mut self, number: u64) {
         self.0.write_u64(number);
     }
 
+    #[inline]
     fn write_usize(&mut self, number: usize) {
         self.0.write_usize(number);
     }
 
+    #[inline]
     fn finish(&self) -> u64 {
         self.0.finish()
     }

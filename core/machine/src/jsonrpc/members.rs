@@ -29,12 +29,14 @@ pub struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// The key with its escapes resolved; borrowed when there are none.
+    #[inline]
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
         if self.key_escaped { resolve_key(self.key) } else { Cow::Borrowed(self.key) }
     }
 
     /// Whether the key, its escapes resolved, is `name`.
+    #[inline]
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         self.key == name || (self.key_escaped && key_is(self.key, name))

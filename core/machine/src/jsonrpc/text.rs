@@ -84,6 +84,7 @@ pub(super) fn resolve_key(key: &str) -> Cow<'_, str> {
 }
 
 /// Appends `text` as a JSON string.
+#[inline]
 pub fn write_string(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
     out.push('"');
@@ -95,12 +96,14 @@ pub fn write_string(out: &mut String, text: &str) {
 pub(super) fn write_escaped(out: &mut String, text: &str) {
     let mut rest = text;
     loop {
-        // What is escaped is ASCII, so no character is cut.
-        let (plain, tail) = rest.split_at(plain_prefix(rest.as_bytes()));
-        out.push_str(plain);
-        let Some(byte) = tail.as_bytes().first() else {
+        let length = plain_prefix(rest.as_bytes());
+        let Some(byte) = rest.as_bytes().get(length) else {
+            out.push_str(rest);
             return;
         };
+        // What is escaped is ASCII, so no character is cut.
+        let (plain, tail) = rest.split_at(length);
+        out.push_str(plain);
         write_escape(out, *byte);
         rest = tail.split_at(1).1;
     }

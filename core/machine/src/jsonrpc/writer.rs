@@ -293,6 +293,7 @@ fn write_line(
 /// escaped.
 // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-001]: no embedded newline. A carriage return is one
 // to some readers.
+#[inline]
 fn join_lines(out: &mut String, start: usize) {
     if memchr2(b'\n', b'\r', &out.as_bytes()[start..]).is_some() {
         let lines = out.split_off(start);

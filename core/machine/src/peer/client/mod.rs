@@ -251,6 +251,8 @@ impl Client {
     /// # Errors
     ///
     /// See [`CommandError`].
+    // Inlined, so that a named method is no more than its arm.
+    #[inline(always)]
     pub fn apply(
         &mut self,
         command: ClientCommand<'_>,
