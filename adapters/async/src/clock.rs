@@ -17,14 +17,15 @@ pub fn unix_time() -> u64 {
 /// The current time. The origin of the clock is its first use in this process.
 #[must_use]
 pub fn now() -> Instant {
-    let origin = origin();
-    Instant::ZERO + Moment::now().saturating_duration_since(origin)
+    from_moment(Moment::now())
 }
 
 /// A moment of the standard library's clock on the clock of [`now`]; the origin if it is before that.
 #[must_use]
 pub fn from_moment(moment: Moment) -> Instant {
-    Instant::ZERO + moment.saturating_duration_since(origin())
+    // The first one, not the time it is: a runtime's clock may stand still, before that.
+    let origin = *ORIGIN.get_or_init(|| moment);
+    Instant::ZERO + moment.saturating_duration_since(origin)
 }
 
 /// `instant` on the standard library's clock; what that cannot represent is thirty years away.
@@ -32,17 +33,22 @@ pub fn from_moment(moment: Moment) -> Instant {
 pub fn to_moment(instant: Instant) -> Moment {
     const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
     let since = instant.saturating_since(Instant::ZERO).min(FAR);
-    origin().checked_add(since).unwrap_or_else(origin)
+    let origin = *ORIGIN.get_or_init(Moment::now);
+    origin.checked_add(since).unwrap_or(origin)
 }
 
-fn origin() -> Moment {
-    static ORIGIN: OnceLock<Moment> = OnceLock::new();
-    *ORIGIN.get_or_init(Moment::now)
-}
+static ORIGIN: OnceLock<Moment> = OnceLock::new();
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_passes_on_a_clock_that_stood_still_when_it_was_first_looked_at() {
+        let (moment, time) = (Moment::now(), Duration::from_secs(5));
+        let start = from_moment(moment);
+        assert_eq!(from_moment(moment + time), start + time);
+    }
 
     #[test]
     fn moments_and_instants_are_the_same_clock() {
