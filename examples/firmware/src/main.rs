@@ -25,8 +25,8 @@ use alloc::rc::Rc;
 use cortex_m::Peripherals;
 use cortex_m_rt::entry;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Local, Server, ServerEndpoint};
 use mcp_sansio_embedded::{Next, PolledDriver};
+use mcp_sansio_handlers::{Local, Server, ServerEndpoint};
 
 use alarm::Alarms;
 use sensor::Sensor;

@@ -5,10 +5,10 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use core::time::Duration;
 
-use mcp_sansio_handlers::{Call, Error, Local, NoArguments, Read, Server, Structured};
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{Prompt, PromptArgument, Resource, TextResourceContents, Tool};
+use mcp_sansio_handlers::{Call, Error, Local, NoArguments, Read, Server, Structured};
 use serde::{Deserialize, Serialize};
 
 use crate::alarm::Alarms;

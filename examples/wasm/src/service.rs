@@ -5,12 +5,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Read, Server};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::Limits;
 use mcp_sansio::protocol::{
     ElicitSchema, Prompt, PromptArgument, Resource, StringSchema, TextResourceContents, Tool,
 };
+use mcp_sansio_handlers::{Call, Elicit, Error, NoArguments, Read, Server};
 use serde::Deserialize;
 use spin::Mutex;
 
