@@ -8,7 +8,6 @@ use crate::http::SessionId;
 use crate::http::{ExchangeId, Principal, Refusal, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
-#[cfg(target_has_atomic = "ptr")]
 use crate::peer::RequestHandle;
 use crate::peer::server::Declared;
 
