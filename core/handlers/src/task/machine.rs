@@ -70,7 +70,7 @@ impl Machine<'_> {
         required: &InputRequiredResult,
         now: Instant,
     ) -> bool {
-        self.apply(ServerCommand::RequireInput { request, required }, now).is_ok()
+        self.apply(ServerCommand::RequireInput { request: &request, required }, now).is_ok()
     }
 
     pub(super) fn withdraw_input(&mut self, request: RequestHandle, now: Instant) {

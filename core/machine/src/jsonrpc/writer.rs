@@ -296,9 +296,15 @@ fn write_line(
 #[inline]
 fn join_lines(out: &mut String, start: usize) {
     if memchr2(b'\n', b'\r', &out.as_bytes()[start..]).is_some() {
-        let lines = out.split_off(start);
-        out.extend(lines.chars().map(|it| if matches!(it, '\n' | '\r') { ' ' } else { it }));
+        replace_line_ends(out, start);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn replace_line_ends(out: &mut String, start: usize) {
+    let lines = out.split_off(start);
+    out.extend(lines.chars().map(|it| if matches!(it, '\n' | '\r') { ' ' } else { it }));
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ pub enum ServerCommand<'a> {
     /// Answers a request with questions: see [`Server::require_input`](super::Server::require_input).
     RequireInput {
         /// The request as it came.
-        request: Request<'a>,
+        request: &'a Request<'a>,
         /// The questions.
         required: &'a InputRequiredResult,
     },

@@ -285,7 +285,7 @@ where
         Call::RequireInput { request, method, required, .. } => {
             let required = &decoded::<InputRequiredResult>(required)?;
             let request = bare_request(request.to_request(), method);
-            apply(ServerCommand::RequireInput { request, required });
+            apply(ServerCommand::RequireInput { request: &request, required });
         }
         Call::WithdrawInput { request, .. } => {
             apply(ServerCommand::WithdrawInput(request.to_request()));

@@ -89,6 +89,7 @@ macro_rules! server_methods {
                     required: &InputRequiredResult,
                     now: Instant,
                 ) -> Result<(), CommandError> {
+                    let request = &request;
                     self.apply(ServerCommand::RequireInput { request, required }, now).map(drop)
                 }
 

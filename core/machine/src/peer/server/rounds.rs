@@ -45,7 +45,7 @@ pub(in crate::peer) struct Question {
 impl Server {
     pub(super) fn send_questions(
         &mut self,
-        request: Request<'_>,
+        request: &Request<'_>,
         required: &InputRequiredResult,
         now: Instant,
     ) -> Result<(), CommandError> {
@@ -80,7 +80,7 @@ impl Server {
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
             Some("the client has not confirmed the session, so it cannot be asked yet")
         } else if revision.era() == Era::Legacy
-            && round_bytes(&request, required) > self.input_room()
+            && round_bytes(request, required) > self.input_room()
         {
             Some("more input is waited for than the limit allows")
         } else {
@@ -139,15 +139,15 @@ impl Server {
     /// Sends the questions of a round as requests of this side.
     fn ask(
         &mut self,
-        request: Request<'_>,
+        request: &Request<'_>,
         required: &InputRequiredResult,
         revision: Revision,
         now: Instant,
     ) -> Result<(), CommandError> {
         let handle = request.handle;
-        let bytes = round_bytes(&request, required);
+        let bytes = round_bytes(request, required);
         self.input_bytes += bytes;
-        let mut request = request.into_owned();
+        let mut request = request.clone().into_owned();
         request.inputs = Inputs::default();
         let questions: Vec<Question> = required
             .input_requests
