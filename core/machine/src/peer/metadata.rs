@@ -30,6 +30,8 @@ pub(crate) struct Metadata<'a> {
     pub(crate) name: Option<Cow<'a, str>>,
     pub(crate) uri: Option<Cow<'a, str>>,
     pub(crate) arguments: Option<RawJson<'a>>,
+    /// The request is to be a task. `null` is absent, as everywhere.
+    pub(crate) asks_for_task: bool,
     found: Found,
     seen: Seen,
     /// The start of `_meta` that says what a client says with every request: up to the end of the
@@ -146,6 +148,10 @@ impl<'a> Metadata<'a> {
                 self.arguments = Some(member.value);
             }
             Param::TaskId => self.found.task_id = place(&member.range),
+            Param::Task => {
+                self.asks_for_task = member.value != RawJson::NULL;
+                param.check_nested(&member.value)?;
+            }
             Param::InputResponses => {
                 // MCP 2026-07-28 basic/patterns/mrtr#error-handling [MRTR-016]
                 if !answers_are_objects(&member.value) {

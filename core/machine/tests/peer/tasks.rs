@@ -22,7 +22,7 @@ use crate::words::*;
 const NOVEMBER: Revision = Revision::V2025_11_25;
 
 /// A server that runs tools as tasks.
-fn with_tasks() -> ServerOptions {
+pub(crate) fn with_tasks() -> ServerOptions {
     let tools = ToolTaskRequests::new().call(Settings::new());
     let requests = ServerTaskRequests::new().tools(tools);
     let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());

@@ -3,7 +3,7 @@
 use mcp_sansio::catalog::{Catalog, CompiledSchema, Target, Validator};
 use mcp_sansio::jsonrpc::{Json, RawJson};
 use mcp_sansio::peer::{CommandError, Event, Server, ServerOptions};
-use mcp_sansio::protocol::{CallToolResult, Implementation, Tool};
+use mcp_sansio::protocol::{CallToolResult, Implementation, TaskSupport, Tool, ToolExecution};
 use mcp_sansio::{Instant, PanicGuard, Revision};
 use serde_json::{Value, json};
 
@@ -42,6 +42,17 @@ fn options(output: bool) -> ServerOptions {
     catalog.validator(WantsN).unwrap();
     catalog.add_tool(tool).unwrap();
     full_server().catalog(catalog)
+}
+
+/// A server whose one tool runs as a task where it is asked to.
+fn with_tasks() -> ServerOptions {
+    let schema = Json::from(RawJson::parse(r#"{"type":"object"}"#).unwrap());
+    let mut tool = Tool::new("t", schema);
+    tool.execution = Some(ToolExecution::new().task_support(TaskSupport::Optional));
+    let mut catalog = Catalog::new();
+    catalog.validator(WantsN).unwrap();
+    catalog.add_tool(tool).unwrap();
+    super::tasks::with_tasks().catalog(catalog)
 }
 
 /// A server in a session of `revision`, or before any request of a modern one.
@@ -94,6 +105,21 @@ fn arguments_are_checked_before_the_application_sees_the_call() {
         let event = server.handle_message(line.as_bytes(), Instant::ZERO).unwrap();
         let Some(Event::Request(request)) = event else { panic!("{revision}: {event:?}") };
         assert!(matches!(request.target, Target::Tool(_)));
+    }
+}
+
+#[test]
+fn a_call_that_asks_for_no_task_is_checked_where_tools_run_as_tasks() {
+    // Rule: [TOOL-010] [TASK-006].
+    let revision = Revision::V2025_11_25;
+    for (task, is_checked) in [("null", true), ("{}", false)] {
+        let mut server = opened(with_tasks(), revision);
+        let params = format!(r#"{{"name":"t","arguments":{{"m":1}},"task":{task}}}"#);
+        let line = request("1", "tools/call", &params);
+        let event = server.handle_message(line.as_bytes(), Instant::ZERO).unwrap();
+        assert_eq!(event.is_none(), is_checked, "{task}: {event:?}");
+        drop(event);
+        assert_eq!(said(&mut server).iter().any(|it| it["result"]["isError"] == true), is_checked);
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Given<'a> {
     pub(crate) arguments: Option<&'a RawJson<'a>>,
     /// Whether the client was told that there are tasks, at 2025-11-25.
     pub(crate) tasks: bool,
+    /// Whether it asks for one.
+    pub(crate) asks_for_task: bool,
 }
 
 impl Catalog {
@@ -46,7 +48,12 @@ impl Catalog {
         revision: Revision,
     ) -> Resolved {
         let arguments = params.get("arguments");
-        let given = Given { params, arguments: arguments.as_ref(), tasks: self.task_tools > 0 };
+        let given = Given {
+            params,
+            arguments: arguments.as_ref(),
+            tasks: self.task_tools > 0,
+            asks_for_task: present(params, "task").is_some(),
+        };
         self.resolve_given(method, subject, &given, revision)
     }
 
@@ -80,7 +87,7 @@ impl Catalog {
         // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]: a server that
         // runs no tool as a task does not see that one is asked for.
         if given.tasks && revision == Revision::V2025_11_25 && self.legacy_tasks {
-            check_task(&item.tool, present(given.params, "task").is_some())?;
+            check_task(&item.tool, given.asks_for_task)?;
         }
         Ok(Target::Tool(id))
     }

@@ -317,7 +317,8 @@ impl Server {
                 // MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
                 let tasks = self.runs_tools_as_tasks();
                 let (params, arguments) = (&incoming.params, incoming.metadata.arguments.as_ref());
-                let given = Given { params, arguments, tasks };
+                let asks_for_task = incoming.metadata.asks_for_task;
+                let given = Given { params, arguments, tasks, asks_for_task };
                 let found = self.catalog.resolve_given(method, subject, &given, incoming.revision);
                 match found.and_then(|target| self.check_arguments(target, &incoming)) {
                     Ok(Ok(target)) => self.deliver(incoming, target),
@@ -359,7 +360,7 @@ impl Server {
     fn asks_for_task(&self, incoming: &Incoming<'_, '_>) -> bool {
         self.runs_tools_as_tasks()
             && incoming.revision.era() == Era::Legacy
-            && incoming.params.get("task").is_some()
+            && incoming.metadata.asks_for_task
     }
 
     /// Whether the client of the session was told that tools run as tasks.
