@@ -34,6 +34,7 @@ pub(crate) const LAYERS: &[&[Module]] = &[
     &[
         Module { name: "framing", knows: "newline frames, Server-Sent Events" },
         Module { name: "seal", knows: "seals for the states of input rounds" },
+        Module { name: "binding", knows: "what carries messages: what it can do, how it fails" },
     ],
     &[Module { name: "jsonrpc", knows: "messages, ids, errors, batches; JSON passed on as text" }],
 ];
@@ -53,25 +54,6 @@ const EXCEPTIONS: &[Exception] = &[
         files: &["catalog/recorded.rs"],
         rule: Rule::Below,
         reason: "a catalog in a recording reads its private tables",
-    },
-    Exception {
-        files: &[
-            "peer/binding.rs",
-            "peer/client/mod.rs",
-            "peer/client/posting.rs",
-            "peer/connection.rs",
-            "peer/outbox.rs",
-            "peer/server/batches.rs",
-            "peer/server/mod.rs",
-            "peer/server/posting.rs",
-        ],
-        rule: Rule::NoHttp,
-        reason: "the queue that keeps messages apart is named after what HTTP makes of them",
-    },
-    Exception {
-        files: &["peer/transport.rs"],
-        rule: Rule::NoHttp,
-        reason: "a refused call is reported with its status code",
     },
     Exception {
         files: &["jsonrpc/writer.rs", "protocol/wire.rs", "recording/recorded.rs"],

@@ -11,6 +11,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+mod binding;
 pub mod catalog;
 pub mod framing;
 #[cfg(feature = "_fuzz")]

@@ -9,6 +9,7 @@ use core::time::Duration;
 use mcp_sansio_collections::Key;
 use mcp_sansio_sync::Arc;
 
+use crate::binding::Binding;
 use crate::framing::FrameError;
 use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, Shape, WriteError,
@@ -17,7 +18,6 @@ use crate::jsonrpc::{
 use crate::protocol::{Kind, Method, Phase, Side};
 use crate::{Era, Instant, Revision};
 
-use super::binding::Binding;
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Ended, Event, Failure, Progress, Violation};
@@ -54,7 +54,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(role: Side, terms: &Arc<Terms>, binding: Binding, seed: u64) -> Self {
-        let mut outbox = binding.outbox();
+        let mut outbox = Outbox::new(binding);
         outbox.hold_to(terms.limits.transmit_bytes_max);
         outbox.key_with(seed);
         Self {
@@ -341,7 +341,7 @@ impl Connection {
         self.calls.bury(call.id, &self.terms.limits, now);
         if self.cancels_by_closing {
             // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
-            self.outbox.post(call.channel, Part::Abort(call.id));
+            self.outbox.signal(call.channel, Part::Abort(call.id));
             return;
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [CANC-011]: closing a legacy

@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::binding::TransportFailure;
 use crate::catalog::Target;
 use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
 use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
@@ -12,7 +13,6 @@ use super::attachment::Attachment;
 use super::handle::{CallHandle, InputHandle, RequestHandle};
 use super::metadata::Places;
 use super::method_name::MethodName;
-use super::transport::TransportFailure;
 
 /// What happened, in the words of the application.
 ///

@@ -10,7 +10,6 @@
 
 mod attachment;
 mod augmentation;
-mod binding;
 mod calls;
 pub mod client;
 pub(crate) mod command;
@@ -33,8 +32,8 @@ pub(crate) mod queue;
 pub(crate) mod requests;
 pub mod server;
 pub(crate) mod terms;
-mod transport;
 
+pub use crate::binding::TransportFailure;
 pub use attachment::Attachment;
 pub use client::{Client, ClientOptions};
 pub use command::{ClientCommand, ServerCommand};
@@ -54,4 +53,3 @@ pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
 pub use requests::ProgressOut;
 pub use server::{Server, ServerOptions};
-pub use transport::TransportFailure;

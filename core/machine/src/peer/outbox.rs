@@ -3,6 +3,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 
 use crate::Revision;
+use crate::binding::Binding;
 use crate::jsonrpc::ErrorCode;
 use crate::protocol::Method;
 
@@ -13,15 +14,14 @@ use super::queue::{self, MOVED_MIN, Queue, Tag};
 /// The control lane (cancellations, answers to pings) overtakes the bulk lane, never inside a
 /// line, so that it is not stuck behind megabytes of results.
 ///
-/// A binding with a way of its own for each request makes it an outbox [of
-/// posts](Outbox::of_posts): single messages, in order, each with the channel that it belongs to.
+/// On a binding with a channel for each request: single messages, in order, each with its channel.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     bulk: Queue,
-    /// Made with its first message. An outbox of posts has none.
+    /// Made with its first message, on a byte stream only.
     control: Option<Box<Queue>>,
     /// The messages in the bulk queue one by one, where they are taken one by one.
-    posts: Option<VecDeque<Post>>,
+    by_channel: Option<VecDeque<ChannelMessage>>,
     /// The lane of the last chunk. The other lane waits until that has gone.
     last: Lane,
     /// The chunk was given out by [`Outbox::poll`]: it is gone as soon as anything is asked for
@@ -29,19 +29,19 @@ pub(crate) struct Outbox {
     given: bool,
 }
 
-/// The way that a message takes, for bindings with more than one: that of the request which it
-/// answers or on whose behalf it is sent. A byte stream has one way and ignores this.
+/// The channel of a message, on bindings with more than one: that of the request which it answers or
+/// on whose behalf it is sent. A byte stream has one channel and ignores this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Channel(pub(crate) u32);
 
 impl Channel {
-    /// The way of what belongs to no request.
+    /// Channel for messages that are not tied to a request.
     pub(crate) const UNSOLICITED: Self = Self(u32::MAX);
 }
 
-/// One message of an outbox of posts, or the news that none will come.
+/// One message on a binding with channels, or a signal on a channel without a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Post {
+pub(crate) struct ChannelMessage {
     pub(crate) channel: Channel,
     pub(crate) part: Part,
     /// Of an answer: the request that it answers.
@@ -49,7 +49,7 @@ pub(crate) struct Post {
     length: usize,
 }
 
-/// What a post is to its channel.
+/// What a message is to its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// A request of this side.
@@ -64,12 +64,12 @@ pub(crate) enum Part {
     Withdrawn,
     /// No message: a request that is answered was cancelled.
     Recalled(Tag),
-    /// No message: the request with this id is given up, in an era that says so by closing its way.
+    /// No message: the request with this id is given up, in an era that says so by closing its channel.
     Abort(i64),
 }
 
-/// A request as its writer knows it. A binding repeats some of it in headers, and need not parse the
-/// message for that.
+/// A request as its writer knows it. A binding repeats some of it outside of the message, and need
+/// not parse the message for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentRequest {
     pub(crate) id: i64,
@@ -124,21 +124,19 @@ const RETAINED: usize = 256 * 1024;
 const CONTROL_RETAINED: usize = 1024;
 
 /// Room for a message of ordinary size, in bytes.
-const POST_LENGTH: usize = 256;
+const MESSAGE_LENGTH: usize = 256;
 
-impl Default for Outbox {
-    fn default() -> Self {
+impl Outbox {
+    pub(crate) fn new(binding: Binding) -> Self {
         Self {
             bulk: Queue::new(RETAINED),
             control: None,
-            posts: None,
+            by_channel: binding.has_channels().then(VecDeque::new),
             last: Lane::default(),
             given: false,
         }
     }
-}
 
-impl Outbox {
     /// The most memory that one of whole lines takes, in bytes, where never more than `waiting`
     /// bytes wait and `transmit_bytes_max` is the limit that it was [made for](Self::hold_to).
     pub(super) const fn memory_max(transmit_bytes_max: usize, waiting: usize) -> usize {
@@ -160,12 +158,6 @@ impl Outbox {
     /// Keys the hash tables of what the other side names.
     pub(super) const fn key_with(&mut self, seed: u64) {
         self.bulk.key_with(seed);
-    }
-
-    /// An outbox whose messages are taken one by one, with [`Outbox::next_post`].
-    #[cfg(any(feature = "http", test))]
-    pub(crate) fn of_posts() -> Self {
-        Self { posts: Some(VecDeque::new()), ..Self::default() }
     }
 
     /// Appends one message: `write` writes its JSON, on one line.
@@ -208,12 +200,12 @@ impl Outbox {
         tag: Tag,
         write: impl FnOnce(&mut String) -> Result<Part, E>,
     ) -> Result<(), E> {
-        let Self { bulk, control, posts, .. } = self;
-        let queue = if posts.is_some() { bulk } else { queue_of(bulk, control, lane) };
+        let Self { bulk, control, by_channel, .. } = self;
+        let queue = if by_channel.is_some() { bulk } else { queue_of(bulk, control, lane) };
         let text = &mut queue.text;
-        if posts.is_some() && text.capacity() == 0 {
+        if by_channel.is_some() && text.capacity() == 0 {
             // It leaves as it is, so each message makes room anew: at once, not bit by bit.
-            text.reserve(POST_LENGTH);
+            text.reserve(MESSAGE_LENGTH);
         }
         let before = text.len();
         let part = match write(text) {
@@ -223,10 +215,10 @@ impl Outbox {
                 return Err(error);
             }
         };
-        match posts {
-            Some(posts) => {
+        match by_channel {
+            Some(by_channel) => {
                 let length = text.len() - before;
-                posts.push_back(Post { channel, part, tag, length });
+                by_channel.push_back(ChannelMessage { channel, part, tag, length });
             }
             None => {
                 text.push('\n');
@@ -240,17 +232,17 @@ impl Outbox {
     /// Appends messages as one array, each of which can be withdrawn.
     // MCP 2025-03-26 basic/index#batching [BATCH-001]
     pub(crate) fn push_batch(&mut self, channel: Channel, part: Part, messages: &[(Tag, &str)]) {
-        let Self { bulk, posts, .. } = self;
+        let Self { bulk, by_channel, .. } = self;
         let before = bulk.text.len();
         for (_, message) in messages {
             bulk.text.push(if bulk.text.len() == before { '[' } else { ',' });
             bulk.text.push_str(message);
         }
-        match posts {
-            Some(posts) => {
+        match by_channel {
+            Some(by_channel) => {
                 bulk.text.push(']');
                 let length = bulk.text.len() - before;
-                posts.push_back(Post { channel, part, tag: Tag::NONE, length });
+                by_channel.push_back(ChannelMessage { channel, part, tag: Tag::NONE, length });
             }
             None => {
                 bulk.text.push_str(queue::ARRAY_END);
@@ -260,7 +252,7 @@ impl Outbox {
     }
 
     /// Withdraws all with this tag that is not on its way; whether there was anything. On a binding
-    /// with posts nothing waits here.
+    /// with channels nothing waits here.
     pub(crate) fn withdraw(&mut self, tag: Tag) -> bool {
         let bulk = self.bulk.withdraw(tag);
         self.control.as_mut().is_some_and(|control| control.withdraw(tag)) || bulk
@@ -273,38 +265,38 @@ impl Outbox {
     }
 
     /// Says something of a channel without a message. On a byte stream there is nothing to say.
-    pub(crate) fn post(&mut self, channel: Channel, part: Part) {
-        if let Some(posts) = &mut self.posts {
-            posts.push_back(Post { channel, part, tag: Tag::NONE, length: 0 });
+    pub(crate) fn signal(&mut self, channel: Channel, part: Part) {
+        if let Some(by_channel) = &mut self.by_channel {
+            by_channel.push_back(ChannelMessage { channel, part, tag: Tag::NONE, length: 0 });
         }
     }
 
     /// The next message, which stays until it is taken.
     #[cfg(any(feature = "http", test))]
-    pub(crate) fn next_post(&self) -> Option<(Post, &str)> {
-        let post = *self.posts.as_ref()?.front()?;
-        Some((post, self.bulk.message(post.length)))
+    pub(crate) fn next_message(&self) -> Option<(ChannelMessage, &str)> {
+        let message = *self.by_channel.as_ref()?.front()?;
+        Some((message, self.bulk.message(message.length)))
     }
 
     /// Takes the next message away, without its bytes.
     #[cfg(any(feature = "http", test))]
-    pub(crate) fn skip_post(&mut self) {
-        if let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) {
-            self.bulk.advance(post.length);
+    pub(crate) fn skip_message(&mut self) {
+        if let Some(message) = self.by_channel.as_mut().and_then(VecDeque::pop_front) {
+            self.bulk.advance(message.length);
         }
     }
 
     /// Takes the next message away, with its bytes; copies nothing where it is the only one.
     #[cfg(any(feature = "http", test))]
-    pub(crate) fn take_post(&mut self) -> String {
-        let Some(post) = self.posts.as_mut().and_then(VecDeque::pop_front) else {
+    pub(crate) fn take_message(&mut self) -> String {
+        let Some(message) = self.by_channel.as_mut().and_then(VecDeque::pop_front) else {
             return String::new();
         };
-        if self.bulk.head == 0 && self.bulk.text.len() == post.length {
+        if self.bulk.head == 0 && self.bulk.text.len() == message.length {
             return core::mem::take(&mut self.bulk.text);
         }
-        let text = String::from(self.bulk.message(post.length));
-        self.bulk.advance(post.length);
+        let text = String::from(self.bulk.message(message.length));
+        self.bulk.advance(message.length);
         text
     }
 
@@ -322,14 +314,14 @@ impl Outbox {
     pub(crate) fn give_back_memory(&mut self) {
         /// A few small messages.
         const RETAINED: usize = 1024;
-        const POSTS: usize = 8;
+        const MESSAGES: usize = 8;
         if self.bulk.len() == 0 && self.bulk.text.capacity() > RETAINED {
             self.bulk.text = String::new();
         }
-        if let Some(posts) = self.posts.as_mut().filter(|posts| posts.is_empty())
-            && posts.capacity() > POSTS
+        if let Some(by_channel) = self.by_channel.as_mut().filter(|it| it.is_empty())
+            && by_channel.capacity() > MESSAGES
         {
-            *posts = VecDeque::new();
+            *by_channel = VecDeque::new();
         }
     }
 
@@ -421,8 +413,8 @@ fn control_of(bulk: &Queue) -> Box<Queue> {
 /// What the bulk lane keeps when it is empty.
 const fn bulk_retained(transmit_bytes_max: usize) -> usize {
     let quarter = transmit_bytes_max / 4;
-    if quarter < POST_LENGTH {
-        POST_LENGTH
+    if quarter < MESSAGE_LENGTH {
+        MESSAGE_LENGTH
     } else if quarter < RETAINED {
         quarter
     } else {

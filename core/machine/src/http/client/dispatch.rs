@@ -56,7 +56,7 @@ impl Client {
     /// Takes over what the peer has to send; whether there was anything.
     pub(super) fn take_posts(&mut self, now: Instant) -> bool {
         let mut taken = false;
-        while let Some((post, _)) = self.peer.next_post() {
+        while let Some((post, _)) = self.peer.next_message() {
             let part = post.part;
             self.take_post(part, now);
             taken = true;
@@ -66,8 +66,8 @@ impl Client {
 
     /// The next message that the peer has to send.
     pub(super) fn next_post(&mut self) -> Option<Message> {
-        let part = self.peer.next_post()?.0.part;
-        Some(Message::new(part, self.peer.take_post()))
+        let part = self.peer.next_message()?.0.part;
+        Some(Message::new(part, self.peer.take_message()))
     }
 
     fn take_post(&mut self, part: Part, now: Instant) {
@@ -75,7 +75,7 @@ impl Client {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-015]: an answer is
             // posted like any message, whatever stream its request came on.
             Part::Request(_) | Part::Notification(_) | Part::Answers | Part::Answer(_) => {
-                let message = Message::new(part, self.peer.take_post());
+                let message = Message::new(part, self.peer.take_message());
                 if let What::Cancellation(id) = message.what
                     && !self.cancel_legacy(id, now)
                 {
@@ -83,9 +83,9 @@ impl Client {
                 }
                 self.queue.push_back(message);
             }
-            Part::Withdrawn | Part::Recalled(_) => self.peer.skip_post(),
+            Part::Withdrawn | Part::Recalled(_) => self.peer.skip_message(),
             Part::Abort(id) => {
-                self.peer.skip_post();
+                self.peer.skip_message();
                 self.give_up(id);
             }
         }

@@ -30,6 +30,7 @@ use queue::Queue;
 use session::LegacySession;
 use tools::Tools;
 
+use crate::binding::Binding;
 use crate::peer::client::client_methods;
 use crate::peer::machine::machine;
 use crate::peer::{self, Applied, ClientCommand, ClientMachine, CommandError, Event};
@@ -128,7 +129,7 @@ impl Client {
     #[must_use]
     pub fn new(peer: peer::ClientOptions, http: ClientOptions, seed: u64, now: Instant) -> Self {
         let mut client = Self {
-            peer: peer::Client::of_posts(peer, seed, now),
+            peer: peer::Client::with_binding(peer, Binding::ChannelPerRequest, seed, now),
             url: Arc::new(http.url.clone()),
             options: http,
             seed,

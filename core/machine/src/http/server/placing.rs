@@ -33,29 +33,31 @@ impl Server {
         let mut withdrawn = Vec::new();
         loop {
             let Some(connection) = self.connections.get_mut(key) else { return };
-            let Some((post, _)) = connection.machine.next_post() else { break };
-            let number = connection.number_of(post.channel);
-            match post.part {
+            let Some((message, _)) = connection.machine.next_message() else { break };
+            let number = connection.number_of(message.channel);
+            match message.part {
                 // MCP 2025-11-25 basic/utilities/cancellation#behavior-requirements [CANC-001]: of a
                 // question that the client was never asked there is nothing to cancel.
                 Part::Notification(SentNotification { cancelled: Some(id), .. })
                     if has_request(&withdrawn, id) =>
                 {
-                    connection.machine.skip_post();
+                    connection.machine.skip_message();
                 }
                 Part::Request(_) | Part::Notification(_) | Part::Answers => {
                     self.place_message(key, number, now);
                 }
-                Part::Answer(verdict) => self.place_answer(key, number, (verdict, post.tag), now),
+                Part::Answer(verdict) => {
+                    self.place_answer(key, number, (verdict, message.tag), now)
+                }
                 Part::Withdrawn => {
-                    connection.machine.skip_post();
+                    connection.machine.skip_message();
                     withdrawn = self.withdraw(key, number, now);
                 }
                 Part::Recalled(tag) => {
-                    connection.machine.skip_post();
+                    connection.machine.skip_message();
                     self.recall(key, tag);
                 }
-                Part::Abort(_) => connection.machine.skip_post(),
+                Part::Abort(_) => connection.machine.skip_message(),
             }
         }
         self.retire_connection(key);
@@ -73,7 +75,9 @@ impl Server {
         else {
             return;
         };
-        if let (Some(stream), Some((_, message))) = (streams.get_mut(number), machine.next_post()) {
+        if let (Some(stream), Some((_, message))) =
+            (streams.get_mut(number), machine.next_message())
+        {
             // What was there before counts, so that no single message is too long to be sent.
             let late = stream.unread() > unread_max;
             let reader = stream.reader;
@@ -84,7 +88,7 @@ impl Server {
             if let Some(session) = session {
                 self.store.record(session, principal.as_ref(), stream, message.as_bytes());
             }
-            machine.skip_post();
+            machine.skip_message();
             match reader {
                 Some(reader) if !late => self.announce_to(reader),
                 _ => {
@@ -96,7 +100,7 @@ impl Server {
             }
             self.hold_total(key, number);
         } else {
-            machine.skip_post();
+            machine.skip_message();
         }
     }
 
@@ -117,7 +121,7 @@ impl Server {
             session.last_used = now;
         }
         let Some(stream) = connection.streams.get(number) else {
-            return connection.machine.skip_post();
+            return connection.machine.skip_message();
         };
         let plain = !stream.opened
             && (!always_stream
@@ -128,7 +132,7 @@ impl Server {
             Some(reader) if plain => {
                 let status = status_of(verdict, connection.era());
                 let failed = matches!(verdict, Verdict::Failed(_));
-                let body = connection.machine.take_post().into_bytes();
+                let body = connection.machine.take_message().into_bytes();
                 let session = connection.session_id();
                 self.drop_stream(key, number);
                 let refusal = self.exchanges.get_mut(reader).and_then(|it| it.refusal.take());
@@ -143,7 +147,7 @@ impl Server {
             }
             None if !stream.can_resume() => {
                 // The client has gone, and there is no way for it to ask again.
-                connection.machine.skip_post();
+                connection.machine.skip_message();
                 self.drop_stream(key, number);
             }
             _ => {

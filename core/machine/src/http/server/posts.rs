@@ -181,7 +181,8 @@ impl Server {
             }
             // The body was read after what this says.
             machine.swap_declared(&mut self.declared);
-            event = machine.handle_posted(body.frame, body.read, Channel(ONLY), now).ok().flatten();
+            event =
+                machine.handle_on_channel(body.frame, body.read, Channel(ONLY), now).ok().flatten();
             machine.swap_declared(&mut self.declared);
         }
         self.settle(connection, now);
@@ -317,8 +318,10 @@ impl Server {
         now: Instant,
     ) -> Option<Event<'f>> {
         let machine = &mut self.connections.get_mut(key)?.machine;
-        let event =
-            machine.handle_posted(body.frame, body.read, Channel(number), now).ok().flatten()?;
+        let event = machine
+            .handle_on_channel(body.frame, body.read, Channel(number), now)
+            .ok()
+            .flatten()?;
         Some(stamped(event, key))
     }
 

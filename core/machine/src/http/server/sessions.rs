@@ -8,6 +8,7 @@ use core::hash::BuildHasher;
 use mcp_sansio_collections::Key;
 
 use crate::Instant;
+use crate::binding::Binding;
 use crate::http::{ExchangeId, Principal, RequestHead, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::RequestId;
 use crate::peer;
@@ -32,7 +33,11 @@ impl Server {
                 machine.adopt(&self.blueprint);
                 machine
             }
-            None => Box::new(peer::Server::posting(&self.blueprint, self.seed)),
+            None => Box::new(peer::Server::with_binding(
+                &self.blueprint,
+                Binding::ChannelPerRequest,
+                self.seed,
+            )),
         }
     }
 
@@ -61,7 +66,11 @@ impl Server {
             // transport is older than modern requests, which have none but the endpoint.
             Transport::EventStream => {
                 let blueprint = self.blueprint.of_handshakes();
-                Box::new(peer::Server::posting(&blueprint, self.seed))
+                Box::new(peer::Server::with_binding(
+                    &blueprint,
+                    Binding::ChannelPerRequest,
+                    self.seed,
+                ))
             }
         };
         let session = Session {

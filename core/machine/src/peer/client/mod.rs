@@ -1,11 +1,11 @@
 //! The client's side of a connection.
 
+#[cfg(feature = "http")]
+pub(crate) mod channels;
 mod inputs;
 mod methods;
 mod opening;
 mod options;
-#[cfg(feature = "http")]
-pub(crate) mod posting;
 mod receive;
 mod subscriptions;
 
@@ -16,12 +16,12 @@ use alloc::vec::Vec;
 use mcp_sansio_collections::{Key, Slab};
 use mcp_sansio_sync::Arc;
 
+use crate::binding::Binding;
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, WriteJson, parse, to_shared_json};
 use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Side, WriteJsonAt, WrittenAt};
 use crate::{Era, Instant, Revision, Revisions};
 
-use super::binding::Binding;
 use super::calls::Purpose;
 use super::command::ClientCommand;
 use super::connection::Connection;
@@ -136,7 +136,12 @@ impl Client {
         Self::with_binding(options, Binding::ByteStream, seed, now)
     }
 
-    fn with_binding(options: ClientOptions, binding: Binding, seed: u64, now: Instant) -> Self {
+    pub(crate) fn with_binding(
+        options: ClientOptions,
+        binding: Binding,
+        seed: u64,
+        now: Instant,
+    ) -> Self {
         let ClientOptions { profile, terms, revisions, known_era } = options;
         let mut client = Self {
             connection: Connection::new(Side::Client, &terms, binding, seed),

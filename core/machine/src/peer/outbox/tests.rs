@@ -11,22 +11,22 @@ fn push(outbox: &mut Outbox, lane: Lane, text: &str) {
 }
 
 #[test]
-fn posts_are_taken_one_by_one_with_the_channel_of_each() {
-    let mut outbox = Outbox::of_posts();
+fn messages_are_taken_one_by_one_with_the_channel_of_each() {
+    let mut outbox = Outbox::new(Binding::ChannelPerRequest);
     push(&mut outbox, Lane::Bulk, "one");
     outbox.push(Lane::Control, Channel(7), Part::Answer(Verdict::Result), Tag::NONE, |out| {
         out.push_str("two");
     });
-    outbox.post(Channel(8), Part::Withdrawn);
-    let (post, text) = outbox.next_post().unwrap();
-    assert_eq!((post.channel, post.part, text), (Channel::UNSOLICITED, MESSAGE, "one"));
-    outbox.skip_post();
-    assert_eq!(outbox.next_post().unwrap().0.channel, Channel(7));
-    assert_eq!(outbox.take_post(), "two");
-    let (post, text) = outbox.next_post().unwrap();
-    assert_eq!((post.part, text), (Part::Withdrawn, ""));
-    outbox.skip_post();
-    assert_eq!(outbox.next_post(), None);
+    outbox.signal(Channel(8), Part::Withdrawn);
+    let (message, text) = outbox.next_message().unwrap();
+    assert_eq!((message.channel, message.part, text), (Channel::UNSOLICITED, MESSAGE, "one"));
+    outbox.skip_message();
+    assert_eq!(outbox.next_message().unwrap().0.channel, Channel(7));
+    assert_eq!(outbox.take_message(), "two");
+    let (message, text) = outbox.next_message().unwrap();
+    assert_eq!((message.part, text), (Part::Withdrawn, ""));
+    outbox.skip_message();
+    assert_eq!(outbox.next_message(), None);
     assert_eq!(outbox.len(), 0);
 }
 
@@ -36,7 +36,7 @@ fn poll(outbox: &mut Outbox) -> Option<String> {
 
 #[test]
 fn queued_messages_leave_in_one_chunk_and_control_goes_first() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, "one");
     push(&mut outbox, Lane::Bulk, "two");
     push(&mut outbox, Lane::Control, "urgent");
@@ -48,7 +48,7 @@ fn queued_messages_leave_in_one_chunk_and_control_goes_first() {
 
 #[test]
 fn a_flood_of_control_traffic_leaves_bulk_its_turn() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, "answer");
     push(&mut outbox, Lane::Control, "ping");
     assert_eq!(poll(&mut outbox).unwrap(), "ping\n");
@@ -59,7 +59,7 @@ fn a_flood_of_control_traffic_leaves_bulk_its_turn() {
 
 #[test]
 fn control_never_enters_a_chunk_that_is_half_written() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, "bulk");
     assert_eq!(outbox.peek(), b"bulk\n");
     outbox.consume(2);
@@ -72,7 +72,7 @@ fn control_never_enters_a_chunk_that_is_half_written() {
 
 #[test]
 fn control_waits_for_one_chunk_of_whole_lines_at_most() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     let line = "x".repeat(40_000);
     for _ in 0..3 {
         push(&mut outbox, Lane::Bulk, &line);
@@ -85,7 +85,7 @@ fn control_waits_for_one_chunk_of_whole_lines_at_most() {
 
 #[test]
 fn a_queue_that_is_never_empty_takes_no_more_memory_than_it_must() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     outbox.hold_to(4096);
     for _ in 0..10_000 {
         push(&mut outbox, Lane::Bulk, &"x".repeat(100));
@@ -107,7 +107,7 @@ fn tag(outbox: &mut Outbox, id: i64, text: &str) {
 #[test]
 fn what_is_withdrawn_does_not_leave_and_does_not_wait() {
     // Rule: [CANC-016].
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     for (id, text) in [(1, "a"), (2, "b"), (1, "c"), (3, "d"), (1, "e")] {
         tag(&mut outbox, id, text);
     }
@@ -125,7 +125,7 @@ fn what_is_withdrawn_does_not_leave_and_does_not_wait() {
 
 #[test]
 fn what_is_on_its_way_is_not_withdrawn() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     tag(&mut outbox, 1, "first");
     assert_eq!(outbox.peek(), b"first\n");
     assert!(!outbox.withdraw(Tag::own(1)));
@@ -145,7 +145,7 @@ fn messages_are_withdrawn_from_the_array_that_they_are_in() {
     for gone in 0..16_u32 {
         // In reach of the head, and moved over by a compaction.
         for before in [1, 1000] {
-            let mut outbox = Outbox::default();
+            let mut outbox = Outbox::new(Binding::ByteStream);
             tag(&mut outbox, 9, &"x".repeat(before));
             let messages = texts.iter().zip(0..).map(|(it, id)| (Tag::own(id), *it));
             let messages: Vec<_> = messages.collect();
@@ -171,7 +171,7 @@ fn messages_are_withdrawn_from_the_array_that_they_are_in() {
 
 #[test]
 fn withdrawing_gives_back_what_waits_and_its_memory() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     outbox.hold_to(4096);
     for round in 0..1000 {
         for id in 0..10 {
@@ -195,7 +195,7 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
         (state >> 33) % sides
     };
     for _ in 0..200 {
-        let mut outbox = Outbox::default();
+        let mut outbox = Outbox::new(Binding::ByteStream);
         // What the queue should hold: the tag and the line.
         let mut waiting: Vec<(i64, String)> = Vec::new();
         for number in 0..300 {
@@ -241,7 +241,7 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
 
 #[test]
 fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     let failed = outbox.try_push(Lane::Bulk, Channel::UNSOLICITED, MESSAGE, Tag::NONE, |out| {
         out.push_str("half");
         Err(())
@@ -253,7 +253,7 @@ fn a_message_that_fails_to_be_written_leaves_nothing_behind() {
 
 #[test]
 fn memory_of_a_burst_is_given_back() {
-    let mut outbox = Outbox::default();
+    let mut outbox = Outbox::new(Binding::ByteStream);
     push(&mut outbox, Lane::Bulk, &"x".repeat(2 * RETAINED));
     outbox.poll();
     outbox.poll();

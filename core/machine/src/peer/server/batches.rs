@@ -235,7 +235,7 @@ impl Server {
         let hash = self.connection.requests.hash(tag);
         let batches = self.batches.as_deref_mut();
         if !batches.is_some_and(|batches| batches.withdraw(hash, tag)) {
-            self.connection.outbox.post(Channel::UNSOLICITED, Part::Recalled(tag));
+            self.connection.outbox.signal(Channel::UNSOLICITED, Part::Recalled(tag));
         }
     }
 
@@ -262,7 +262,7 @@ impl Server {
     /// A request needs no answer any more.
     pub(super) fn withdraw(&mut self, reply: ReplyTo) {
         match reply.batch {
-            None => self.connection.outbox.post(reply.channel, Part::Withdrawn),
+            None => self.connection.outbox.signal(reply.channel, Part::Withdrawn),
             batch => self.leave_batch(batch),
         }
     }
@@ -277,7 +277,7 @@ impl Server {
         }
         if batch.is_empty() {
             let channel = batch.channel;
-            self.connection.outbox.post(channel, Part::Withdrawn);
+            self.connection.outbox.signal(channel, Part::Withdrawn);
         } else {
             self.send_batched(key, Part::Answer(Verdict::Result));
         }

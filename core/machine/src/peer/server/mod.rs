@@ -3,13 +3,13 @@
 mod answers;
 mod batches;
 mod blueprint;
+#[cfg(feature = "http")]
+mod channels;
 mod declared;
 mod lifecycle;
 mod methods;
 mod options;
 mod owed;
-#[cfg(feature = "http")]
-mod posting;
 mod receive;
 mod rounds;
 mod subscriptions;
@@ -23,6 +23,7 @@ use mcp_sansio_collections::KeyedHash;
 use mcp_sansio_collections::Slab;
 use mcp_sansio_sync::Arc;
 
+use crate::binding::Binding;
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after, to_shared_json};
@@ -31,7 +32,6 @@ use crate::protocol::{
 };
 use crate::{Instant, PanicGuard, Revision, Revisions};
 
-use super::binding::Binding;
 use super::calls::Purpose;
 use super::command::ServerCommand;
 use super::connection::{Connection, Flow};
@@ -149,10 +149,10 @@ impl Server {
     /// cannot aim at collisions. It has no influence on any output.
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64) -> Self {
-        Self::of(&Blueprint::new(options), Binding::ByteStream, seed)
+        Self::with_binding(&Blueprint::new(options), Binding::ByteStream, seed)
     }
 
-    fn of(blueprint: &Blueprint, binding: Binding, seed: u64) -> Self {
+    pub(crate) fn with_binding(blueprint: &Blueprint, binding: Binding, seed: u64) -> Self {
         let Blueprint { profile, catalog, modern, terms, revisions, guard } = blueprint;
         Self {
             connection: Connection::new(Side::Server, terms, binding, seed),
@@ -174,12 +174,6 @@ impl Server {
     /// panics at is answered with an internal error.
     pub const fn catch_panics(&mut self, guard: PanicGuard) {
         self.guard = guard;
-    }
-
-    /// A server whose messages are taken one by one, each with the channel it belongs to.
-    #[cfg(feature = "http")]
-    pub(crate) fn posting(blueprint: &Blueprint, seed: u64) -> Self {
-        Self::of(blueprint, Binding::Exchanges, seed)
     }
 
     // ------------------------------------------------------------------ from the client

@@ -3,7 +3,7 @@ use core::time::Duration;
 
 use crate::jsonrpc::ErrorObject;
 
-/// What a binding with a way of its own for each message could not do, by what went wrong.
+/// Why a binding with a channel for each request could not carry a message.
 ///
 /// On a byte stream none of these occurs: there the connection works or is lost as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

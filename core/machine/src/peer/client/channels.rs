@@ -1,9 +1,9 @@
-//! The client's side of a binding that gives each message a way of its own.
+//! The client's side of a binding with a channel for each request.
 
 use alloc::string::String;
 
+use crate::binding::TransportFailure;
 use crate::jsonrpc::{ErrorObject, Frame, Malformed, ParseLimits, write_string};
-use crate::peer::binding::Binding;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
 use crate::peer::event::{Cancelled, Subject, Violation};
@@ -11,21 +11,15 @@ use crate::peer::event::{CloseReason, Event, Failure, OpeningFailure};
 use crate::peer::handle::InputSource;
 use crate::peer::handle::{InputHandle, RequestHandle};
 use crate::peer::method_name::MethodName;
-use crate::peer::outbox::Post;
+use crate::peer::outbox::ChannelMessage;
 use crate::peer::outgoing::{CallOptions, MetaParts};
-use crate::peer::transport::TransportFailure;
 use crate::protocol::{Capabilities, Capability, Method};
 use crate::{Instant, Revision};
 
+use super::Client;
 use super::subscriptions::Standing;
-use super::{Client, ClientOptions};
 
 impl Client {
-    /// A client whose messages are taken one by one.
-    pub(crate) fn of_posts(options: ClientOptions, seed: u64, now: Instant) -> Self {
-        Self::with_binding(options, Binding::Exchanges, seed, now)
-    }
-
     pub(crate) fn parse_limits(&self) -> ParseLimits {
         self.connection.parse_limits()
     }
@@ -54,16 +48,16 @@ impl Client {
     }
 
     /// The next message of this side and its channel, until it is taken.
-    pub(crate) fn next_post(&self) -> Option<(Post, &str)> {
-        self.connection.outbox.next_post()
+    pub(crate) fn next_message(&self) -> Option<(ChannelMessage, &str)> {
+        self.connection.outbox.next_message()
     }
 
-    pub(crate) fn skip_post(&mut self) {
-        self.connection.outbox.skip_post();
+    pub(crate) fn skip_message(&mut self) {
+        self.connection.outbox.skip_message();
     }
 
-    pub(crate) fn take_post(&mut self) -> String {
-        self.connection.outbox.take_post()
+    pub(crate) fn take_message(&mut self) -> String {
+        self.connection.outbox.take_message()
     }
 
     /// Tells the application something that only the binding knows.
@@ -105,7 +99,7 @@ impl Client {
             return;
         }
         let Some(call) = self.connection.calls.remove(key) else { return };
-        // Should the answer come all the same, on the way of another request, it is late.
+        // Should the answer come all the same, on the channel of another request, it is late.
         self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
         match call.purpose {
             Purpose::Opening => self.fail_opening(match failure {

@@ -1,4 +1,4 @@
-//! The server's side of a binding that gives each request a way of its own.
+//! The server's side of a binding with a channel for each request.
 
 use alloc::string::String;
 
@@ -7,7 +7,7 @@ use mcp_sansio_sync::Arc;
 use crate::jsonrpc::{Frame, Malformed};
 use crate::peer::connection::Flow;
 use crate::peer::handle::RequestHandle;
-use crate::peer::outbox::{Channel, Post};
+use crate::peer::outbox::{Channel, ChannelMessage};
 use crate::peer::requests::ReplyTo;
 use crate::{Instant, Revision};
 
@@ -17,7 +17,7 @@ impl Server {
     /// Takes one frame that came on `channel`. What it says of requests is answered there, at once
     /// or later; for each channel with a request an answer comes, or the news that none will. `read`
     /// is what the parameters of a single request say.
-    pub(crate) fn handle_posted<'f>(
+    pub(crate) fn handle_on_channel<'f>(
         &mut self,
         frame: Result<Frame<'f>, Malformed>,
         read: Option<&mut Read<'f>>,
@@ -36,13 +36,13 @@ impl Server {
         flow
     }
 
-    /// Exchanges what is known of the last modern client. Where each modern request has a machine of
+    /// Swaps what is known of the last modern client. Where each modern request has a machine of
     /// its own, whoever has these machines keeps it for them.
     pub(crate) const fn swap_declared(&mut self, declared: &mut Option<Declared>) {
         core::mem::swap(&mut self.last_declared, declared);
     }
 
-    /// The client has closed the way of a request, which in the modern era gives it up.
+    /// The client has closed the channel of a request, which in the modern era gives it up.
     // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
     pub(crate) fn handle_channel_closed(&mut self, channel: Channel, now: Instant) {
         // One request, or none: each modern request has a machine of its own.
@@ -61,19 +61,19 @@ impl Server {
     }
 
     /// The next message of this side and its channel, until it is taken.
-    pub(crate) fn next_post(&self) -> Option<(Post, &str)> {
-        self.connection.outbox.next_post()
+    pub(crate) fn next_message(&self) -> Option<(ChannelMessage, &str)> {
+        self.connection.outbox.next_message()
     }
 
-    pub(crate) fn skip_post(&mut self) {
-        self.connection.outbox.skip_post();
+    pub(crate) fn skip_message(&mut self) {
+        self.connection.outbox.skip_message();
     }
 
-    pub(crate) fn take_post(&mut self) -> String {
-        self.connection.outbox.take_post()
+    pub(crate) fn take_message(&mut self) -> String {
+        self.connection.outbox.take_message()
     }
 
-    /// The way on which a request came.
+    /// The channel on which a request came.
     pub(crate) fn channel_of(&self, request: RequestHandle) -> Option<Channel> {
         self.connection.requests.get(request.key).map(|entry| entry.reply.channel)
     }
@@ -128,6 +128,6 @@ impl Server {
     pub(crate) fn is_quiet(&self) -> bool {
         self.connection.closed.is_none()
             && self.connection.events.is_empty()
-            && self.connection.outbox.next_post().is_none()
+            && self.connection.outbox.next_message().is_none()
     }
 }
