@@ -49,35 +49,6 @@ impl Background {
         })
     }
 
-    /// Starts to drive `endpoint` over `stream` and, where the endpoint goes on with another one, over
-    /// what `again` makes of the one before. If that is nothing, the connection is over.
-    pub(crate) fn restarting<S: ByteStream + Send + 'static>(
-        endpoint: impl Endpoint + Send + 'static,
-        stream: S,
-        settings: Settings,
-        mut again: impl FnMut(S) -> Option<S> + Send + 'static,
-    ) -> io::Result<Self> {
-        Self::start(move |stopped| {
-            let (mut endpoint, mut stream, mut clock) = (endpoint, stream, Clock::new());
-            loop {
-                let mut driver =
-                    Driver::with_settings(endpoint, stream, clock, settings.clone()).restarting();
-                let outcome = block_on(stopped.guard(&mut driver)).map_err(ServeError::System)?;
-                if !driver.wants_stream() {
-                    return Ok(outcome.unwrap_or(Ok(()))?);
-                }
-                (endpoint, stream, clock) = driver.into_parts();
-                match again(stream) {
-                    Some(other) => stream = other,
-                    None => {
-                        endpoint.handle_eof(crate::now());
-                        return Ok(());
-                    }
-                }
-            }
-        })
-    }
-
     fn start(
         run: impl FnOnce(&Stop) -> Result<(), ServeError> + Send + 'static,
     ) -> io::Result<Self> {

@@ -3,9 +3,10 @@ use std::io;
 
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::peer::CloseReason;
+use mcp_sansio_async::child::SpawnError;
 use mcp_sansio_handlers::ClientError;
 
-use crate::{ServeError, SpawnError};
+use crate::ServeError;
 
 /// Anything that can go wrong in a small program: what its `main` returns. Its `Debug`, which is
 /// what `main` prints, is its `Display`.
@@ -43,6 +44,22 @@ pub enum Error {
     /// The operating system.
     #[error(transparent)]
     System(#[from] io::Error),
+}
+
+impl From<mcp_sansio_async::Error> for Error {
+    fn from(error: mcp_sansio_async::Error) -> Self {
+        use mcp_sansio_async::Error as Shared;
+
+        match error {
+            Shared::Catalog(error) => Self::Catalog(error),
+            Shared::Spawn(error) => Self::Spawn(error),
+            Shared::Closed { reason, stderr_tail } => Self::Closed { reason, stderr_tail },
+            Shared::Stream(error) => Self::Serve(error.into()),
+            Shared::Call(error) => Self::Call(error),
+            Shared::System(error) => Self::System(error),
+            error => Self::System(io::Error::other(error.to_string())),
+        }
+    }
 }
 
 impl fmt::Debug for Error {

@@ -46,19 +46,19 @@ mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
 mod pipe_stream;
+mod runtime;
 mod serve;
 #[cfg(unix)]
 mod standard_output;
 mod stop;
 mod threaded_stream;
-#[cfg(any(feature = "http-client", feature = "http-server"))]
 mod threads;
 #[cfg(feature = "jsonschema")]
 mod validator;
 mod wait;
 
 pub use background::Background;
-pub use child::{ChildOptions, ChildServer, ChildStream, ExitReport, Force, SpawnError, Stderr};
+pub use child::{ChildServer, ChildStream};
 pub use clock::Clock;
 pub use connect::{Connection, spawn};
 pub use error::Error;
@@ -81,6 +81,7 @@ pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
 #[cfg(feature = "http-client")]
 pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Revision, Revisions, peer, protocol};
+pub use mcp_sansio_async::child::{ExitReport, Graces, SpawnError, Stderr};
 pub use mcp_sansio_async::clock::{now, unix_time};
 pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer, seed};
 #[cfg(feature = "http-client")]

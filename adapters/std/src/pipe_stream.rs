@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io;
 use std::net::TcpStream;
-use std::process::{ChildStdin, ChildStdout};
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::task::{Context, Poll};
 
 use mcp_sansio_async::ByteStream;
@@ -61,6 +61,14 @@ impl PipeStream {
         return FdStream::new(stdout, stdin).map(Self::from);
         #[cfg(not(unix))]
         return Self::threaded(stdout, stdin);
+    }
+
+    /// Only reads what a child writes to its standard error.
+    pub(crate) fn child_stderr(stderr: ChildStderr) -> io::Result<Self> {
+        #[cfg(unix)]
+        return FdStream::reading(stderr).map(Self::from);
+        #[cfg(not(unix))]
+        return Self::threaded(stderr, io::sink());
     }
 
     /// Reads from one descriptor and writes to another, by the means that fit both.

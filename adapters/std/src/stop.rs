@@ -24,12 +24,8 @@ impl Stop {
         }
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.lock().stopped
-    }
-
     /// Whether the task was told to end; if not, it is woken when it is.
-    pub(crate) fn poll_stopped(&self, cx: &Context<'_>) -> bool {
+    fn poll_stopped(&self, cx: &Context<'_>) -> bool {
         let mut state = self.lock();
         if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             state.waker = Some(cx.waker().clone());

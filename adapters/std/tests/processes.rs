@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use mcp_sansio_handlers::{Host, Server};
 use mcp_sansio_std::{
-    Background, ByteStream, ChildOptions, ChildServer, ChildStream, Force, Stderr, Wait as _,
-    block_on, now, seed, serve_stdio,
+    Background, ByteStream, ChildServer, ChildStream, Graces, Stderr, Wait as _, block_on, now,
+    seed, serve_stdio,
 };
 use rustix::process::{Pid, test_kill_process};
 
@@ -45,11 +45,8 @@ fn shell(script: &str) -> Command {
 }
 
 /// Short enough not to be felt, long enough for a shell to exit.
-fn hurried() -> ChildOptions {
-    let mut options = ChildOptions::default();
-    options.patience = Duration::from_millis(50);
-    options.term_patience = Duration::from_millis(200);
-    options
+fn hurried() -> Graces {
+    Graces { end_of_input: Duration::from_millis(50), terminate: Duration::from_millis(200) }
 }
 
 fn write_all(stream: &mut ChildStream, mut bytes: &[u8]) {
@@ -105,10 +102,10 @@ fn a_server_answers_all_and_exits_at_the_end_of_its_input() {
     close(&mut stream);
     let answers = read_to_end(&mut stream);
     assert_eq!(answers.matches(r#""result":{}"#).count(), 100_000);
-    let id = child.id();
-    let report = child.shutdown().unwrap();
+    let id = child.id().unwrap();
+    let report = child.shutdown(Graces::default()).unwrap();
     assert!(report.status.success(), "{report}");
-    assert_eq!(report.forced, None);
+    assert!(!report.forced);
     assert!(is_gone(id));
     assert!(now().saturating_since(start) < Duration::from_secs(20));
 }
@@ -122,8 +119,8 @@ fn what_a_server_prints_goes_to_its_standard_error() {
     client.opened().wait().unwrap();
     client.close();
     connection.join().unwrap();
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.code(), report.forced), (Some(0), None), "{report}");
+    let report = child.shutdown(Graces::default()).unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     assert!(report.stderr_tail.iter().any(|line| line.ends_with("half a line")), "{report}");
 }
 
@@ -149,9 +146,9 @@ fn the_end_of_the_input_is_told_by_dropping_the_stream() {
     // Rule: [STDIO-015] [STDIO-016].
     let (child, stream) = ChildServer::spawn(Command::new("cat")).unwrap();
     drop(stream);
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.code(), report.forced), (Some(0), None));
-    assert_eq!(report.to_string(), "the server ended with exit status: 0");
+    let report = child.shutdown(Graces::default()).unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), false));
+    assert_eq!(report.to_string(), "the server exited: exit status: 0");
 }
 
 #[test]
@@ -161,8 +158,8 @@ fn a_connection_in_use_ends_with_its_child() {
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = Background::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap();
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.code(), report.forced), (Some(0), None), "{report}");
+    let report = child.shutdown(Graces::default()).unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(0), false), "{report}");
     connection.join().unwrap();
     client.list_tools(None).wait().unwrap_err();
 }
@@ -170,27 +167,26 @@ fn a_connection_in_use_ends_with_its_child() {
 #[test]
 fn a_child_that_ignores_the_end_of_its_input_is_asked_to_exit() {
     // Rule: [STDIO-015] [STDIO-016].
-    let (child, mut stream) =
-        ChildServer::spawn_with(shell("echo ready; exec sleep 60"), hurried()).unwrap();
+    let (child, mut stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
     wait_for_word(&mut stream);
     drop(stream);
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.signal(), report.forced), (Some(15), Some(Force::Terminated)));
+    let report = child.shutdown(hurried()).unwrap();
+    assert_eq!((report.status.signal(), report.forced), (Some(15), true));
 }
 
 #[test]
 fn a_child_that_ignores_everything_is_killed() {
     // Rule: [STDIO-015] [STDIO-016].
     let script = "trap '' TERM; echo ready; echo stubborn >&2; while :; do sleep 1; done";
-    let (child, mut stream) = ChildServer::spawn_with(shell(script), hurried()).unwrap();
+    let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     wait_for_word(&mut stream);
     drop(stream);
-    let id = child.id();
+    let id = child.id().unwrap();
     let start = now();
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.signal(), report.forced), (Some(9), Some(Force::Killed)));
+    let report = child.shutdown(hurried()).unwrap();
+    assert_eq!((report.status.signal(), report.forced), (Some(9), true));
     assert_eq!(report.stderr_tail, ["stubborn"]);
-    assert!(report.to_string().contains("killed; it said last:\n    stubborn"), "{report}");
+    assert!(report.to_string().contains("(SIGKILL); its last words:\n  stubborn"), "{report}");
     assert!(is_gone(id));
     assert!(now().saturating_since(start) < Duration::from_secs(2));
 }
@@ -199,30 +195,26 @@ fn a_child_that_ignores_everything_is_killed() {
 fn a_child_that_exits_by_itself_is_reported_with_its_last_words() {
     // Rule: [STDIO-005].
     let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); echo line $i >&2; done; exit 3";
-    let mut options = ChildOptions::default();
-    options.stderr_lines_max = 3;
-    let (child, mut stream) = ChildServer::spawn_with(shell(script), options).unwrap();
+    let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     // Nobody writes to it, nobody looks at its standard error: it comes to its end all the same.
     assert_eq!(read_to_end(&mut stream), "");
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.code(), report.forced), (Some(3), None));
-    assert_eq!(report.stderr_tail, ["line 29998", "line 29999", "line 30000"]);
+    let report = child.shutdown(Graces::default()).unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(3), false));
+    assert_eq!(report.stderr_tail.len(), 32);
+    assert_eq!(report.stderr_tail[29..], ["line 29998", "line 29999", "line 30000"]);
 }
 
 #[test]
 fn the_standard_error_can_be_forwarded() {
     // Rule: [STDIO-005].
-    let (mut reader, writer) = std::io::pipe().unwrap();
-    let mut options = ChildOptions::default();
-    options.stderr = Stderr::Forwarded(Box::new(writer));
+    let (told, tell) = std::sync::mpsc::channel();
+    let sink = Stderr::Lines(Box::new(move |line| told.send(line.to_owned()).unwrap()));
     let (child, stream) =
-        ChildServer::spawn_with(shell("echo one >&2; printf two >&2"), options).unwrap();
+        ChildServer::spawn_with(shell("echo one >&2; printf two >&2"), sink).unwrap();
     drop(stream);
-    let report = child.shutdown().unwrap();
+    let report = child.shutdown(Graces::default()).unwrap();
     assert_eq!(report.stderr_tail, ["one", "two"]);
-    let mut forwarded = String::new();
-    std::io::Read::read_to_string(&mut reader, &mut forwarded).unwrap();
-    assert_eq!(forwarded, "one\ntwo");
+    assert_eq!(tell.iter().collect::<Vec<_>>(), ["one", "two"]);
 }
 
 #[test]
@@ -231,17 +223,17 @@ fn what_a_stubborn_child_has_started_is_killed_with_it() {
     let (mut held, holder) = std::io::pipe().unwrap();
     rustix::io::fcntl_setfd(&holder, rustix::io::FdFlags::empty()).unwrap();
     let script = "trap '' TERM; sleep 600 & echo ready; while :; do sleep 1; done";
-    let (child, mut stream) = ChildServer::spawn_with(shell(script), hurried()).unwrap();
+    let (child, mut stream) = ChildServer::spawn(shell(script)).unwrap();
     drop(holder);
     wait_for_word(&mut stream);
-    assert_eq!(child.shutdown().unwrap().forced, Some(Force::Killed));
+    assert!(child.shutdown(hurried()).unwrap().forced);
     assert_eq!(std::io::Read::read(&mut held, &mut [0]).unwrap(), 0);
 }
 
 #[test]
 fn a_dropped_child_is_ended_and_leaves_no_zombie() {
     let (child, stream) = ChildServer::spawn(shell("echo ready; exec sleep 60")).unwrap();
-    let id = child.id();
+    let id = child.id().unwrap();
     drop(child);
     assert!(is_gone(id));
     drop(stream);
@@ -251,12 +243,12 @@ fn a_dropped_child_is_ended_and_leaves_no_zombie() {
 fn calls_of_a_server_that_dies_end_and_its_status_can_be_had() {
     let script = "read line; echo the disk is on fire >&2; exit 9";
     let (mut child, stream): (ChildServer, _) = ChildServer::spawn(shell(script)).unwrap();
-    assert!(child.try_status().unwrap().is_none());
     let (client, endpoint) = Host::new("test", "1").connect(seed(), now());
     let connection = Background::spawn(endpoint, stream).unwrap();
     client.opened().wait().unwrap_err();
     connection.join().unwrap();
-    let report = child.shutdown().unwrap();
-    assert_eq!((report.status.code(), report.forced), (Some(9), None));
+    let report = child.wait().unwrap();
+    assert_eq!((report.status.code(), report.forced), (Some(9), false));
+    assert_eq!(child.id(), None);
     assert_eq!(report.stderr_tail, ["the disk is on fire"]);
 }

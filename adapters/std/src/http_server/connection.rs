@@ -12,10 +12,10 @@ use super::Times;
 use super::body::RequestBody;
 use super::request::{self, BadHead, Framing, Request};
 use super::response::{self, Ending};
-use super::runtime::ThreadRuntime;
 use super::socket::Socket;
 use crate::deadline::before;
 use crate::now;
+use crate::runtime::ThreadRuntime;
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

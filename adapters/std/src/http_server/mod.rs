@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::{Runtime as _, http_server};
+use mcp_sansio_async::http_server;
 use mcp_sansio_handlers::{Remote, Server};
 
 mod body;
@@ -13,13 +13,16 @@ mod connection;
 mod listener;
 mod request;
 mod response;
-mod runtime;
 mod socket;
 
 pub use listener::{HttpListener, HttpServing, serve_http};
 
+use crate::runtime::ThreadRuntime;
 use crate::{Error, Wait, seed};
-use runtime::ThreadRuntime;
+
+/// Tasks of a server at once, each on a thread. 1,024: as many threads as systems give a process without
+/// asking. The handler that would be one more is answered for with an internal error.
+const TASKS_MAX: usize = 1024;
 
 /// A server on HTTP. All clones are one server. [`HttpListener`] brings it clients.
 ///
@@ -38,7 +41,7 @@ impl HttpService {
     pub fn new(server: &Server, options: ServerOptions) -> Result<Self, Error> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(io::Error::from)?;
-        let runtime = ThreadRuntime::current();
+        let runtime = ThreadRuntime::new("mcp-handler", TASKS_MAX);
         let threads = runtime.clone();
         let service =
             http_server::HttpService::with_runtime(server, options, secret, seed(), runtime)?;

@@ -95,11 +95,8 @@ async fn on_async_std(options: &Options, command: Command, viewer: Option<Viewer
 }
 
 async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> Inspected {
-    use mcp_sansio_std::{ChildOptions, ChildServer, Clock, now, seed};
-    let mut child_options = ChildOptions::default();
-    (child_options.patience, child_options.term_patience) = (GRACE, GRACE);
-    let spawned =
-        ChildServer::spawn_with(command, child_options).map_err(|error| error.to_string())?;
+    use mcp_sansio_std::{ChildServer, Clock, Graces, now, seed};
+    let spawned = ChildServer::spawn(command).map_err(|error| error.to_string())?;
     let (child, stream) = spawned;
     let (host, seen) = host(options);
     let (client, endpoint) = host.connect(seed(), now());
@@ -108,9 +105,10 @@ async fn on_std(options: &Options, command: Command, viewer: Option<Viewer>) -> 
     let driver = Driver::new(endpoint, wire, Clock::new());
     let work = commands::run(options, &client, &seen);
     let outcome = converse(options, driver, &client, work, FAREWELL).await;
-    let report = child.shutdown().map_err(|error| error.to_string())?;
-    let (status, last_words) = (report.status, report.stderr_tail);
-    let (misdeed, forced) = (describe(&noise, &seen), report.forced.is_some());
+    let graces = Graces { end_of_input: GRACE, terminate: GRACE };
+    let report = child.shutdown(graces).map_err(|error| error.to_string())?;
+    let (status, last_words, forced) = (report.status, report.stderr_tail, report.forced);
+    let misdeed = describe(&noise, &seen);
     Ok((outcome, End { misdeed, status, last_words, forced }))
 }
 

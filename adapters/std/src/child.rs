@@ -1,0 +1,184 @@
+//! Servers as child processes: those of `mcp_sansio_async`, with calls that block.
+
+use std::future::poll_fn;
+use std::io::{self, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use mcp_sansio_async::child::{self, ExitReport, Graces, Process, SpawnError, Started, Stderr};
+use mcp_sansio_async::{ByteStream, Timer as _};
+
+use crate::runtime::ThreadRuntime;
+use crate::{Clock, PipeStream, block_on, now};
+
+/// The standard output and input of a child process, as a [`ByteStream`].
+pub type ChildStream = child::ChildStream<PipeStream>;
+
+/// A server that runs as a child process.
+///
+/// Drive the stream that comes with it. When the connection is over, end the child with
+/// [`shutdown`](Self::shutdown). Dropped without, it is killed; either way no process is left behind.
+///
+/// On Unix the child leads a process group of its own, and signals go to all of the group: what a
+/// launcher has started ends with it. A Ctrl-C at a terminal does not reach it; it reads the end of
+/// its input instead.
+#[derive(Debug)]
+pub struct ChildServer(child::ChildServer<StdProcess>);
+
+impl ChildServer {
+    /// Starts a command and keeps the last lines of its standard error.
+    ///
+    /// # Errors
+    ///
+    /// It did not start: see [`SpawnError`].
+    pub fn spawn(command: Command) -> Result<(Self, ChildStream), SpawnError> {
+        Self::spawn_with(command, Stderr::Keep)
+    }
+
+    /// As [`spawn`](Self::spawn), and does with the child's standard error what `stderr` says.
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn`](Self::spawn).
+    pub fn spawn_with(command: Command, stderr: Stderr) -> Result<(Self, ChildStream), SpawnError> {
+        let (child, stream) = child::ChildServer::spawn_with(command, stderr)?;
+        Ok((Self(child), stream))
+    }
+
+    /// The process id, `None` once the child has exited and was waited for.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.0.id()
+    }
+
+    /// The last lines of the child's standard error so far.
+    #[must_use]
+    pub fn stderr_tail(&self) -> Vec<String> {
+        self.0.stderr_tail()
+    }
+
+    /// Blocks until the child exits by itself.
+    ///
+    /// # Errors
+    ///
+    /// The system has lost the child, or has no descriptors to wait with.
+    pub fn wait(&mut self) -> io::Result<ExitReport> {
+        block_on(self.0.wait())?
+    }
+
+    /// Ends the child: closes its input, waits, then has the system end it, gently at first.
+    ///
+    /// Drive or drop its stream meanwhile: while the child waits for someone to read its output, it
+    /// does not exit.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait).
+    pub fn shutdown(self, graces: Graces) -> io::Result<ExitReport> {
+        block_on(self.0.shutdown(graces))?
+    }
+}
+
+/// A child process of the standard library. Dropped, it is killed and waited for.
+#[derive(Debug)]
+pub(crate) struct StdProcess(Child);
+
+/// The standard library cannot wait for a limited time, so that an exit is asked for again and again:
+/// after half a millisecond first, then less and less often, up to sixty times a second.
+const FIRST_PAUSE: Duration = Duration::from_micros(500);
+const LONGEST_PAUSE: Duration = Duration::from_millis(16);
+
+impl StdProcess {
+    fn open(command: &mut Command) -> io::Result<Started<Self>> {
+        let mut process = Self(command.spawn()?);
+        let child = &mut process.0;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+            unreachable!("all three are piped")
+        };
+        let stream = PipeStream::child(stdout, stdin)?;
+        Ok(Started { process, stream, stderr: PipeStream::child_stderr(stderr)? })
+    }
+}
+
+impl Process for StdProcess {
+    type Runtime = ThreadRuntime;
+    type Command = Command;
+    type Stream = PipeStream;
+    type Stderr = PipeStream;
+
+    fn start(command: &mut Command) -> Result<Started<Self>, SpawnError> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        Self::open(command).map_err(|error| {
+            SpawnError::new(command.get_program(), command.get_current_dir(), error)
+        })
+    }
+
+    fn id(&self) -> Option<u32> {
+        Some(self.0.id())
+    }
+
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let (mut clock, mut pause) = (Clock::new(), FIRST_PAUSE);
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            let end = now() + pause;
+            poll_fn(|cx| clock.poll_until(cx, end)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn kill(&mut self) {
+        // It has exited if this fails.
+        let _ = self.0.kill();
+    }
+
+    fn poll_stderr(
+        stderr: &mut PipeStream,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        stderr.poll_read(cx, buffer)
+    }
+
+    /// Blocks, on a thread that does nothing else.
+    async fn forward(text: String) {
+        // Where our own standard error is closed, there is nobody to tell.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Drop for StdProcess {
+    fn drop(&mut self) {
+        self.kill();
+        // So that no zombie is left.
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_program_and_says_what_to_do() {
+        // Rule: [STDIO-007].
+        let error = ChildServer::spawn(Command::new("no-such-server")).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::NotFound, "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("`no-such-server`") && text.contains("install it"), "{text}");
+
+        let error = ChildServer::spawn(Command::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
+        assert_eq!(error.source.kind(), io::ErrorKind::PermissionDenied, "{error:?}");
+
+        let mut command = Command::new("true");
+        command.current_dir("/no/such/folder");
+        let error = ChildServer::spawn(command).unwrap_err();
+        assert!(error.to_string().contains("`/no/such/folder`"), "{error}");
+    }
+}
