@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_sansio::fuzzing::http_heads(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_sansio_fuzz_bodies::http_heads(bytes));

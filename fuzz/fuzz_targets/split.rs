@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_sansio::fuzzing::split(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mcp_sansio_fuzz_bodies::split(bytes));

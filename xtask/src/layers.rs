@@ -22,7 +22,6 @@ pub(crate) const MACHINE: &str = "mcp-sansio";
 /// The layers of the machines' crate, from the top. A module may name what is below it, not what is
 /// in its own layer.
 pub(crate) const LAYERS: &[&[Module]] = &[
-    &[Module { name: "fuzzing", knows: "bodies of the fuzz targets" }],
     &[Module { name: "recording", knows: "calls of a machine on a tape, and their replay" }],
     &[
         Module { name: "http", knows: "Streamable HTTP and HTTP+SSE, over exchanges" },
@@ -61,19 +60,9 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "provided methods of public traits, which only the types of this crate override",
     },
     Exception {
-        files: &["http/server/consistency.rs"],
-        rule: Rule::NothingHidden,
-        reason: "checks of the counters, for tests and fuzz targets",
-    },
-    Exception {
         files: &["reply.rs"],
         rule: Rule::NothingHidden,
         reason: "made by handlers of this crate, not by applications",
-    },
-    Exception {
-        files: &["lib.rs"],
-        rule: Rule::NothingHidden,
-        reason: "bodies of the fuzz targets, with a private feature",
     },
 ];
 

@@ -14,9 +14,6 @@ extern crate std;
 mod binding;
 pub mod catalog;
 pub mod framing;
-#[cfg(feature = "_fuzz")]
-#[doc(hidden)]
-pub mod fuzzing;
 #[cfg(feature = "http")]
 pub mod http;
 mod instant;

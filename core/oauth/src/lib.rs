@@ -25,16 +25,11 @@ pub mod challenge;
 pub mod client;
 mod client_authentication;
 mod client_document;
-#[cfg(feature = "_fuzz")]
-mod consistency;
 mod credential;
 pub mod discovery;
 mod dpop;
 mod entropy;
 mod form;
-#[cfg(feature = "_fuzz")]
-#[doc(hidden)]
-pub mod fuzzing;
 mod jwt;
 pub mod metadata;
 pub mod pkce;

@@ -50,12 +50,12 @@ pub(super) struct Found {
 }
 
 /// Reads the sources of the workspace. This crate is not among them, nor are benchmarks and fuzz
-/// targets.
+/// targets; the tests beside those are.
 pub(super) fn find(root: &Path) -> io::Result<Found> {
     let mut sources = Vec::new();
     for path in files::with_extension(root, "rs")? {
         let aside = |part: &OsStr| part == "xtask" || part == "benches" || part == "fuzz";
-        if !path.iter().any(aside) {
+        if !path.iter().any(aside) || path.starts_with("fuzz/bodies/tests") {
             let text = std::fs::read_to_string(root.join(&path))?;
             sources.push((path, Source::new(&text)));
         }

@@ -217,7 +217,6 @@ impl Callers {
     }
 
     /// The callers and what each holds: sessions and exchanges.
-    #[cfg(feature = "_fuzz")]
     pub(super) fn held(&self) -> impl Iterator<Item = (Key, usize, usize)> {
         let entries = self.table.iter().flat_map(|table| table.entries.iter());
         entries.map(|(key, caller)| (key, caller.sessions as usize, caller.exchanges as usize))

@@ -1,4 +1,4 @@
-//! What holds between any two calls, for tests.
+//! What holds between any two calls, for tests of whatever drives a server.
 
 use crate::peer::queue::Tag;
 
@@ -7,8 +7,12 @@ use super::session::Transport;
 use super::{Connection, Server};
 
 impl Server {
-    /// Panics unless all that is counted twice is counted the same.
-    #[doc(hidden)]
+    /// Checks that all that the machine counts agrees with what it holds. It takes time in
+    /// proportion to what is held: call it in tests and fuzz targets, after each input.
+    ///
+    /// # Panics
+    ///
+    /// Something is counted wrongly, which is a bug in this crate.
     pub fn assert_consistent(&self) {
         let connections = || self.connections.iter().map(|(_, connection)| connection);
         let streams = || connections().flat_map(|connection| connection.streams.iter());
@@ -72,8 +76,9 @@ impl Server {
         }
     }
 
-    /// Bytes in the logs of all streams, and finished streams that are kept.
-    #[doc(hidden)]
+    /// What is kept for clients that may come back: the bytes of messages in the logs of all
+    /// streams, and the streams that are finished and wait for a client to resume them.
+    #[must_use]
     pub fn retained(&self) -> (usize, usize) {
         (self.logged, self.kept)
     }

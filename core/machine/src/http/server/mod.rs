@@ -4,7 +4,6 @@ mod admission;
 mod answers;
 mod body;
 mod callers;
-#[cfg(feature = "_fuzz")]
 mod consistency;
 mod displacement;
 mod exchange;

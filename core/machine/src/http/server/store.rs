@@ -251,7 +251,6 @@ impl Store {
     }
 
     /// What waits, as it is counted and as it is.
-    #[cfg(feature = "_fuzz")]
     pub(super) fn assert_consistent(&self) {
         let lengths = self.actions.iter().map(|action| match action {
             StoreAction::Append { event } => event.message.len(),

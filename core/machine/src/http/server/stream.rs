@@ -191,7 +191,6 @@ impl Stream {
     }
 
     /// A reader of stored events has all of the log before it.
-    #[cfg(feature = "_fuzz")]
     pub(super) fn assert_consistent(&self) {
         assert!(self.recorded == 0 || self.recorded == self.log.next_sequence(), "unrecorded");
         if let Some(replay) = &self.replay {

@@ -1,11 +1,8 @@
 //! Server-Sent Events: the decoder against the algorithm of the HTML standard.
 
-use alloc::string::String;
-use alloc::vec;
-use alloc::vec::Vec;
-use core::time::Duration;
+use std::time::Duration;
 
-use crate::framing::{SseDecoder, SseError, write_event};
+use mcp_sansio::framing::{SseDecoder, SseError, write_event};
 
 use super::pieces::random_lengths;
 
@@ -84,7 +81,7 @@ fn plain_events(stream: &[u8], limit: usize) -> Events {
         };
         let colon = line.iter().position(|byte| *byte == b':');
         if data.len() + line.len() + 1 > limit && colon != Some(0) {
-            if !core::mem::replace(&mut skipping, true) {
+            if !std::mem::replace(&mut skipping, true) {
                 out.events.push(Err(SseError::TooLong { limit }));
             }
             data.clear();
@@ -101,10 +98,10 @@ fn plain_events(stream: &[u8], limit: usize) -> Events {
             if let Some(id) = id.take() {
                 out.last_id = Some(id);
             }
-            let (event, retry) = (core::mem::take(&mut event), retry.take());
+            let (event, retry) = (std::mem::take(&mut event), retry.take());
             if data.pop().is_some() && !skipping {
                 let event = if event.is_empty() { "message".into() } else { event };
-                let data = core::mem::take(&mut data);
+                let data = std::mem::take(&mut data);
                 out.events.push(Ok(Event { event, data, id: out.last_id.clone(), retry }));
             }
             skipping = false;

@@ -1,18 +1,16 @@
 //! The bodies of the fuzz targets: what servers and browsers say while a client authorizes itself.
 
-use alloc::string::String;
-use alloc::vec::Vec;
-
 use mcp_sansio::Revision;
 use mcp_sansio::http::{Location, Scheme};
 use serde_json::Value;
 
-use crate::challenge::{CHALLENGES_MAX, Challenge, PARAMETERS_MAX};
-use crate::consistency::check_answers;
-use crate::{
+use mcp_sansio_oauth::challenge::{CHALLENGES_MAX, Challenge, PARAMETERS_MAX};
+use mcp_sansio_oauth::{
     AuthorizationResponse, AuthorizationServerMetadata, BearerChallenge, ExpectedResponse,
     MetadataUrls, ProtectedResourceMetadata, ResourceUri, State,
 };
+
+use super::auth_flow::answer_endpoints;
 
 /// Reads a text as each of the texts of an authorization.
 ///
@@ -21,10 +19,10 @@ use crate::{
 /// comes only with the state and from the issuer that were expected. What is secret is not shown.
 pub fn auth_texts(bytes: &[u8]) {
     challenges(bytes);
-    check_answers(bytes);
+    answer_endpoints(bytes);
     resource_metadata(bytes);
     server_metadata(bytes);
-    if let Ok(text) = core::str::from_utf8(bytes) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
         urls(text.trim());
         redirect(text);
     }
@@ -121,7 +119,7 @@ fn server_metadata(bytes: &[u8]) {
 /// A document as a tree; `None` where only the tree minds what nobody wants of the document, such as
 /// half of a surrogate pair, or a number beyond all bounds.
 fn tree(document: &[u8]) -> Option<Value> {
-    let document = core::str::from_utf8(document).expect("JSON is UTF-8");
+    let document = std::str::from_utf8(document).expect("JSON is UTF-8");
     serde_json::from_str(document).ok()
 }
 
@@ -180,7 +178,7 @@ fn redirect(text: &str) {
         assert!(!plain.iter().any(|(name, _)| name == "error"), "{query}");
         let issued = plain.iter().any(|(name, _)| name == "iss");
         assert!(has("iss", issuer) || !(issued || iss_supported), "{query}");
-        let shown = alloc::format!("{response:?}{code:?}");
+        let shown = format!("{response:?}{code:?}");
         assert_eq!(shown, "AuthorizationResponse(..)AuthorizationCode(..)", "it may show a secret");
     }
 }

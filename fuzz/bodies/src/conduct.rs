@@ -1,10 +1,9 @@
 //! What holds of everything that a machine sends, whatever came in.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::jsonrpc::{Frame, Message, ParseLimits, RequestId, parse};
-use crate::peer::Limits;
+use mcp_sansio::jsonrpc::{Frame, Message, ParseLimits, RequestId, parse};
+use mcp_sansio::peer::Limits;
 
 /// Looks over both directions of a connection.
 #[derive(Debug)]
@@ -106,7 +105,6 @@ impl Conduct {
 }
 
 /// Panics unless a frame is a message or a batch of messages.
-#[cfg(feature = "http")]
 pub(super) fn judge_form(frame: &[u8]) {
     for_each_message(frame, |_| {});
 }

@@ -1,13 +1,13 @@
 //! Typed messages: what is read is written, and read again.
 
-use alloc::string::ToString;
-use core::fmt::Debug;
+use std::fmt::Debug;
+use std::string::ToString;
 
 use serde_json::Value;
 
-use crate::Revision;
-use crate::jsonrpc::{Json, RawJson};
-use crate::protocol::*;
+use mcp_sansio::Revision;
+use mcp_sansio::jsonrpc::{Json, RawJson};
+use mcp_sansio::protocol::*;
 
 use super::values::same_as_serde_json;
 
@@ -17,7 +17,7 @@ use super::values::same_as_serde_json;
 /// that is written has the value that it came with, or is one that is always written. What is
 /// declared grants nothing more after it was written than before.
 pub fn messages(bytes: &[u8]) {
-    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(json) = RawJson::parse(text) else { return };
     // Numbers beyond all bounds are JSON, but in no tree.
     let Ok(tree) = json.decode::<Value>() else { return };

@@ -1,17 +1,15 @@
-use alloc::collections::BTreeMap;
-use alloc::string::String;
-use alloc::vec::Vec;
-use core::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-use crate::Instant;
-use crate::catalog::Changes;
-use crate::framing::FrameError;
-use crate::fuzzing::conduct::Conduct;
-use crate::fuzzing::operation::{Operation, script};
-use crate::fuzzing::words;
-use crate::jsonrpc::ErrorObject;
-use crate::peer::{CallHandle, Event, Request, RequestHandle, Server, Subject};
-use crate::protocol::LoggingLevel;
+use crate::conduct::Conduct;
+use crate::operation::{Operation, script};
+use crate::words;
+use mcp_sansio::Instant;
+use mcp_sansio::catalog::Changes;
+use mcp_sansio::framing::FrameError;
+use mcp_sansio::jsonrpc::ErrorObject;
+use mcp_sansio::peer::{CallHandle, Event, Request, RequestHandle, Server, Subject};
+use mcp_sansio::protocol::LoggingLevel;
 
 /// A server's side under any operations: it sends whole lines of valid messages, answers nothing
 /// twice and nothing that was not asked, ends every call and every request once, says nothing after

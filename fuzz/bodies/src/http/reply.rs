@@ -1,10 +1,7 @@
-use alloc::string::String;
-use alloc::vec::Vec;
-
-use crate::framing::SseDecoder;
-use crate::fuzzing::conduct::Conduct;
-use crate::http::{Content, ResponseHead, Status};
-use crate::peer::Limits;
+use crate::conduct::Conduct;
+use mcp_sansio::framing::SseDecoder;
+use mcp_sansio::http::{Content, ResponseHead, Status};
+use mcp_sansio::peer::Limits;
 
 use super::heads::check_fields;
 
@@ -49,7 +46,7 @@ impl Reply {
                     while let Some(event) = decoder.next_event() {
                         let event = event.expect("the limit is high");
                         if event.event == "endpoint" {
-                            let target = core::str::from_utf8(event.data).expect("a URL is ASCII");
+                            let target = std::str::from_utf8(event.data).expect("a URL is ASCII");
                             session = target.split_once("sessionId=").map(|(_, name)| name.into());
                         }
                     }

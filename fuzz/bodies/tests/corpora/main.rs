@@ -5,8 +5,7 @@ mod mutation;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcp_sansio::fuzzing;
-use mcp_sansio_oauth::fuzzing as oauth;
+use mcp_sansio_fuzz_bodies as bodies;
 
 use mutation::Mutation;
 
@@ -14,7 +13,7 @@ use mutation::Mutation;
 const MUTATIONS: usize = 2000;
 
 fn corpora() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }
 
 /// The seeds of a target with their paths, in the order of their names.
@@ -83,17 +82,17 @@ macro_rules! replay {
 }
 
 replay! {
-    oauth::auth_texts,
-    fuzzing::envelope,
-    fuzzing::http_client,
-    fuzzing::http_heads,
-    fuzzing::http_server,
-    fuzzing::lines,
-    fuzzing::messages,
-    fuzzing::pair,
-    fuzzing::peer_client,
-    fuzzing::peer_server,
-    fuzzing::split,
-    fuzzing::sse,
-    fuzzing::values,
+    bodies::auth_texts,
+    bodies::envelope,
+    bodies::http_client,
+    bodies::http_heads,
+    bodies::http_server,
+    bodies::lines,
+    bodies::messages,
+    bodies::pair,
+    bodies::peer_client,
+    bodies::peer_server,
+    bodies::split,
+    bodies::sse,
+    bodies::values,
 }

@@ -1,10 +1,10 @@
 //! Properties of the text layer, over generated messages and over damaged ones.
 
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::fuzzing;
 use mcp_sansio::jsonrpc::{
     Frame, Message, ParseLimits, RawJson, RequestId, Typed, close_object_with, parse, write_request,
 };
+use mcp_sansio_fuzz_bodies as bodies;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -76,13 +76,13 @@ proptest! {
     #[test]
     fn envelopes_are_judged_as_a_tree_would_be(tree in envelope(), pretty: bool) {
         let text = if pretty { serde_json::to_vec_pretty(&tree) } else { serde_json::to_vec(&tree) };
-        fuzzing::envelope(&text.expect("a tree is JSON"));
+        bodies::envelope(&text.expect("a tree is JSON"));
     }
 
     // Rule: [BATCH-001] [BATCH-003].
     #[test]
     fn batches_are_judged_element_by_element(trees in vec(prop_oneof![envelope(), value()], 0..6)) {
-        fuzzing::envelope(&serde_json::to_vec(&trees).expect("a tree is JSON"));
+        bodies::envelope(&serde_json::to_vec(&trees).expect("a tree is JSON"));
     }
 
     // Rule: [RPC-014] [RPC-017].
@@ -101,24 +101,24 @@ proptest! {
                 _ => { text.remove(at); }
             }
         }
-        fuzzing::envelope(&text);
+        bodies::envelope(&text);
     }
 
     #[test]
     fn any_bytes_are_judged_as_serde_json_judges_them(bytes in vec(any::<u8>(), 0..64)) {
-        fuzzing::envelope(&bytes);
+        bodies::envelope(&bytes);
     }
 
     #[test]
     fn strings_of_escapes_are_judged_as_serde_json_judges_them(
         text in r#""([ -~]|\\["\\/bfnrtux]|\\u[dD][89abcdefAF][0-9a-f]{2}|[é\n]){0,60}""#,
     ) {
-        fuzzing::envelope(text.as_bytes());
+        bodies::envelope(text.as_bytes());
     }
 
     #[test]
     fn numbers_are_judged_as_serde_json_judges_them(text in "-?[0-9]{0,3}[.eE+-]{0,2}[0-9]{0,2}") {
-        fuzzing::envelope(text.as_bytes());
+        bodies::envelope(text.as_bytes());
     }
 
     // Rule: [STDIO-001].
@@ -155,7 +155,7 @@ proptest! {
         pattern: u8,
         stream in vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), Just(b'x')], 0..300),
     ) {
-        fuzzing::lines(&[&[limit, pattern], stream.as_slice()].concat());
+        bodies::lines(&[&[limit, pattern], stream.as_slice()].concat());
     }
 }
 

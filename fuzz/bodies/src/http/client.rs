@@ -1,21 +1,17 @@
-use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
-use core::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-use crate::Instant;
-use crate::fuzzing::conduct::judge_form;
-use crate::fuzzing::operation::{Operation, script};
-use crate::fuzzing::words;
-use crate::http::client::Transmit;
-use crate::http::{
+use crate::conduct::judge_form;
+use crate::operation::{Operation, script};
+use crate::words;
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{
     Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
     LostSession, Status,
 };
-use crate::peer::{CallHandle, Event, InputHandle, Subject};
-use crate::protocol::LoggingLevel;
+use mcp_sansio::peer::{CallHandle, Event, InputHandle, Subject};
+use mcp_sansio::protocol::LoggingLevel;
 
 use super::heads::{check_event_id, check_fields};
 
@@ -91,7 +87,7 @@ impl Rig {
         match operation.verb {
             b'+' => {
                 if let Some(colon) = operation.text.iter().position(|byte| *byte == b':')
-                    && let Ok(name) = core::str::from_utf8(&operation.text[..colon])
+                    && let Ok(name) = std::str::from_utf8(&operation.text[..colon])
                 {
                     self.fields.push((name.to_owned(), operation.text[colon + 1..].to_vec()));
                 }
@@ -177,7 +173,7 @@ impl Rig {
 
     /// The head of a response: the number is its status, the text says for which exchange.
     fn head(&mut self, operation: &Operation<'_>) {
-        let fields = core::mem::take(&mut self.fields);
+        let fields = std::mem::take(&mut self.fields);
         let which = Operation::parse(operation.text).map_or(0, |inner| inner.number);
         let headless: Vec<_> = self.open.iter().filter(|(_, headed)| !headed).collect();
         if headless.is_empty() {

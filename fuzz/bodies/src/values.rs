@@ -1,27 +1,23 @@
 //! Values: a JSON text as every kind of Rust type, against `serde_json`.
 
-use alloc::borrow::Cow;
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use alloc::ffi::CString;
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
-use core::fmt::Debug;
-use core::num::NonZeroU8;
-use core::time::Duration;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fmt::Debug;
+use std::num::NonZeroU8;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-use crate::jsonrpc::RawJson;
+use mcp_sansio::jsonrpc::RawJson;
 
 /// Reads a JSON text as every kind of type that serde knows: each gives the value that `serde_json`
 /// gives, or is refused as there. Other text is read without harm.
 pub fn values(bytes: &[u8]) {
-    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
     match RawJson::parse(text) {
         Ok(json) => {
             scalars(&json, text);
@@ -68,7 +64,7 @@ fn scalars<'t>(json: &'t RawJson<'_>, text: &'t str) {
 fn containers<'t>(json: &'t RawJson<'_>, text: &'t str) {
     read!(json, text: Value, IgnoredAny, &RawValue, Box<RawValue>, Option<u8>, Option<Option<&str>>,
         Vec<Value>, Vec<&RawValue>, Vec<Vec<u8>>, Vec<Option<f64>>, (u8, String), [i64; 2], (),
-        Result<u8, String>, Duration, core::ops::Range<i8>, BTreeMap<String, Value>,
+        Result<u8, String>, Duration, std::ops::Range<i8>, BTreeMap<String, Value>,
         BTreeMap<String, &RawValue>, RawJson<'_>);
 }
 
@@ -189,13 +185,13 @@ impl PartialEq for Fraction {
 impl Eq for Fraction {}
 
 impl PartialOrd for Fraction {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Fraction {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }

@@ -1,7 +1,5 @@
-use alloc::vec::Vec;
-
-use crate::framing::LineDecoder;
-use crate::fuzzing::operation::{Operation, script};
+use crate::operation::{Operation, script};
+use mcp_sansio::framing::LineDecoder;
 
 use super::client::ClientRig;
 use super::server::ServerRig;
@@ -122,11 +120,11 @@ impl Link {
     fn carry(
         &mut self,
         length: usize,
-        mut receive: impl FnMut(Result<&[u8], crate::framing::FrameError>),
+        mut receive: impl FnMut(Result<&[u8], mcp_sansio::framing::FrameError>),
     ) {
         let length = length.min(self.carried.len());
         let rest = self.carried.split_off(length);
-        let arriving = core::mem::replace(&mut self.carried, rest);
+        let arriving = std::mem::replace(&mut self.carried, rest);
         let mut arriving = arriving.as_slice();
         while !arriving.is_empty() {
             arriving = &arriving[self.decoder.feed(arriving)..];

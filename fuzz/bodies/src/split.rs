@@ -1,18 +1,15 @@
 //! Streams that arrive in different pieces.
 
-use alloc::string::String;
-use core::fmt::Write;
+use std::fmt::Write;
 
-use crate::Instant;
-use crate::framing::{FrameError, LineDecoder};
-#[cfg(feature = "http")]
-use crate::http::{
+use mcp_sansio::Instant;
+use mcp_sansio::framing::{FrameError, LineDecoder};
+use mcp_sansio::http::{
     Client as HttpClient, ClientOptions as HttpOptions, ExchangeId, IncomingResponse, Location,
     Status, client::Transmit,
 };
-use crate::peer::{Client, ConnectionClosed, Event, Server};
-#[cfg(feature = "http")]
-use crate::{
+use mcp_sansio::peer::{Client, ConnectionClosed, Event, Server};
+use mcp_sansio::{
     peer::CallOptions,
     protocol::{Method, SubscriptionFilter},
 };
@@ -35,7 +32,6 @@ pub fn split(bytes: &[u8]) {
             let mut server = Server::new(words::server_options(settings), 0);
             byte_stream(&mut server, stream, piece)
         }
-        #[cfg(feature = "http")]
         b'j' | b'e' => body(*reader, settings, stream, piece),
         _ => {
             let mut client = Client::new(words::client_options(settings), 0, Instant::ZERO);
@@ -125,7 +121,7 @@ fn byte_stream(
 }
 
 impl Outcome {
-    fn tell(&mut self, what: &dyn core::fmt::Debug) {
+    fn tell(&mut self, what: &dyn std::fmt::Debug) {
         writeln!(self.events, "{what:?}").expect("a string takes all");
     }
 
@@ -140,7 +136,6 @@ impl Outcome {
 }
 
 /// What an HTTP client makes of the body of a response.
-#[cfg(feature = "http")]
 fn body(
     media: u8,
     settings: &[u8],
@@ -186,17 +181,14 @@ fn body(
 }
 
 /// A server of the modern era, in answer to the first request.
-#[cfg(feature = "http")]
 const DISCOVERED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}}"#;
 
-#[cfg(feature = "http")]
 fn head(media: &'static str) -> IncomingResponse<'static> {
     let mut head = IncomingResponse::new(Status::OK);
     head.field("content-type", media.as_bytes());
     head
 }
 
-#[cfg(feature = "http")]
 impl Outcome {
     /// Takes all that a client has made, and tells the last exchange that it opened.
     fn exchange(&mut self, client: &mut HttpClient) -> Option<ExchangeId> {

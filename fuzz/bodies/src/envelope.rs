@@ -1,10 +1,8 @@
 //! Envelopes: a reading in one pass against one through a tree.
 
-use alloc::string::{String, ToString};
-
 use serde_json::{Map, Value};
 
-use crate::jsonrpc::{
+use mcp_sansio::jsonrpc::{
     Frame, Malformed, Message, ParseLimits, RawJson, Reason, RequestId, parse, write_error,
     write_notification, write_request, write_result,
 };
@@ -175,5 +173,5 @@ fn check_written(message: &Message<'_>) {
 
 /// A form of a message that is the same for texts that differ in line ends.
 fn joined(message: &Message<'_>) -> String {
-    alloc::format!("{message:?}").replace(['\n', '\r'], " ")
+    format!("{message:?}").replace(['\n', '\r'], " ")
 }

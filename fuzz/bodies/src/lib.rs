@@ -1,8 +1,11 @@
 //! The bodies of the fuzz targets. Each takes any bytes and panics when a promise is broken.
 
+#![forbid(unsafe_code)]
+
+mod auth_flow;
+mod auth_texts;
 mod conduct;
 mod envelope;
-#[cfg(feature = "http")]
 mod http;
 mod lines;
 mod messages;
@@ -14,8 +17,8 @@ mod sse;
 mod values;
 mod words;
 
+pub use auth_texts::auth_texts;
 pub use envelope::envelope;
-#[cfg(feature = "http")]
 pub use http::{http_client, http_heads, http_server};
 pub use lines::lines;
 pub use messages::messages;

@@ -1,26 +1,22 @@
-use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
-use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
-use core::fmt::Write;
-use core::time::Duration;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::Instant;
-use crate::catalog::Changes;
-use crate::fuzzing::operation::{Operation, script};
-use crate::fuzzing::words;
-use crate::http::server::{Answers, Transmit};
-use crate::http::{
+use crate::operation::{Operation, script};
+use crate::words;
+use mcp_sansio::Instant;
+use mcp_sansio::catalog::Changes;
+use mcp_sansio::http::server::{Answers, Transmit};
+use mcp_sansio::http::{
     ExchangeId, Principal, Refusal, RequestHead, Response, Server, ServerLimits, ServerOptions,
     ServerTimeouts, Status,
 };
-use crate::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
-use crate::peer::{Event, Limits, Request, RequestHandle, Subject};
-use crate::protocol::LoggingLevel;
-use crate::{Revision, Revisions};
+use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
+use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, Subject};
+use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::{Revision, Revisions};
 
 use super::reply::Reply;
 
@@ -172,7 +168,7 @@ impl Rig {
 
     fn add_field(&mut self, line: &[u8]) {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
-        if let Ok(name) = core::str::from_utf8(&line[..colon]) {
+        if let Ok(name) = std::str::from_utf8(&line[..colon]) {
             self.fields.push((name.to_owned(), line[colon + 1..].to_vec()));
         }
     }
@@ -196,7 +192,7 @@ impl Rig {
     }
 
     fn request(&mut self, method: &str, target: &str, body: &[u8]) {
-        let fields = core::mem::take(&mut self.fields);
+        let fields = std::mem::take(&mut self.fields);
         let mut head = RequestHead::new(method, target);
         let usual: [(&str, &[u8]); 3] = [
             ("host", b"localhost"),
@@ -210,7 +206,7 @@ impl Rig {
         }
         fields.iter().for_each(|(name, value)| head.field(name, value));
         let refused = self.server.admit(&head).err();
-        let unwanted = self.is_unwanted(&head, body);
+        let unwanted = self.is_unwanted(&head, &fields, body);
         let principal = self.principal.as_ref();
         let (exchange, event) = self.server.handle_request(&head, body, principal, self.now);
         assert!(!unwanted || event.is_none(), "{event:?} of what no client sends");
@@ -229,14 +225,22 @@ impl Rig {
     }
 
     /// Whether the body is a response, where a client sends none.
-    fn is_unwanted(&self, head: &RequestHead<'_>, body: &[u8]) -> bool {
+    fn is_unwanted(
+        &self,
+        head: &RequestHead<'_>,
+        fields: &[(String, Vec<u8>)],
+        body: &[u8],
+    ) -> bool {
         // MCP 2026-07-28 basic/transports/streamable-http#sending-messages [HSRV-010]
         let modern_only = self.revisions.intersection(Revisions::LEGACY).is_empty();
         let modern_too = self.revisions.contains(Revision::LATEST);
-        let named = head.protocol_version == Some(Revision::LATEST.as_str().as_bytes());
+        let version =
+            fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("mcp-protocol-version"));
+        let named = version
+            .is_some_and(|(_, value)| value.trim_ascii() == Revision::LATEST.as_str().as_bytes());
         let response = parse(body, ParseLimits::default());
         let response = matches!(response, Ok(Frame::Single(Message::Response(_))));
-        (head.method, head.path) == ("POST", "/mcp")
+        (head.method(), head.path()) == ("POST", "/mcp")
             && (modern_only || modern_too && named)
             && response
     }

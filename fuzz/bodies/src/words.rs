@@ -1,15 +1,15 @@
 //! What applications say in the targets with operations.
 
-use core::time::Duration;
+use std::time::Duration;
 
-use crate::catalog::Catalog;
-use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
-use crate::peer::{
+use mcp_sansio::catalog::Catalog;
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::peer::{
     CallOptions, ClientOptions, IncompleteInitialize, Limits, Policy, Reaction, ServerOptions,
     Timeouts, UnknownMethods,
 };
-use crate::protocol::*;
-use crate::{Era, Revisions};
+use mcp_sansio::protocol::*;
+use mcp_sansio::{Era, Revisions};
 
 use super::operation::Operation;
 
@@ -36,44 +36,43 @@ pub(super) fn revisions(letter: u8) -> Revisions {
 pub(super) fn limits(settings: &[u8]) -> Limits {
     match setting(settings, 1) {
         b's' => Limits::SMALL,
-        b't' => Limits {
-            requests_in_flight_max: 1,
-            calls_in_flight_max: 1,
-            tombstones_max: 1,
-            subscribed_resources_max: 1,
-            listen_streams_max: 1,
-            rounds_max: 1,
-            inputs_per_round_max: 1,
-            batch_length_max: 2,
-            ..Limits::SMALL
-        },
+        b't' => tiny_limits(),
         _ => Limits::DEFAULT,
     }
 }
 
+/// One of everything that can be one.
+fn tiny_limits() -> Limits {
+    let mut limits = Limits::SMALL;
+    limits.requests_in_flight_max = 1;
+    limits.calls_in_flight_max = 1;
+    limits.tombstones_max = 1;
+    limits.subscribed_resources_max = 1;
+    limits.listen_streams_max = 1;
+    limits.rounds_max = 1;
+    limits.inputs_per_round_max = 1;
+    limits.batch_length_max = 2;
+    limits
+}
+
 fn policy(letter: u8) -> Policy {
     let reaction = |bit| if letter & bit > 0 { Reaction::Close } else { Reaction::Survive };
-    Policy {
-        malformed: reaction(1),
-        duplicate_id: reaction(2),
-        unknown_response: reaction(4),
-        forbidden: reaction(8),
-        unknown_methods: if letter >= b'@' {
-            UnknownMethods::Deliver
-        } else {
-            UnknownMethods::Refuse
-        },
-        incomplete_initialize: if letter & 16 > 0 {
-            IncompleteInitialize::Accept
-        } else {
-            IncompleteInitialize::Refuse
-        },
-    }
+    let mut policy = Policy::default();
+    policy.malformed = reaction(1);
+    policy.duplicate_id = reaction(2);
+    policy.unknown_response = reaction(4);
+    policy.forbidden = reaction(8);
+    policy.unknown_methods =
+        if letter >= b'@' { UnknownMethods::Deliver } else { UnknownMethods::Refuse };
+    policy.incomplete_initialize =
+        if letter & 16 > 0 { IncompleteInitialize::Accept } else { IncompleteInitialize::Refuse };
+    policy
 }
 
 fn timeouts(letter: u8) -> Timeouts {
-    let keep_alive = (letter == b'k').then_some(Duration::from_secs(1));
-    Timeouts { keep_alive, ..Timeouts::default() }
+    let mut timeouts = Timeouts::default();
+    timeouts.keep_alive = (letter == b'k').then_some(Duration::from_secs(1));
+    timeouts
 }
 
 /// The settings of a server: a letter each for revisions, limits, policy and timeouts.

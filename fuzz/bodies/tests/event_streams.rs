@@ -1,7 +1,7 @@
 //! Properties of Server-Sent Events, over streams that are made of what matters in them.
 
 use mcp_sansio::framing::{SseDecoder, write_comment, write_event, write_retry};
-use mcp_sansio::fuzzing;
+use mcp_sansio_fuzz_bodies as bodies;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ proptest! {
         pattern in any::<u8>(),
         pieces in vec(piece(), 0..60),
     ) {
-        fuzzing::sse(&[vec![limit, pattern], pieces.concat()].concat());
+        bodies::sse(&[vec![limit, pattern], pieces.concat()].concat());
     }
 
     // Rule: [SSE-012] [SSE-014].

@@ -1,9 +1,6 @@
 //! Newline frames: the decoder against a plain search for line ends.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
-use crate::framing::{FrameError, LineDecoder};
+use mcp_sansio::framing::{FrameError, LineDecoder};
 
 use super::pieces::random_lengths;
 

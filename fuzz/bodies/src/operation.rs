@@ -1,6 +1,6 @@
 //! Operations as lines of text, so that seeds can be read and the fuzzer can move them about.
 
-use core::time::Duration;
+use std::time::Duration;
 
 /// The most operations of one input: enough for any state, and few enough to be quick.
 const OPERATIONS_MAX: usize = 200;
@@ -30,7 +30,7 @@ impl<'a> Operation<'a> {
 
     /// The text as UTF-8; empty where it is none.
     pub(super) fn text(&self) -> &'a str {
-        core::str::from_utf8(self.text).unwrap_or_default()
+        std::str::from_utf8(self.text).unwrap_or_default()
     }
 
     /// The number as milliseconds.

@@ -1,0 +1,139 @@
+//! A client that authorizes itself with whatever an authorization server answers.
+
+use mcp_sansio::Instant;
+use mcp_sansio::http::client::Transmit;
+use mcp_sansio::http::{self, IncomingResponse, Location, OutgoingRequest, Status};
+use mcp_sansio::peer;
+use mcp_sansio::protocol::Implementation;
+use mcp_sansio_oauth::client::{
+    Action, ActionFailure, ApplicationType, Client, ClientMetadata, ClientOptions, ClientSecret,
+    Passage, RegisteredClient,
+};
+use serde_json::Value;
+
+const SERVER: &str = "https://mcp.example/mcp";
+const RESOURCE: &str =
+    r#"{"resource":"https://mcp.example/mcp","authorization_servers":["https://as.example"]}"#;
+const ISSUER: &str = r#"{"issuer":"https://as.example","authorization_endpoint":"https://as.example/authorize","token_endpoint":"https://as.example/token","registration_endpoint":"https://as.example/register","code_challenge_methods_supported":["S256"],"token_endpoint_auth_methods_supported":["client_secret_basic"]}"#;
+
+/// As many steps as no authorization takes.
+const STEPS_MAX: usize = 100;
+
+/// Answers a request for a token, and one for a registration, with `body`. What is not valid is not
+/// sent, and what is secret is not shown.
+pub(super) fn answer_endpoints(body: &[u8]) {
+    let secret = ClientSecret::Password("password".into());
+    let issuer = Some("https://as.example".into());
+    let client = RegisteredClient { issuer, client_id: "app".into(), secret };
+    let machine =
+        ClientOptions::client_credentials().registered(client).expect("it is of one issuer");
+    run(machine, body);
+    let metadata = ClientMetadata::new("app", ApplicationType::Native);
+    let code =
+        ClientOptions::code("http://127.0.0.1:7777/callback").expect("it is of this machine");
+    run(code.register_as(metadata), body);
+}
+
+fn run(options: ClientOptions, body: &[u8]) {
+    let now = Instant::ZERO;
+    let server = Location::parse(SERVER).expect("it is a URL");
+    let peer = peer::ClientOptions::new(Implementation::new("c", "1"));
+    let mut http = http::Client::new(peer, http::ClientOptions::new(server.clone()), 0, now);
+    let mut auth = Client::new(options, server, [7; 32], 1_800_000_000, now);
+    for _ in 0..STEPS_MAX {
+        while let Some(transmit) = http.poll_transmit() {
+            auth.handle_transmit(transmit, now);
+        }
+        while let Some(action) = auth.poll_action() {
+            act(&mut auth, action);
+        }
+        while auth.poll_event().is_some() {}
+        match auth.poll_transmit() {
+            None => return,
+            Some(Transmit::Abort(_)) => {}
+            Some(Transmit::Send(request)) => {
+                let Some((status, answer)) = answer(&request, body) else { return };
+                receive(&mut auth, &mut http, &request, status, answer);
+                check_shown(&format!("{auth:?}"), body);
+            }
+        }
+    }
+    panic!("there is no end to an authorization");
+}
+
+fn act(auth: &mut Client, action: Action) {
+    let now = Instant::ZERO;
+    match action {
+        Action::Load(id, _) => auth.handle_loaded(id, Ok(None), now),
+        Action::Authorize(request) => {
+            assert!(is_visible(&request.url), "{:?} for a browser", request.url);
+            auth.handle_redirect(request.id, Err(ActionFailure::Declined), now);
+        }
+        Action::Sign(_) | Action::Assert(_) => panic!("there is no key here, and no assertion"),
+        Action::Save(..) | Action::Remove(_) | Action::Withdraw(_) => {}
+    }
+}
+
+/// What the request gets, if it is of interest; panics if it could not be sent.
+fn answer<'b>(request: &OutgoingRequest, body: &'b [u8]) -> Option<(u16, &'b [u8])> {
+    for (name, value) in request.fields() {
+        assert!(is_visible(&value.replace(' ', "-")), "{name}: {value:?}");
+    }
+    let path = request.url().path_and_query();
+    assert!(matches!(request.url().authority(), "mcp.example" | "as.example"), "another origin");
+    match path {
+        "/.well-known/oauth-protected-resource/mcp" => Some((200, RESOURCE.as_bytes())),
+        "/.well-known/oauth-authorization-server" => Some((200, ISSUER.as_bytes())),
+        "/token" => Some((200, body)),
+        "/register" => Some((201, body)),
+        "/mcp" => {
+            let authorization = request.fields().find(|(name, _)| *name == "authorization");
+            let Some((_, value)) = authorization else { return Some((401, b"")) };
+            let tree: Value = serde_json::from_slice(body).expect("no token but from JSON");
+            let token = tree["access_token"].as_str().expect("a token that was answered");
+            assert_eq!(value, format!("Bearer {token}"));
+            let kind = tree["token_type"].as_str().expect("its type");
+            assert!(kind.eq_ignore_ascii_case("bearer"), "a token of type {kind}");
+            None
+        }
+        _ => Some((404, b"")),
+    }
+}
+
+fn receive(
+    auth: &mut Client,
+    http: &mut http::Client,
+    request: &OutgoingRequest,
+    status: u16,
+    body: &[u8],
+) {
+    let (exchange, now) = (request.exchange, Instant::ZERO);
+    let mut head = IncomingResponse::new(Status(status));
+    head.field("content-type", b"application/json");
+    if status == 401 {
+        head.field("www-authenticate", b"Bearer");
+    }
+    if let Passage::Through(inner) = auth.handle_response(exchange, &head, now) {
+        http.handle_response(inner, &head, now);
+    }
+    if let Passage::Through(inner) = auth.handle_body(exchange, body, now) {
+        http.handle_body(inner, body, now);
+    }
+    if let Passage::Through(inner) = auth.handle_body_end(exchange, now) {
+        http.handle_body_end(inner, now);
+    }
+}
+
+/// Panics if a text shows a secret of the answer that is too long to stand there by chance.
+fn check_shown(shown: &str, body: &[u8]) {
+    let Ok(tree) = serde_json::from_slice::<Value>(body) else { return };
+    for name in ["access_token", "refresh_token", "client_secret"] {
+        if let Some(secret) = tree[name].as_str().filter(|it| it.len() > 32) {
+            assert!(!shown.contains(secret), "{name} in {shown}");
+        }
+    }
+}
+
+fn is_visible(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
