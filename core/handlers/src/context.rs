@@ -72,31 +72,11 @@ impl fmt::Debug for Received<'_, '_> {
 
 /// What handlers, and whoever holds a [`Remote`](super::Remote), want of the connection.
 pub(super) enum Command {
-    Progress {
-        request: RequestHandle,
-        progress: f64,
-        total: Option<f64>,
-        message: Option<String>,
-    },
-    Log {
-        request: Option<RequestHandle>,
-        level: LoggingLevel,
-        logger: Option<String>,
-        data: Json,
-    },
-    ResourceUpdated {
-        from: Party,
-        uri: String,
-    },
-    EditCatalog {
-        from: Party,
-        edit: Box<Edit>,
-    },
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing to let go of elsewhere"))]
-    ReleaseConnection {
-        request: RequestHandle,
-        retry: Duration,
-    },
+    Progress { request: RequestHandle, progress: f64, total: Option<f64>, message: Option<String> },
+    Log { request: Option<RequestHandle>, level: LoggingLevel, logger: Option<String>, data: Json },
+    ResourceUpdated { from: Party, uri: String },
+    EditCatalog { from: Party, edit: Box<Edit> },
+    ReleaseConnection { request: RequestHandle, retry: Duration },
     RunAsTask(RequestHandle),
     Close,
 }

@@ -1,12 +1,13 @@
 use alloc::boxed::Box;
 
-use mcp_sansio::Era;
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{Inputs, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, Wire};
+use mcp_sansio::{Era, Principal};
 
-use super::kind::Kind;
+use super::context::{Outlet, Received};
+use super::kind::{Kind, Step};
 use super::panics::PanicGuard;
 use super::reply::{Body, Outcome};
 use super::sealing::Sealing;
@@ -58,6 +59,45 @@ impl<K: Kind> Handlers<K> {
             // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
             MethodName::Other(name) => ErrorObject::method_not_found(name),
         })
+    }
+}
+
+/// A handler and what it is called with beside its request.
+pub(super) struct Invocation<'a, K: Kind> {
+    pub(super) handlers: &'a Handlers<K>,
+    /// What handles the request, or what is answered where nothing does.
+    pub(super) function: Result<&'a K::Function, Box<Outcome>>,
+    pub(super) outlet: &'a Outlet,
+    pub(super) principal: Option<&'a Principal>,
+    #[cfg(feature = "auth")]
+    pub(super) on_http: bool,
+    /// Whether the request can become a task.
+    pub(super) tasks: bool,
+    /// Whether it is one.
+    pub(super) is_task: bool,
+    pub(super) guard: PanicGuard,
+}
+
+impl<K: Kind> Invocation<'_, K> {
+    /// Calls the handler. A plain one does its work in here.
+    pub(super) fn call(self, request: &Request<'_>) -> Step<K> {
+        let function = match self.function {
+            Ok(function) => function,
+            Err(outcome) => return Step::Done(*outcome),
+        };
+        let called = self.guard.run(|| {
+            function(Received {
+                outlet: Some(self.outlet),
+                spawner: self.handlers.spawner.as_ref(),
+                principal: self.principal,
+                #[cfg(feature = "auth")]
+                on_http: self.on_http,
+                tasks: self.tasks,
+                is_task: self.is_task,
+                ..Received::new(request)
+            })
+        });
+        called.unwrap_or_else(|panicked| Step::Done(panicked.into()))
     }
 }
 

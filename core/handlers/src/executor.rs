@@ -62,6 +62,19 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
 
     /// Puts a handler into `place` and lets it begin; what it came to, if it is done at once.
     pub(super) fn start(&mut self, place: u32, task: F, with: T) -> Option<Done<T, F::Output>> {
+        self.put(place, task, with);
+        self.poll(place)
+    }
+
+    /// Moves the handler in `from` to the place `to`, where it is polled soon: nobody wakes it for
+    /// the old one any longer.
+    pub(super) fn relocate(&mut self, from: u32, to: u32) {
+        if let Some((task, with)) = self.take(from) {
+            self.put(to, task, with).wake_by_ref();
+        }
+    }
+
+    fn put(&mut self, place: u32, task: F, with: T) -> &Arc<Signal<C>> {
         let (part, index) = (place & DETACHED, (place & !DETACHED) as usize);
         let places = if part == 0 { &mut self.places } else { &mut self.detached };
         while places.len() <= index {
@@ -72,7 +85,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
             places.push(Place { task: None, signal, waker });
         }
         places[index].task = Some((task, with));
-        self.poll(place)
+        &places[index].signal
     }
 
     /// How many handlers can go on now. Those that become ready while these run wait for the next
@@ -121,9 +134,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         self.place(place)?.task.as_ref().map(|(_, with)| with)
     }
 
-    /// Takes the handler out of `place`. To go on it needs another one, where it is polled once
-    /// more: nobody wakes it for this one any longer.
-    pub(super) fn take(&mut self, place: u32) -> Option<(F, T)> {
+    fn take(&mut self, place: u32) -> Option<(F, T)> {
         self.place(place)?.task.take()
     }
 

@@ -14,8 +14,8 @@ use mcp_sansio::peer::{Request, RequestHandle};
 use mcp_sansio_sync::Mutex;
 use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
-use super::context::{Outlet, Received};
-use super::dispatch::keep;
+use super::context::Outlet;
+use super::dispatch::{Invocation, keep};
 use super::kind::{Kind, Shared, Step};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
@@ -76,13 +76,6 @@ pub(super) struct Attended {
     pub(super) caller: Option<CallerHandle>,
 }
 
-impl Attended {
-    /// Tells the handler that nobody waits for it any more.
-    pub(super) fn give_up(&self) {
-        self.ticket.cancel();
-    }
-}
-
 /// Tells a handler that nobody waits for it any more.
 #[derive(Debug, Default)]
 pub(super) struct Ticket {
@@ -132,22 +125,21 @@ impl<'f, K: Kind> Work<'f, K> {
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
             return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
         }
-        let called = match function {
-            Ok(function) => guard.run(|| {
-                function(Received {
-                    outlet: Some(&outlet),
-                    spawner: handlers.spawner.as_ref(),
-                    principal: principal.as_ref(),
-                    #[cfg(feature = "auth")]
-                    on_http: true,
-                    tasks,
-                    is_task,
-                    ..Received::new(&request)
-                })
-            }),
-            Err(outcome) => Ok(Step::Done(*outcome)),
+        let invocation = Invocation {
+            handlers: &handlers,
+            function: match function {
+                Ok(ref function) => Ok(function),
+                Err(outcome) => Err(outcome),
+            },
+            outlet: &outlet,
+            principal: principal.as_ref(),
+            #[cfg(feature = "auth")]
+            on_http: true,
+            tasks,
+            is_task,
+            guard,
         };
-        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
+        match invocation.call(&request) {
             Step::Done(outcome) => Ran::Done(Finished { request, outcome }),
             Step::Running(task) => Ran::Running(Running {
                 task: Some(task),

@@ -135,8 +135,6 @@ mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
 #[cfg(feature = "http")]
-mod http_tasks;
-#[cfg(feature = "http")]
 mod http_work;
 mod into_endpoint;
 mod kind;
@@ -160,8 +158,8 @@ mod sealing;
 #[path = "unsealed.rs"]
 mod sealing;
 mod server;
+mod server_binding;
 mod server_endpoint;
-mod server_tasks;
 mod shares;
 mod sleepers;
 mod task;

@@ -154,11 +154,13 @@ impl<K: Kind> HttpServer<K> {
     /// [protected](Server::protect) there is nothing to do.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012]
     pub fn authorize(&self, head: &RequestHead<'_>) -> TokenDemand<K> {
-        let Some(protection) = &self.handlers.protection else { return TokenDemand::NotNeeded };
+        let Some(protection) = &self.endpoint.handlers.protection else {
+            return TokenDemand::NotNeeded;
+        };
         if let Some(metadata) = protection.resource.respond(head) {
             return TokenDemand::Respond(metadata);
         }
-        if let Err(refused) = self.machine.locate(head) {
+        if let Err(refused) = self.endpoint.machine.locate(head) {
             return TokenDemand::Respond(refused);
         }
         match protection.resource.judge(head, (protection.unix_time)()) {
@@ -169,7 +171,7 @@ impl<K: Kind> HttpServer<K> {
             Ok(check) => TokenDemand::Check(Checking {
                 protection: protection.clone(),
                 state: State::Asked(check),
-                guard: self.guard,
+                guard: self.endpoint.guard,
                 _share: Arc::clone(&self.checks),
             }),
             Err(refusal) => TokenDemand::Respond(refusal.to_response(None)),
@@ -187,13 +189,13 @@ impl<K: Kind> HttpServer<K> {
         grant: &Grant,
         now: Instant,
     ) -> (ExchangeId, Option<Work<'f, K>>) {
-        let protection = self.handlers.protection.as_ref();
+        let protection = self.endpoint.handlers.protection.as_ref();
         let Some(protection) = protection.filter(|it| grant.is_for(&it.resource)) else {
             return self.handle_request(head, body, None, now);
         };
         let left = |end: u64| Duration::from_secs(end.saturating_sub((protection.unix_time)()));
         let deadline = grant.expires_at().map(|end| now + left(end));
-        let catalog = self.machine.shared_catalog();
+        let catalog = self.endpoint.machine.shared_catalog();
         let template_of = |uri: &str| {
             let found = catalog.find_template(uri).filter(|_| catalog.resource(uri).is_none());
             match catalog.item(found?.template())? {
@@ -201,8 +203,8 @@ impl<K: Kind> HttpServer<K> {
                 _ => None,
             }
         };
-        let before = self.machine.waiting_events().count();
-        let (exchange, mut event) = self.machine.handle_request_if(
+        let before = self.endpoint.machine.waiting_events().count();
+        let (exchange, mut event) = self.endpoint.machine.handle_request_if(
             head,
             body,
             Some(grant.principal()),
@@ -212,7 +214,7 @@ impl<K: Kind> HttpServer<K> {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001]: what is told later is
         // told to whoever has a token then.
         if let Some(deadline) = deadline {
-            self.machine.set_expiry(exchange, deadline);
+            self.endpoint.machine.set_expiry(exchange, deadline);
         }
         let attachment = Attachment::new(grant.clone());
         let attach = |event: &mut Event<'_>| {
@@ -226,7 +228,7 @@ impl<K: Kind> HttpServer<K> {
         event.iter_mut().for_each(attach);
         // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: what else is in the body
         // waits.
-        self.machine.waiting_events().skip(before).for_each(attach);
+        self.endpoint.machine.waiting_events().skip(before).for_each(attach);
         (exchange, self.take_up(exchange, event, now))
     }
 
@@ -237,9 +239,9 @@ impl<K: Kind> HttpServer<K> {
         body: &[u8],
         now: Instant,
     ) -> Option<ExchangeId> {
-        let resource = Arc::clone(&self.handlers.protection.as_ref()?.resource);
+        let resource = Arc::clone(&self.endpoint.handlers.protection.as_ref()?.resource);
         let refuse = &|_: Option<&ParsedBody<'_>>| Err(resource.no_token());
-        Some(self.machine.handle_request_if(head, body, None, refuse, now).0)
+        Some(self.endpoint.machine.handle_request_if(head, body, None, refuse, now).0)
     }
 }
 

@@ -4,12 +4,12 @@ use core::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{self, CloseReason, Event, Request, Subject};
+use mcp_sansio::peer::{self, CloseReason, Event, Request, RequestHandle, ServerCommand, Subject};
 use mcp_sansio::stream::Endpoint;
 
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
-use super::context::{Command, Outlet, Received};
-use super::dispatch::{check_output, keep};
+use super::context::{Command, Outlet};
+use super::dispatch::{Invocation, check_output, keep};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
 use super::kind::{Kind, Shared, Step};
@@ -19,148 +19,118 @@ use super::panics::{PanicGuard, Panicked};
 use super::remote::Remote;
 use super::reply::Outcome;
 use super::server::{Handlers, Server};
-use super::task::{Begun, Machine, Report, Tasks, is_of_tasks};
+use super::server_binding::{RunningHandlers, ServerBinding};
+use super::task::{Begun, Handler, Report, Tasks, is_of_tasks};
 
-/// The server's side of one connection with its handlers: what an adapter drives.
+/// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
+/// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
-pub struct ServerEndpoint<K: Kind = Shared> {
-    pub(super) machine: StreamServer,
-    handlers: Arc<Handlers<K>>,
+#[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
+pub struct ServerEndpoint<K: Kind = Shared, M: ServerBinding = StreamServer> {
+    pub(super) machine: M,
+    pub(super) handlers: Arc<Handlers<K>>,
     items: ItemHandlers<K>,
-    pub(super) tasks: Executor<K::Task, Command, Request<'static>>,
-    outlet: Outlet,
-    pub(super) table: Option<Box<dyn Tasks>>,
+    /// Handlers that go on.
+    pub(super) running: M::Running<K>,
+    pub(super) outlet: Outlet,
+    /// What handlers run in.
+    pub(super) guard: PanicGuard,
+    pub(super) table: Option<Box<dyn Tasks<M>>>,
     elicitations: ElicitationIds,
 }
 
-impl<K: Kind> ServerEndpoint<K> {
-    // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
-    #[inline(never)]
-    pub(super) fn new(server: Server<K>, seed: u64) -> Self {
-        let outlet: Outlet = Arc::new(Mailbox::new(server.room()));
+#[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
+impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
+    /// The endpoint of `server`, whose machine is made last: it takes what is left.
+    #[inline(always)]
+    pub(super) fn over(
+        server: Server<K>,
+        outlet: Outlet,
+        running: M::Running<K>,
+        elicitations: ElicitationIds,
+        machine: impl FnOnce(Server<K>) -> M,
+    ) -> Self {
         Self {
             handlers: Arc::clone(&server.handlers),
             items: Arc::clone(&server.items),
-            tasks: Executor::new(Arc::clone(&outlet)),
+            running,
             outlet,
+            guard: PanicGuard::NONE,
             table: server.open_tasks(),
-            elicitations: ElicitationIds::from_seed(seed),
-            machine: server.machine(seed),
+            elicitations,
+            machine: machine(server),
         }
     }
 
-    /// The machine, to look at.
-    #[must_use]
-    pub fn machine(&self) -> &peer::Server {
-        &self.machine
-    }
-
-    /// A way into the connection from outside.
+    /// A way into the connection from outside. On HTTP it is one to all clients.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote::new(Arc::clone(&self.outlet))
     }
 
-    fn dispatch(&mut self, event: Event<'_>, now: Instant) {
-        if !self.handlers.show(&event, self.tasks.guard)
+    // ------------------------------------------------------------------ from clients
+
+    /// Sees to an event. A request that a handler has to work on is given back.
+    pub(super) fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Request<'f>> {
+        if !self.handlers.show(&event, self.guard)
             && let Event::Request(request) = event
         {
-            return self.answer(request, Panicked.into(), now);
+            self.answer(request, Panicked.into(), now);
+            return None;
         }
         match event {
             Event::Request(request) if is_of_tasks(&request) && self.table.is_some() => {
                 self.serve_task(&request, now);
+                None
             }
-            Event::Request(mut request) => {
-                match self.handlers.sealing.open(&mut request, None, now) {
-                    Ok(()) if self.begin_task(&request, now) == Begun::Refused => {}
-                    Ok(()) => self.call(request, now),
-                    Err(error) => self.answer(request, Outcome::Error(error), now),
-                }
+            Event::Request(request) => {
+                let is_admitted = self.machine.admit_handler(&request, now);
+                let goes_on = is_admitted && self.begin_task(&request, now) != Begun::Refused;
+                goes_on.then_some(request)
             }
             Event::Cancelled(cancelled) => {
                 if let Subject::Request(handle) = cancelled.subject {
                     if let Some(table) = &mut self.table {
                         table.forget(handle);
                     }
-                    self.tasks.cancel(handle.slot());
+                    self.running.cancel(&mut self.machine, handle);
                 }
+                None
             }
             // After the end of input answers still leave: a client may close its output and read
             // on.
-            Event::Closed(CloseReason::EndOfInput) => {}
-            Event::Closed(_) => self.tasks.cancel_all(),
-            _ => {}
+            Event::Closed(CloseReason::EndOfInput) => None,
+            Event::Closed(_) => {
+                self.running.cancel_all();
+                None
+            }
+            _ => None,
         }
     }
 
-    fn dispatch_queued(&mut self, now: Instant) {
-        loop {
-            // What tasks ask may come back at once, where it cannot be asked.
-            self.tell_changes(now);
-            let mut moved = false;
-            while let Some(event) = self.machine.poll_event() {
-                self.dispatch(event, now);
-                moved = true;
-            }
-            while let Some((request, _)) =
-                self.table.as_mut().and_then(|table| table.poll_resumed())
-            {
-                self.call(request, now);
-                moved = true;
-            }
-            if !moved {
-                return;
-            }
+    /// The handler of a request and what it is called with.
+    pub(super) fn invocation(&self, request: &Request<'_>) -> Invocation<'_, K> {
+        let is_task = self.task_of(request.handle).is_some();
+        let (catalog, asked) = (self.machine.catalog(), (request, is_task));
+        Invocation {
+            handlers: &self.handlers,
+            function: self.handlers.prepare(&self.items, catalog, asked, self.guard),
+            outlet: &self.outlet,
+            principal: self.machine.principal(request.handle),
+            #[cfg(feature = "auth")]
+            on_http: M::IS_HTTP,
+            tasks: self.table.is_some(),
+            is_task,
+            guard: self.guard,
         }
     }
 
-    /// Hands a request to its handler.
-    fn call(&mut self, request: Request<'_>, now: Instant) {
-        let of_task = self.table.as_ref().and_then(|table| table.place_of(request.handle));
-        let (outlet, tasks, guard) = (&self.outlet, self.table.is_some(), self.tasks.guard);
-        let (catalog, asked) = (self.machine.catalog(), (&request, of_task.is_some()));
-        let called = match self.handlers.prepare(&self.items, catalog, asked, guard) {
-            Ok(function) => guard.run(|| {
-                function(Received {
-                    outlet: Some(outlet),
-                    spawner: self.handlers.spawner.as_ref(),
-                    tasks,
-                    is_task: of_task.is_some(),
-                    ..Received::new(&request)
-                })
-            }),
-            Err(outcome) => Ok(Step::Done(*outcome)),
-        };
-        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
-            Step::Done(outcome) => {
-                // What the handler sent goes before its answer.
-                self.take_commands(now);
-                self.finish(request, outcome, now);
-            }
-            Step::Running(task) => {
-                let place = of_task.map_or_else(|| request.handle.slot(), |place| place | DETACHED);
-                let kept = keep(request, tasks, &self.handlers.sealing);
-                if let Some((kept, outcome)) = self.tasks.start(place, task, kept) {
-                    self.take_commands(now);
-                    self.finish_task(kept, outcome, now);
-                }
-            }
-        }
-    }
-
-    /// Takes what a handler that went on came to.
-    pub(super) fn finish_task(
-        &mut self,
-        request: Request<'static>,
-        outcome: Result<Outcome, Panicked>,
-        now: Instant,
-    ) {
-        self.finish(request, outcome.unwrap_or_else(Outcome::from), now);
-    }
+    // ------------------------------------------------------------------ from handlers
 
     /// Takes what the handler of a request came to.
     pub(super) fn finish(&mut self, request: Request<'_>, mut outcome: Outcome, now: Instant) {
+        // What the handler sent goes before its answer.
+        self.take_commands(now);
         let handle = request.handle;
         if let Outcome::InputRequired(questions) = &mut outcome {
             questions.name_elicitations(self.elicitations, &request);
@@ -168,7 +138,7 @@ impl<K: Kind> ServerEndpoint<K> {
         let Some(table) = &mut self.table else { return self.answer(request, outcome, now) };
         if table.place_of(handle).is_some() {
             let check = || check_output(self.machine.catalog(), &request, outcome);
-            outcome = self.tasks.guard.run(check).unwrap_or_else(Outcome::from);
+            outcome = self.guard.run(check).unwrap_or_else(Outcome::from);
         }
         let wished = table.take_wish(handle);
         match table.settle(handle, outcome, now) {
@@ -189,20 +159,26 @@ impl<K: Kind> ServerEndpoint<K> {
 
     pub(super) fn answer(&mut self, request: Request<'_>, outcome: Outcome, now: Instant) {
         let handle = request.handle;
-        let outcome = self.handlers.sealing.close(&request, None, outcome, now);
+        let principal = self.machine.principal(handle);
         // A request that was cancelled meanwhile, or an answer that could not be written, has been
         // dealt with by the machine.
-        let _answered = match outcome {
-            Outcome::Result(body) => self.machine.respond(handle, &body),
-            Outcome::Error(error) => self.machine.reject(handle, error),
-            Outcome::InputRequired(questions) => questions.put(&mut self.machine, request, now),
+        let _answered = match self.handlers.sealing.close(&request, principal, outcome, now) {
+            Outcome::Result(body) => {
+                let respond = ServerCommand::Respond { request: handle, result: &body };
+                self.machine.apply(respond, now).map(drop)
+            }
+            Outcome::Error(error) => {
+                let reject = ServerCommand::Reject { request: handle, error };
+                self.machine.apply(reject, now).map(drop)
+            }
+            Outcome::InputRequired(questions) => self.machine.ask(&questions, request, now),
             #[cfg(feature = "http")]
-            Outcome::Refused(refusal) => self.machine.reject(handle, refusal.error),
+            Outcome::Refused(refusal) => self.machine.refuse(handle, *refusal, now),
         };
     }
 
-    fn take_commands(&mut self, now: Instant) {
-        let guard = self.tasks.guard;
+    /// Takes what handlers and [`Remote`]s want to send.
+    pub(super) fn take_commands(&mut self, now: Instant) {
         // As many as there are now: a thread that goes on sending does not keep the driver.
         for _ in 0..self.outlet.commands() {
             let Some(command) = self.outlet.take_command() else { return };
@@ -210,42 +186,193 @@ impl<K: Kind> ServerEndpoint<K> {
                 Command::Progress { request, progress, total, message } => {
                     let message = message.as_deref();
                     let report = Report { progress, total, message };
-                    let on = Machine::Stream(&mut self.machine);
-                    let table = self.table.as_mut();
-                    if !table.is_some_and(|table| table.report(on, request, report, now)) {
-                        self.machine.progress(request, progress, total, message, now);
+                    let (machine, table) = (&mut self.machine, self.table.as_mut());
+                    if !table.is_some_and(|table| table.report(machine, request, report, now)) {
+                        let progress =
+                            ServerCommand::Progress { request, progress, total, message };
+                        let _sent = self.machine.apply(progress, now);
                     }
                 }
                 Command::Log { request, level, logger, data } => {
+                    let (logger, data) = (logger.as_deref(), &data);
                     // The data is JSON already, so it can be written.
-                    let _sent = self.machine.log(request, level, logger.as_deref(), &data);
+                    let log = ServerCommand::Log { request, level, logger, data };
+                    let _sent = self.machine.apply(log, now);
                 }
-                Command::ResourceUpdated { uri, .. } => self.machine.resource_updated(&uri),
+                Command::ResourceUpdated { uri, .. } => {
+                    let _told =
+                        self.machine.apply(ServerCommand::ResourceUpdated { uri: &uri }, now);
+                }
                 Command::EditCatalog { edit, .. } => {
-                    let items = &mut self.items;
-                    self.machine.edit_catalog(|catalog| {
-                        let edited = CatalogEdit::run(catalog, guard, edit);
-                        edited.apply::<K>(items, catalog, K::of_shared);
-                    });
+                    let (items, guard) = (&mut self.items, self.guard);
+                    self.machine.edit_catalog(
+                        |catalog| {
+                            let edited = CatalogEdit::run(catalog, guard, edit);
+                            edited.apply::<K>(items, catalog, K::of_shared);
+                        },
+                        now,
+                    );
                 }
-                // A byte stream carries on: there is no connection of the request's own.
-                Command::ReleaseConnection { .. } => {}
+                Command::ReleaseConnection { request, retry } => {
+                    self.machine.release_connection(request, retry);
+                }
                 Command::RunAsTask(request) => self.run_as_task(request, now),
-                Command::Close => self.machine.close(),
+                Command::Close => drop(self.machine.apply(ServerCommand::Close, now)),
             }
         }
     }
+
+    // ------------------------------------------------------------------ tasks
+
+    /// Answers a request about a task.
+    // MCP 2026-07-28 ext-tasks:tasks#security-considerations [TASK-041]
+    fn serve_task(&mut self, request: &Request<'_>, now: Instant) {
+        let Some(table) = &mut self.table else { return };
+        let served = table.serve(request, self.machine.principal(request.handle), now);
+        if let Some(handler) = served.dropped {
+            self.drop_handler(handler);
+        }
+        if let Some(outcome) = served.outcome {
+            self.answer(request.clone(), outcome, now);
+        }
+    }
+
+    /// Makes a task of a call that asks to be one; what there is to be done with it then.
+    fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> Begun {
+        let Some(table) = &mut self.table else { return Begun::Call };
+        table.begin(&mut self.machine, request, now)
+    }
+
+    /// A handler wants to be a task: where it is known to go on it becomes one, else when it does.
+    fn run_as_task(&mut self, handle: RequestHandle, now: Instant) {
+        // One that is answered, or a task already, stays what it is.
+        if self.machine.revision_of(handle).is_none() {
+            return;
+        }
+        let Some(request) = self.running.request(handle).cloned() else {
+            if let Some(table) = &mut self.table {
+                table.wish(handle);
+            }
+            return;
+        };
+        // Where there is no room for one more, its client goes on waiting.
+        if self.create_task(&request, now)
+            && let Some(place) = self.task_of(handle)
+        {
+            self.running.detach(handle, place);
+        }
+    }
+
+    /// Makes a task of a request and answers it so; whether there was room for one more.
+    fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
+        let Some(table) = &mut self.table else { return false };
+        table.create(&mut self.machine, request, now)
+    }
+
+    /// The place of the task that a request has become.
+    pub(super) fn task_of(&self, request: RequestHandle) -> Option<u32> {
+        self.table.as_ref()?.place_of(request)
+    }
+
+    fn drop_handler(&mut self, handler: Handler) {
+        self.running.cancel_task(&mut self.machine, handler);
+    }
+
+    /// Tells clients that listen, or wait, of tasks whose status has changed.
+    pub(super) fn tell_changes(&mut self, now: Instant) {
+        if let Some(table) = &mut self.table {
+            table.tell(&mut self.machine, now);
+        }
+    }
+
+    // ------------------------------------------------------------------ time
+
+    /// Does what is due at `now`.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+        while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
+            self.drop_handler(handler);
+        }
+    }
+
+    /// When something is due next.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
+        [self.machine.poll_timeout(), table].into_iter().flatten().min()
+    }
 }
 
-impl<K: Kind> Drop for ServerEndpoint<K> {
+impl<K: Kind, M: ServerBinding> Drop for ServerEndpoint<K, M> {
     fn drop(&mut self) {
         self.outlet.close();
     }
 }
 
+impl<K: Kind> ServerEndpoint<K> {
+    // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
+    #[inline(never)]
+    pub(super) fn new(server: Server<K>, seed: u64) -> Self {
+        let outlet: Outlet = Arc::new(Mailbox::new(server.room()));
+        let running = Executor::new(Arc::clone(&outlet));
+        let elicitations = ElicitationIds::from_seed(seed);
+        Self::over(server, outlet, running, elicitations, |server| server.machine(seed))
+    }
+
+    /// The machine, to look at.
+    #[must_use]
+    pub fn machine(&self) -> &peer::Server {
+        &self.machine
+    }
+
+    fn handle_event(&mut self, event: Event<'_>, now: Instant) {
+        let Some(mut request) = self.dispatch(event, now) else { return };
+        match self.handlers.sealing.open(&mut request, None, now) {
+            Ok(()) => self.call(request, now),
+            Err(error) => self.answer(request, Outcome::Error(error), now),
+        }
+    }
+
+    fn handle_queued_events(&mut self, now: Instant) {
+        loop {
+            // What tasks ask may come back at once, where it cannot be asked.
+            self.tell_changes(now);
+            let mut moved = false;
+            while let Some(event) = self.machine.poll_event() {
+                self.handle_event(event, now);
+                moved = true;
+            }
+            while let Some((request, _)) =
+                self.table.as_mut().and_then(|table| table.poll_resumed())
+            {
+                self.call(request, now);
+                moved = true;
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Hands a request to its handler.
+    fn call(&mut self, request: Request<'_>, now: Instant) {
+        match self.invocation(&request).call(&request) {
+            Step::Done(outcome) => self.finish(request, outcome, now),
+            Step::Running(task) => {
+                let detached = self.task_of(request.handle).map(|place| place | DETACHED);
+                let place = detached.unwrap_or_else(|| request.handle.slot());
+                let kept = keep(request, self.table.is_some(), &self.handlers.sealing);
+                if let Some((kept, outcome)) = self.running.start(place, task, kept) {
+                    self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
+                }
+            }
+        }
+    }
+}
+
 impl<K: Kind> Endpoint for ServerEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
-        self.tasks.guard = guard;
+        self.guard = guard;
+        self.running.guard = guard;
         self.machine.catch_panics(guard);
     }
 
@@ -256,35 +383,31 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
         };
         // A closed connection says so with an event of its own.
         if let Ok(Some(event)) = event {
-            self.dispatch(event, now);
+            self.handle_event(event, now);
         }
-        self.dispatch_queued(now);
+        self.handle_queued_events(now);
     }
 
     fn handle_eof(&mut self, now: Instant) {
         self.machine.handle_eof();
-        self.dispatch_queued(now);
+        self.handle_queued_events(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
-        while let Some(handler) = self.table.as_mut().and_then(|table| table.expire(now)) {
-            self.drop_handler(handler);
-        }
-        self.dispatch_queued(now);
+        self.expire(now);
+        self.handle_queued_events(now);
     }
 
     fn poll_handlers(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.take_commands(now);
-        for _ in 0..self.tasks.ready() {
-            if let Some((kept, outcome)) = self.tasks.poll_next() {
-                self.take_commands(now);
-                self.finish_task(kept, outcome, now);
+        for _ in 0..self.running.ready() {
+            if let Some((kept, outcome)) = self.running.poll_next() {
+                self.finish(kept, outcome.unwrap_or_else(Outcome::from), now);
             }
         }
         // What the others sent while they ran, and what these commands and answers led to.
         self.take_commands(now);
-        self.dispatch_queued(now);
+        self.handle_queued_events(now);
         self.outlet.register(cx.waker());
     }
 
@@ -304,8 +427,7 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let table = self.table.as_ref().and_then(|table| table.poll_timeout());
-        [self.machine.poll_timeout(), table].into_iter().flatten().min()
+        self.next_deadline()
     }
 
     fn is_congested(&self) -> bool {

@@ -6,22 +6,22 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use mcp_sansio::peer::{Inputs, MethodName, Request, RequestHandle};
+use mcp_sansio::peer::{Inputs, MethodName, Request, RequestHandle, ServerCommand};
 use mcp_sansio::protocol::{
-    CancelTaskResult, GetTaskResult, ListTasksResult, Method, TaskMetadata, Wire,
+    CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, TaskMetadata, Wire,
 };
 use mcp_sansio::{Instant, Principal, Revision};
 use mcp_sansio_collections::Key;
 
 use crate::reply::Body;
+use crate::server_binding::ServerBinding;
 
 use super::entry::{Entry, State};
-use super::machine::Machine;
 use super::related::related;
 use super::requestors::Requestor;
 use super::requests::written_task;
 use super::settings::TaskNews;
-use super::table::{TaskTable, shortened};
+use super::table::{TaskTable, answer, shortened};
 use super::tasks::{Begun, Handler};
 
 /// Tasks of one page of a list: some 30 KiB of text, or three times that with long messages.
@@ -39,15 +39,15 @@ type Answer = Result<Option<Json>, ErrorObject<'static>>;
 
 impl TaskTable {
     /// Makes a task of a call that asks to be one.
-    pub(super) fn begin_asked(
+    pub(super) fn begin_asked<M: ServerBinding>(
         &mut self,
-        mut machine: Machine<'_>,
+        machine: &mut M,
         request: &Request<'_>,
         now: Instant,
     ) -> Begun {
         if request.revision != Revision::V2025_11_25
             || request.method != Method::ToolsCall
-            || !machine.runs_tools_as_tasks(request.handle)
+            || !runs_tools_as_tasks(machine, request.handle)
         {
             return Begun::Call;
         }
@@ -62,19 +62,18 @@ impl TaskTable {
                 // longer than the server keeps any, and not gone before the client can ask for it.
                 let (least, most) = (self.settings.poll_interval, self.settings.ttl);
                 let ttl = asked.ttl.map_or(most, Duration::from_millis).max(least).min(most);
-                let principal = machine.principal(request.handle);
-                let requestor = Requestor::of(request, principal.as_ref());
+                let requestor = Requestor::of(request, machine.principal(request.handle));
                 // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-045]: answered before
                 // the tool does anything.
                 if let Some(created) = self.add(request.clone().into_owned(), requestor, ttl, now) {
-                    machine.respond(request.handle, &created, now);
+                    answer(machine, request.handle, Ok(created), now);
                     return Begun::Task;
                 }
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
             None => ErrorObject::invalid_params("`task` is an object, its `ttl` a whole number"),
         };
-        machine.reject(request.handle, refused, now);
+        answer(machine, request.handle, Err(refused), now);
         Begun::Refused
     }
 
@@ -198,20 +197,22 @@ impl TaskTable {
 
     /// Answers those who wait for a task that is over; has one of them ask what a task wants to
     /// know.
-    pub(super) fn serve_waiting(&mut self, key: Key, machine: &mut Machine<'_>, now: Instant) {
+    pub(super) fn serve_waiting<M: ServerBinding>(
+        &mut self,
+        key: Key,
+        machine: &mut M,
+        now: Instant,
+    ) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         if entry.is_over() {
             // What it asked need not be known any more.
             if let Some(asked) = entry.asked.take() {
-                machine.withdraw_input(asked, now);
+                withdraw_input(machine, asked, now);
             }
             for request in core::mem::take(&mut entry.waiting) {
                 self.waiting.remove(&request);
                 self.settings.tell(TaskNews::Retrieved, entry);
-                match final_answer(entry) {
-                    Ok(result) => machine.respond(request, &result, now),
-                    Err(error) => machine.reject(request, error, now),
-                }
+                answer(machine, request, final_answer(entry), now);
             }
             return;
         }
@@ -221,10 +222,10 @@ impl TaskTable {
             self.waiting.remove(&request);
             if entry.asked == Some(request) {
                 entry.asked = None;
-                machine.withdraw_input(request, now);
+                withdraw_input(machine, request, now);
             }
             let error = ErrorObject::internal("too many requests wait for this task");
-            machine.reject(request, error, now);
+            answer(machine, request, Err(error), now);
         }
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: a client may close
         // the stream, and ask again.
@@ -233,14 +234,17 @@ impl TaskTable {
             && entry.waiting.iter().any(|waiting| machine.is_heard(*waiting))
         {
             entry.asked = None;
-            machine.withdraw_input(asked, now);
+            withdraw_input(machine, asked, now);
         }
         while entry.asked.is_none()
             && let Some(required) = entry.questions()
         {
             let heard = entry.waiting.iter().find(|waiting| machine.is_heard(**waiting));
             let Some(&request) = heard.or_else(|| entry.waiting.first()) else { break };
-            if machine.ask(waiting_request(request, &entry.task.task_id), &required, now) {
+            let asking = &waiting_request(request, &entry.task.task_id);
+            let ask = ServerCommand::RequireInput { request: asking, required: &required };
+            // If it cannot be asked, the request has its answer.
+            if machine.apply(ask, now).is_ok() {
                 entry.asked = Some(request);
             } else {
                 entry.waiting.retain(|waiting| *waiting != request);
@@ -248,6 +252,17 @@ impl TaskTable {
             }
         }
     }
+}
+
+/// Whether the session of a request was told that tools run as tasks.
+// MCP 2025-11-25 basic/utilities/tasks#task-support-and-handling [TASK-006]
+fn runs_tools_as_tasks(machine: &impl ServerBinding, request: RequestHandle) -> bool {
+    let session = machine.session_of(request);
+    session.is_some_and(|it| it.server_capabilities().contains(Capability::TasksToolsCall))
+}
+
+fn withdraw_input(machine: &mut impl ServerBinding, request: RequestHandle, now: Instant) {
+    let _withdrawn = machine.apply(ServerCommand::WithdrawInput(request), now);
 }
 
 /// What the call of a task that is over would have been answered with.

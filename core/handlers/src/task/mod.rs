@@ -6,7 +6,6 @@
 
 mod asked;
 mod entry;
-mod machine;
 mod offer;
 mod related;
 mod requestors;
@@ -16,8 +15,7 @@ mod table;
 mod tasks;
 mod timestamp;
 
-pub(super) use machine::Machine;
-pub(super) use offer::Offer;
+pub(super) use offer::{Offer, OpenTasks};
 pub(super) use requests::is_of_tasks;
 pub use settings::{TaskNews, TaskSettings};
 pub(super) use tasks::{Begun, Handler, Report, Tasks};

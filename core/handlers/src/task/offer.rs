@@ -8,7 +8,11 @@ use mcp_sansio::protocol::{
 };
 
 use crate::kind::Kind;
+#[cfg(feature = "http")]
+use crate::machines::HttpServerMachine;
+use crate::machines::StreamServer;
 use crate::server::Server;
+use crate::server_binding::ServerBinding;
 
 use super::settings::TaskSettings;
 use super::table::TaskTable;
@@ -54,7 +58,12 @@ impl<K: Kind> Server<K> {
         let tasks = ServerTasksCapability::new().list(Settings::new()).cancel(Settings::new());
         self.options.capabilities_mut().tasks.get_or_insert(tasks);
         self.options.edit_catalog(|catalog| _ = catalog.legacy_tasks(true));
-        self.tasks = Some(Offer { settings, open: open_table });
+        self.tasks = Some(Offer {
+            settings,
+            on_stream: open_table,
+            #[cfg(feature = "http")]
+            on_http: open_table,
+        });
         self
     }
 
@@ -85,9 +94,9 @@ impl<K: Kind> Server<K> {
     }
 
     /// The tasks of a connection or of all of HTTP, if the server has tasks.
-    pub(crate) fn open_tasks(&self) -> Option<Box<dyn Tasks>> {
+    pub(crate) fn open_tasks<M: ServerBinding>(&self) -> Option<Box<dyn Tasks<M>>> {
         let offer = self.tasks.as_ref()?;
-        Some((offer.open)(offer.settings.clone(), self.options.limits_ref().clone()))
+        Some(M::open_tasks(offer)(offer.settings.clone(), self.options.limits_ref().clone()))
     }
 }
 
@@ -95,9 +104,14 @@ impl<K: Kind> Server<K> {
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
     settings: TaskSettings,
-    open: fn(TaskSettings, Limits) -> Box<dyn Tasks>,
+    pub(crate) on_stream: OpenTasks<StreamServer>,
+    #[cfg(feature = "http")]
+    pub(crate) on_http: OpenTasks<HttpServerMachine>,
 }
 
-fn open_table(settings: TaskSettings, limits: Limits) -> Box<dyn Tasks> {
+/// Makes the table of tasks on a machine of type `M`.
+pub(crate) type OpenTasks<M> = fn(TaskSettings, Limits) -> Box<dyn Tasks<M>>;
+
+fn open_table<M: ServerBinding>(settings: TaskSettings, limits: Limits) -> Box<dyn Tasks<M>> {
     Box::new(TaskTable::new(settings, limits))
 }

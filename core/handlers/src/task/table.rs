@@ -3,18 +3,18 @@ use alloc::string::String;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
-use mcp_sansio::peer::{Limits, Request, RequestHandle};
+use mcp_sansio::peer::{Limits, Request, RequestHandle, ServerCommand, ServerMachine};
 use mcp_sansio::protocol::{
-    CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, Task, Wire,
+    CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, Task, Verbatim, Wire,
 };
 use mcp_sansio::{Era, Instant, Principal};
 use mcp_sansio_collections::{Deadlines, Key, Slab};
 
 use crate::reply::{Body, Outcome};
+use crate::server_binding::ServerBinding;
 
 use super::asked::failure_of;
 use super::entry::{Entry, State};
-use super::machine::Machine;
 use super::related::relate_meta;
 use super::requestors::{Requestor, Requestors};
 use super::settings::{TaskNews, TaskSettings};
@@ -54,7 +54,7 @@ const LACKING: ErrorCode = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
 /// How often a name is drawn that is in use, before the entropy is taken for none.
 const DRAWS_MAX: usize = 4;
 
-impl Tasks for TaskTable {
+impl<M: ServerBinding> Tasks<M> for TaskTable {
     fn wish(&mut self, request: RequestHandle) {
         self.wishes.insert(request);
     }
@@ -75,22 +75,17 @@ impl Tasks for TaskTable {
         }
     }
 
-    fn begin(&mut self, machine: Machine<'_>, request: &Request<'_>, now: Instant) -> Begun {
+    fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> Begun {
         self.begin_asked(machine, request, now)
     }
 
     // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-029]: first the task, then the answer.
-    fn create(
-        &mut self,
-        mut machine: Machine<'_>,
-        request: &Request<'static>,
-        now: Instant,
-    ) -> bool {
-        let requestor = Requestor::of(request, machine.principal(request.handle).as_ref());
+    fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool {
+        let requestor = Requestor::of(request, machine.principal(request.handle));
         let ttl = self.settings.ttl;
         let Some(created) = self.add(request.clone(), requestor, ttl, now) else { return false };
         // That a client is gone meanwhile is no reason to give up its task.
-        machine.respond(request.handle, &created, now);
+        answer(machine, request.handle, Ok(created), now);
         true
     }
 
@@ -144,7 +139,7 @@ impl Tasks for TaskTable {
 
     fn report(
         &mut self,
-        mut machine: Machine<'_>,
+        machine: &mut M,
         request: RequestHandle,
         report: Report<'_>,
         now: Instant,
@@ -154,7 +149,9 @@ impl Tasks for TaskTable {
         // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]: not after the end.
         if at_work {
             if let Some((on, params)) = self.progress(key, report, now) {
-                machine.progress(on, &params, now);
+                let progress = ServerCommand::TaskProgress { request: on, params: &params };
+                let sent = machine.apply(progress, now);
+                debug_assert!(sent.is_ok(), "progress is an object");
             }
             if let Some(message) = report.message {
                 self.describe(key, &shortened(message), now);
@@ -165,13 +162,8 @@ impl Tasks for TaskTable {
     }
 
     fn place_of(&self, request: RequestHandle) -> Option<u32> {
-        self.requests.get(&request).map(|key| key.slot)
-    }
-
-    #[cfg(feature = "http")]
-    fn is_working(&self, request: RequestHandle) -> bool {
-        let key = self.requests.get(&request);
-        key.and_then(|key| self.entries.get(*key)).is_some_and(|entry| !entry.is_over())
+        let key = self.requests.get(&request)?;
+        self.entries.get(*key).filter(|entry| !entry.is_over()).map(|_| key.slot)
     }
 
     fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)> {
@@ -185,21 +177,24 @@ impl Tasks for TaskTable {
         None
     }
 
-    fn tell(&mut self, mut machine: Machine<'_>, now: Instant) {
+    fn tell(&mut self, machine: &mut M, now: Instant) {
         while let Some(key) = self.changed.pop_front() {
             match self.entries.get(key) {
-                Some(entry) if entry.is_asked_for() => self.serve_waiting(key, &mut machine, now),
+                Some(entry) if entry.is_asked_for() => self.serve_waiting(key, machine, now),
                 // MCP 2026-07-28 ext-tasks:tasks#task-status-notifications [TASK-038]
                 Some(entry) => {
                     let principal = entry.requestor.principal.as_ref();
-                    machine.task_changed(&entry.detailed().into(), principal, now);
+                    let status = &entry.detailed().into();
+                    let _told =
+                        machine.apply(ServerCommand::TaskChanged { status, principal }, now);
                 }
                 None => {}
             }
         }
         while let Some(request) = self.orphaned.pop_front() {
-            machine.withdraw_input(request, now);
-            machine.reject(request, ErrorObject::invalid_params("the task has expired"), now);
+            let _withdrawn = machine.apply(ServerCommand::WithdrawInput(request), now);
+            let error = ErrorObject::invalid_params("the task has expired");
+            answer(machine, request, Err(error), now);
         }
     }
 
@@ -419,6 +414,22 @@ impl TaskTable {
             self.changed.push_back(key);
         }
     }
+}
+
+/// Answers a request. One that was cancelled meanwhile has been dealt with by the machine.
+pub(super) fn answer(
+    machine: &mut impl ServerMachine,
+    request: RequestHandle,
+    answer: Result<Json, ErrorObject<'static>>,
+    now: Instant,
+) {
+    let _answered = match answer {
+        Ok(result) => {
+            let result = &Verbatim(&result);
+            machine.apply(ServerCommand::Respond { request, result }, now)
+        }
+        Err(error) => machine.apply(ServerCommand::Reject { request, error }, now),
+    };
 }
 
 fn millis(duration: Duration) -> u64 {

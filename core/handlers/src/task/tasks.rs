@@ -5,8 +5,6 @@ use mcp_sansio::{Instant, Principal};
 
 use crate::reply::Outcome;
 
-use super::machine::Machine;
-
 /// The handler of a task, by its request and by its place among all tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handler {
@@ -42,11 +40,11 @@ pub(crate) struct Report<'r> {
     pub(crate) message: Option<&'r str>,
 }
 
-/// The tasks of a server, as its endpoints see them.
+/// The tasks of a server, as its endpoint on a machine of type `M` sees them.
 ///
 /// A trait, so that nothing of tasks ends up in the image of a device whose server has none: only
 /// [`Server::tasks`](crate::Server::tasks) names what is behind it.
-pub(crate) trait Tasks: fmt::Debug + Send + Sync {
+pub(crate) trait Tasks<M>: fmt::Debug + Send + Sync {
     /// Keeps that the handler of a request wants to be a task, before there is anything to wait
     /// for.
     fn wish(&mut self, request: RequestHandle);
@@ -59,10 +57,10 @@ pub(crate) trait Tasks: fmt::Debug + Send + Sync {
 
     /// Makes a task of a call that asks to be one.
     // MCP 2025-11-25 basic/utilities/tasks#creating-tasks [TASK-001] [TASK-045]
-    fn begin(&mut self, machine: Machine<'_>, request: &Request<'_>, now: Instant) -> Begun;
+    fn begin(&mut self, machine: &mut M, request: &Request<'_>, now: Instant) -> Begun;
 
     /// Makes a task of a request, and answers it so; whether there was room for one more.
-    fn create(&mut self, machine: Machine<'_>, request: &Request<'static>, now: Instant) -> bool;
+    fn create(&mut self, machine: &mut M, request: &Request<'static>, now: Instant) -> bool;
 
     /// Takes what the handler of a request came to; gives it back where the request is not a task,
     /// so that it is answered with it.
@@ -73,24 +71,20 @@ pub(crate) trait Tasks: fmt::Debug + Send + Sync {
     /// request is a task's.
     fn report(
         &mut self,
-        machine: Machine<'_>,
+        machine: &mut M,
         request: RequestHandle,
         report: Report<'_>,
         now: Instant,
     ) -> bool;
 
-    /// The place of the task that a request has become.
+    /// The place of the task that a request has become, until the task is over.
     fn place_of(&self, request: RequestHandle) -> Option<u32>;
-
-    /// Whether a request has become a task that is not over.
-    #[cfg(feature = "http")]
-    fn is_working(&self, request: RequestHandle) -> bool;
 
     /// A request whose handler is to be called again, and whose it is.
     fn poll_resumed(&mut self) -> Option<(Request<'static>, Option<Principal>)>;
 
     /// Tells of tasks whose status has changed, and answers or asks those who wait for them.
-    fn tell(&mut self, machine: Machine<'_>, now: Instant);
+    fn tell(&mut self, machine: &mut M, now: Instant);
 
     /// When the next task is given up.
     fn poll_timeout(&self) -> Option<Instant>;

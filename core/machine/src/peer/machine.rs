@@ -116,6 +116,8 @@ macro_rules! machine {
         impl $crate::peer::Machine for $machine {
             type Command<'a> = $command<'a>;
 
+            // As the method of the same name: what a program does not use is not in its image.
+            #[inline(always)]
             fn apply(
                 &mut self,
                 command: $command<'_>,
