@@ -62,7 +62,7 @@ impl<K: Kind> Handlers<K> {
     }
 }
 
-/// A handler and what it is called with beside its request.
+/// A handler and everything it is called with except its request.
 pub(super) struct Invocation<'a, K: Kind> {
     pub(super) handlers: &'a Handlers<K>,
     /// What handles the request, or what is answered where nothing does.

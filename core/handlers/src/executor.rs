@@ -66,8 +66,7 @@ impl<F: Future + Unpin, C: Send + 'static, T> Executor<F, C, T> {
         self.poll(place)
     }
 
-    /// Moves the handler in `from` to the place `to`, where it is polled soon: nobody wakes it for
-    /// the old one any longer.
+    /// Moves a handler to another place and schedules it, as its old waker no longer reaches it.
     pub(super) fn relocate(&mut self, from: u32, to: u32) {
         if let Some((task, with)) = self.take(from) {
             self.put(to, task, with).wake_by_ref();

@@ -333,12 +333,12 @@ impl<K: Kind> HttpServer<K> {
     }
 }
 
-/// The handlers that go on, each in the hands of whoever polls it, outside of the lock.
+/// The running handlers, which adapters poll outside the lock.
 #[derive(Debug, Default)]
 pub(super) struct AttendedHandlers(BTreeMap<RequestHandle, Attended>);
 
 impl AttendedHandlers {
-    /// A handler has ended, or nobody waits for it any more.
+    /// Forgets a handler that has ended or was cancelled.
     fn end(&mut self, machine: &mut HttpServerMachine, request: RequestHandle) -> Option<Attended> {
         let attended = self.0.remove(&request)?;
         if let Some(caller) = attended.caller {
@@ -353,7 +353,7 @@ impl RunningHandlers<HttpServerMachine> for AttendedHandlers {
         self.0.get(&handle)?.request.as_ref()
     }
 
-    // It is known by its request.
+    // Handlers are found by the handle of their request, which stays unique.
     fn detach(&mut self, _: RequestHandle, _: u32) {}
 
     fn cancel(&mut self, machine: &mut HttpServerMachine, request: RequestHandle) {

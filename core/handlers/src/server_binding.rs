@@ -18,13 +18,13 @@ use super::machines::StreamServer;
 use super::questions::Questions;
 use super::task::{Handler, Offer, OpenTasks};
 
-/// A server machine, with what its binding decides for handlers. The defaults are those of a byte
-/// stream: one client, which is there and known, and one connection, which stays.
+/// A server machine and what its binding decides for handlers. The defaults are those of a byte
+/// stream, which has one client and one connection.
 pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
-    /// Handlers that go on, where this binding runs them.
+    /// The running handlers: where they are polled depends on the binding.
     type Running<K: Kind>: RunningHandlers<Self> + fmt::Debug;
 
-    /// Whether clients may be anybody.
+    /// Whether requests come over HTTP, where anyone may be a client.
     #[cfg(feature = "auth")]
     const IS_HTTP: bool = false;
 
@@ -45,8 +45,8 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
         true
     }
 
-    /// Whether the sender of a request may have one more handler at work. If not, the request is
-    /// refused.
+    /// Returns whether the sender of a request may have another running handler. Otherwise refuses
+    /// the request.
     fn admit_handler(&mut self, _request: &Request<'_>, _now: Instant) -> bool {
         true
     }
@@ -71,20 +71,19 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
         self.apply(reject, now).map(drop)
     }
 
-    /// Closes the connection that carries the messages of a request, where it has one of its own.
+    /// Closes the connection that carries the messages of a request, if it has its own.
     fn release_connection(&mut self, _request: RequestHandle, _retry: Duration) {}
 
-    /// What makes the table of tasks on this machine.
+    /// Returns the constructor of the task table for this machine.
     fn open_tasks(offer: &Offer) -> OpenTasks<Self>;
 }
 
-/// The handlers of a server that go on.
+/// The handlers of a server that are not done yet.
 pub(super) trait RunningHandlers<M> {
-    /// The request whose handler goes on, to make a task of it.
+    /// The request of a running handler, to create a task from.
     fn request(&mut self, handle: RequestHandle) -> Option<&Request<'static>>;
 
-    /// Keeps the handler of a request that has become the task in `place`: the place of the request
-    /// may be the next one's.
+    /// Separates a handler from its request, which was answered with the task in `place`.
     fn detach(&mut self, handle: RequestHandle, place: u32);
 
     /// Drops the handler of a request that was cancelled.

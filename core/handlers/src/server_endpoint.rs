@@ -41,7 +41,7 @@ pub struct ServerEndpoint<K: Kind = Shared, M: ServerBinding = StreamServer> {
 
 #[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
 impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
-    /// The endpoint of `server`, whose machine is made last: it takes what is left.
+    /// An endpoint for `server`. `machine` consumes the server, so that nothing is copied for it.
     #[inline(always)]
     pub(super) fn over(
         server: Server<K>,
@@ -62,7 +62,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// A way into the connection from outside. On HTTP it is one to all clients.
+    /// A handle that reaches the connection from outside its handlers.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote::new(Arc::clone(&self.outlet))
@@ -70,7 +70,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
 
     // ------------------------------------------------------------------ from clients
 
-    /// Sees to an event. A request that a handler has to work on is given back.
+    /// Handles an event. Returns a request that needs a handler.
     pub(super) fn dispatch<'f>(&mut self, event: Event<'f>, now: Instant) -> Option<Request<'f>> {
         if !self.handlers.show(&event, self.guard)
             && let Event::Request(request) = event
@@ -108,7 +108,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// The handler of a request and what it is called with.
+    /// Finds the handler of a request and what to call it with.
     pub(super) fn invocation(&self, request: &Request<'_>) -> Invocation<'_, K> {
         let is_task = self.task_of(request.handle).is_some();
         let (catalog, asked) = (self.machine.catalog(), (request, is_task));
@@ -127,7 +127,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
 
     // ------------------------------------------------------------------ from handlers
 
-    /// Takes what the handler of a request came to.
+    /// Takes the outcome of a handler: an answer, or progress of a task.
     pub(super) fn finish(&mut self, request: Request<'_>, mut outcome: Outcome, now: Instant) {
         // What the handler sent goes before its answer.
         self.take_commands(now);
@@ -177,7 +177,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
         };
     }
 
-    /// Takes what handlers and [`Remote`]s want to send.
+    /// Carries out the commands of handlers and [`Remote`]s.
     pub(super) fn take_commands(&mut self, now: Instant) {
         // As many as there are now: a thread that goes on sending does not keep the driver.
         for _ in 0..self.outlet.commands() {
@@ -237,13 +237,13 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// Makes a task of a call that asks to be one; what there is to be done with it then.
+    /// Creates a task for a call that asks to be one.
     fn begin_task(&mut self, request: &Request<'_>, now: Instant) -> Begun {
         let Some(table) = &mut self.table else { return Begun::Call };
         table.begin(&mut self.machine, request, now)
     }
 
-    /// A handler wants to be a task: where it is known to go on it becomes one, else when it does.
+    /// Turns a running handler into a task; one that has not been polled yet, as soon as it waits.
     fn run_as_task(&mut self, handle: RequestHandle, now: Instant) {
         // One that is answered, or a task already, stays what it is.
         if self.machine.revision_of(handle).is_none() {
@@ -263,7 +263,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
         }
     }
 
-    /// Makes a task of a request and answers it so; whether there was room for one more.
+    /// Creates a task for a request and answers with it. Returns whether there was room.
     fn create_task(&mut self, request: &Request<'static>, now: Instant) -> bool {
         let Some(table) = &mut self.table else { return false };
         table.create(&mut self.machine, request, now)
@@ -278,7 +278,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
         self.running.cancel_task(&mut self.machine, handler);
     }
 
-    /// Tells clients that listen, or wait, of tasks whose status has changed.
+    /// Reports tasks whose status has changed to clients that listen or wait.
     pub(super) fn tell_changes(&mut self, now: Instant) {
         if let Some(table) = &mut self.table {
             table.tell(&mut self.machine, now);

@@ -109,7 +109,7 @@ pub(crate) struct Offer {
     pub(crate) on_http: OpenTasks<HttpServerMachine>,
 }
 
-/// Makes the table of tasks on a machine of type `M`.
+/// Creates a task table for a machine of type `M`.
 pub(crate) type OpenTasks<M> = fn(TaskSettings, Limits) -> Box<dyn Tasks<M>>;
 
 fn open_table<M: ServerBinding>(settings: TaskSettings, limits: Limits) -> Box<dyn Tasks<M>> {

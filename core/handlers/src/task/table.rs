@@ -416,7 +416,7 @@ impl TaskTable {
     }
 }
 
-/// Answers a request. One that was cancelled meanwhile has been dealt with by the machine.
+/// Answers a request. The machine has dealt with requests that were cancelled in the meantime.
 pub(super) fn answer(
     machine: &mut impl ServerMachine,
     request: RequestHandle,

@@ -11,6 +11,8 @@ mod asked_tasks_input;
 mod authorization;
 #[cfg(feature = "auth")]
 mod authorization_store;
+#[cfg(feature = "http")]
+mod bindings;
 mod calls;
 mod catalog_edit;
 mod client_tasks;
