@@ -9,7 +9,9 @@ use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
 use futures_rustls::TlsConnector;
 use http::Uri;
-use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection, port};
+use mcp_sansio_async::http_client::{
+    self, ConnectorError, Dial, HttpConnection, ResponseBody, port,
+};
 use mcp_sansio_async::{HttpDriver, Runtime as _, timeout};
 use mcp_sansio_handlers::{Host, HttpEndpoint};
 use rustls::ClientConfig;
@@ -46,10 +48,10 @@ pub type ConnectorBuilder = http_client::ConnectorBuilder<AsyncRuntime>;
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
-pub type AsyncExchanger = http_client::HyperExchanger<Connector>;
+pub type AsyncExchanger = http_client::ConnectorExchanger<Connector>;
 
 /// An exchange of an [`AsyncExchanger`].
-pub type AsyncExchange = http_client::HyperExchange;
+pub type AsyncExchange = http_client::ConnectorExchange<ResponseBody>;
 
 /// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]

@@ -32,7 +32,7 @@ pub enum Error {
         stderr_tail: Vec<String>,
     },
     /// There is no connection to the server over HTTP.
-    #[cfg(feature = "http-client")]
+    #[cfg(feature = "http")]
     #[error(transparent)]
     Connect(#[from] Box<crate::ConnectError<crate::http_client::ConnectorError>>),
     /// The stream broke.

@@ -4,8 +4,8 @@
 //! is the rest. HTTP is the same:
 //!
 //! * For a client, with the feature `http`, a runtime brings an `Exchanger` and a timer; the
-//!   `HttpDriver` is the rest. With the feature `http-client` most of an exchanger by hyper is in
-//!   `http_client`.
+//!   `HttpDriver` is the rest. `http_client` has connections by anything that performs exchanges and,
+//!   with the feature `http-client`, a connector by hyper.
 //! * For a server, with the feature `http-server`, `http_server` has a service for HTTP libraries, on any
 //!   [`Runtime`]; with the feature `http-listener` a runtime brings its sockets as well, and has a
 //!   listener.
@@ -25,11 +25,11 @@ mod error;
 mod futures_stream;
 #[cfg(feature = "http")]
 mod http;
-#[cfg(feature = "http-client")]
+#[cfg(feature = "http")]
 pub mod http_client;
 #[cfg(feature = "http-server")]
 pub mod http_server;
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "auth", feature = "network"))]
 mod loopback;
 pub mod names;
 #[cfg(feature = "network")]
@@ -57,7 +57,7 @@ pub use stream::ByteStream;
 pub use task_settings::task_settings;
 pub use timer::{Timer, timeout};
 
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "auth", feature = "network"))]
 pub use loopback::Loopback;
 #[cfg(feature = "network")]
 pub use network::Network;

@@ -2,20 +2,20 @@
 
 pub use crate::child::{ExitReport, Graces, SpawnError, Stderr};
 pub use crate::clock::unix_time;
+#[cfg(feature = "http")]
+pub use crate::http_client::{ConnectorError, FetchError, HttpConnection, connect_with};
 #[cfg(feature = "http-client")]
-pub use crate::http_client::{
-    ConnectorError, FetchError, HttpConnection, Proxy, ResponseBody, connect_with,
-};
+pub use crate::http_client::{Proxy, ResponseBody};
 #[cfg(feature = "http-server")]
 pub use crate::http_server::{EventArchive, ServedBody, Unread};
 pub use crate::{ByteStream, DriveError, Driver, Error, Settings, Timer, seed};
-#[cfg(feature = "http-client")]
+#[cfg(feature = "http")]
 pub use crate::{Exchange, Exchanger, HttpDriver};
-#[cfg(any(feature = "http-client", feature = "http-server"))]
+#[cfg(any(feature = "http", feature = "http-server"))]
 pub use mcp_sansio::http;
 #[cfg(feature = "http-server")]
 pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
-#[cfg(feature = "http-client")]
+#[cfg(feature = "http")]
 pub use mcp_sansio::http::{ClientOptions, Location};
 pub use mcp_sansio::{Principal, Revision, Revisions, peer, protocol};
 #[cfg(any(feature = "sign", feature = "verify"))]

@@ -5,7 +5,7 @@ use mcp_sansio_async::{ByteStream, Driver, Settings};
 use mcp_sansio_handlers::Endpoint;
 
 use crate::stop::Stop;
-use crate::{Clock, ServeError, block_on};
+use crate::{Clock, Error, block_on};
 
 /// A connection that is driven on a thread of its own, so that other threads can
 /// [`wait`](crate::Wait::wait) for what comes of it.
@@ -16,7 +16,7 @@ use crate::{Clock, ServeError, block_on};
 pub struct Background {
     stop: Stop,
     /// `None` once it is joined.
-    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Background {
@@ -44,14 +44,12 @@ impl Background {
     ) -> io::Result<Self> {
         Self::start(move |stopped| {
             let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
-            let outcome = block_on(stopped.guard(driver)).map_err(ServeError::System)?;
+            let outcome = block_on(stopped.guard(driver))?;
             Ok(outcome.unwrap_or(Ok(()))?)
         })
     }
 
-    fn start(
-        run: impl FnOnce(&Stop) -> Result<(), ServeError> + Send + 'static,
-    ) -> io::Result<Self> {
+    fn start(run: impl FnOnce(&Stop) -> Result<(), Error> + Send + 'static) -> io::Result<Self> {
         let stop = Stop::default();
         let stopped = stop.clone();
         let run = move || run(&stopped);
@@ -69,8 +67,8 @@ impl Background {
     ///
     /// # Errors
     ///
-    /// See [`ServeError`]. That the other side has gone is none.
-    pub fn join(mut self) -> Result<(), ServeError> {
+    /// The stream cannot be waited for, or broke. That the other side has gone is no error.
+    pub fn join(mut self) -> Result<(), Error> {
         self.finish()
     }
 
@@ -80,13 +78,13 @@ impl Background {
     ///
     /// # Errors
     ///
-    /// It had broken before; see [`ServeError`].
-    pub fn stop(mut self) -> Result<(), ServeError> {
+    /// It had broken before.
+    pub fn stop(mut self) -> Result<(), Error> {
         self.stop.stop();
         self.finish()
     }
 
-    fn finish(&mut self) -> Result<(), ServeError> {
+    fn finish(&mut self) -> Result<(), Error> {
         let Some(thread) = self.thread.take() else { return Ok(()) };
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }

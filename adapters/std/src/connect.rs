@@ -43,7 +43,7 @@ impl Connection {
     ///
     /// The system has lost the child: something else in this process has waited for it.
     pub fn shutdown(self) -> Result<ExitReport, Error> {
-        Ok(block_on(self.0.shutdown())??)
+        block_on(self.0.shutdown())?
     }
 }
 

@@ -35,7 +35,6 @@ mod connect;
 mod deadline;
 #[cfg(unix)]
 mod descriptor;
-mod error;
 mod executor;
 #[cfg(unix)]
 mod fd_stream;
@@ -46,7 +45,7 @@ mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
 mod pipe_stream;
-mod runtime;
+pub mod runtime;
 mod serve;
 #[cfg(unix)]
 mod standard_output;
@@ -61,50 +60,23 @@ pub use background::Background;
 pub use child::{ChildServer, ChildStream};
 pub use clock::Clock;
 pub use connect::{Connection, spawn};
-pub use error::Error;
 pub use executor::block_on;
 #[cfg(unix)]
 pub use fd_stream::FdStream;
 #[cfg(feature = "http-client")]
 pub use http_client::{
-    ConnectError, Connector, ConnectorBuilder, ConnectorError, HttpConnection, ThreadedExchange,
+    ConnectError, Connector, ConnectorBuilder, HttpConnection, ThreadedBody, ThreadedExchange,
     ThreadedExchanger, connect, connect_with,
 };
 #[cfg(feature = "http-server")]
 pub use http_server::{HttpListener, HttpService, HttpServing, serve_http};
 #[cfg(feature = "auth")]
 pub use loopback::Loopback;
-#[cfg(any(feature = "http-client", feature = "http-server"))]
-pub use mcp_sansio::http;
-#[cfg(feature = "http-server")]
-pub use mcp_sansio::http::{AllowedHosts, ServerOptions};
-#[cfg(feature = "http-client")]
-pub use mcp_sansio::http::{ClientOptions, Location};
-pub use mcp_sansio::{Revision, Revisions, peer, protocol};
-pub use mcp_sansio_async::child::{ExitReport, Graces, SpawnError, Stderr};
-pub use mcp_sansio_async::clock::{now, unix_time};
-pub use mcp_sansio_async::{ByteStream, DriveError, Driver, Settings, Timer, seed};
-#[cfg(feature = "http-client")]
-pub use mcp_sansio_async::{Exchange, Exchanger, HttpDriver};
-#[cfg(feature = "auth")]
-pub use mcp_sansio_auth::{FileStore, FileStoreError, Untrusted, equip, open_in_browser};
-pub use mcp_sansio_handlers as handler;
-pub use mcp_sansio_handlers::{
-    Answer, Ask, Call, Client, ClientError, CommandError, Elicit, Host, NoArguments, Question,
-    Read, Remote, Server, Structured,
-};
-#[cfg(feature = "auth")]
-pub use mcp_sansio_handlers::{Authorization, CredentialStore, MemoryStore};
-#[cfg(feature = "auth")]
-pub use mcp_sansio_oauth::{
-    self as auth,
-    client::{
-        ActionFailure, AssertionRequest, AuthorizationRequest, Credential, CredentialKey,
-        SigningRequest,
-    },
-};
+pub use mcp_sansio_async::clock::now;
+#[doc(inline)]
+pub use mcp_sansio_async::names::*;
 pub use pipe_stream::PipeStream;
-pub use serve::{ServeError, drive, serve, serve_stdio, serve_stream};
+pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
 #[cfg(feature = "jsonschema")]
 pub use validator::SchemaValidator;

@@ -1,3 +1,5 @@
+//! Threads, as [`mcp_sansio_async`] takes a runtime.
+
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +11,7 @@ use crate::{Clock, block_on};
 
 /// Runs tasks, each on a thread: connections, handlers that wait, what keeps a server's deadlines.
 #[derive(Clone, Debug)]
-pub(crate) struct ThreadRuntime {
+pub struct ThreadRuntime {
     threads: Threads,
     refused: Arc<AtomicBool>,
 }

@@ -11,7 +11,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use mcp_sansio_async::HttpDriver;
 use mcp_sansio_async::http_client::cause::system;
-use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection};
+use mcp_sansio_async::http_client::{self, ConnectorError, Dial, HttpConnection, ResponseBody};
 use mcp_sansio_handlers::{Host, HttpEndpoint};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -56,10 +56,10 @@ pub type ConnectorBuilder = http_client::ConnectorBuilder<TokioRuntime>;
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
 
 /// Performs the exchanges of a client with a [`Connector`].
-pub type TokioExchanger = http_client::HyperExchanger<Connector>;
+pub type TokioExchanger = http_client::ConnectorExchanger<Connector>;
 
 /// An exchange of a [`TokioExchanger`].
-pub type TokioExchange = http_client::HyperExchange;
+pub type TokioExchange = http_client::ConnectorExchange<ResponseBody>;
 
 /// A driver of `endpoint` over the exchanges of `connector`, to await or to spawn.
 #[must_use]

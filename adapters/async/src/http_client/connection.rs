@@ -3,7 +3,7 @@ use std::ops::Deref;
 use mcp_sansio::http::{ClientOptions, Location};
 use mcp_sansio_handlers::{Client, Host};
 
-use super::{Connect, ConnectorError, HyperExchanger, Trouble};
+use super::{Connect, ConnectorError, ConnectorExchanger, Trouble};
 use crate::task::{self, Task};
 use crate::{ConnectError, Error, HttpDriver, Runtime, seed};
 
@@ -58,7 +58,7 @@ pub async fn connect_with<C: Connect>(
         &mcp_sansio_auth::equip(host).map_err(|error| Box::new(ConnectError::Entropy(error)))?;
     let runtime = C::Runtime::current();
     let (client, endpoint) = host.connect_http(options, seed(), runtime.now());
-    let exchanger = HyperExchanger::new(connector.clone());
+    let exchanger = ConnectorExchanger::new(connector.clone());
     let trouble = exchanger.trouble();
     let driver = task::spawn(&runtime, HttpDriver::new(endpoint, exchanger, runtime.timer()));
     match client.opened().await {

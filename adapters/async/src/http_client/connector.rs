@@ -14,7 +14,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::dialer::Dialer;
-use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, exchange, fetch, tls};
+use super::{Connect, ConnectorError, Dial, FetchError, Proxy, ResponseBody, fetch, tls};
 use crate::{Eras, Runtime};
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
@@ -96,7 +96,11 @@ impl<R: Dial> Connector<R> {
     {
         let request = self.prepare(request);
         let client = self.client.clone();
-        async move { exchange(client, request?).await }
+        async move {
+            let response = client.request(request?).await;
+            let response = response.map_err(|error| ConnectorError::of_exchange(&error))?;
+            Ok(response.map(ResponseBody::new))
+        }
     }
 
     /// The document at a URL: the body of a response of status 200. It follows no redirect, and ends
@@ -144,6 +148,7 @@ impl<R: Dial> Connector<R> {
 
 impl<R: Dial> Connect for Connector<R> {
     type Runtime = R;
+    type Body = ResponseBody;
 
     fn eras(&self) -> &Eras {
         &self.eras

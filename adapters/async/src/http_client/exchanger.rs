@@ -6,9 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::{Request, Response, response};
+use http_body::Body;
 use mcp_sansio::http::{ExchangeFailure, IncomingResponse, OutgoingRequest, Status};
 
-use super::{ConnectorError, ResponseBody};
+use super::ConnectorError;
 use crate::{Eras, Exchange, Exchanger, Runtime};
 
 /// Sends requests: the connector of a runtime.
@@ -16,11 +17,15 @@ pub trait Connect: Clone + Send + 'static {
     /// The runtime that its connections are of.
     type Runtime: Runtime;
 
+    /// The body of a response, as it comes in. Dropped before its end, it breaks the exchange off; while
+    /// nobody reads, the server is held back.
+    type Body: Body<Data = Bytes, Error = ConnectorError> + Send + Unpin + 'static;
+
     /// The eras of the servers that it has connected to.
     fn eras(&self) -> &Eras;
 
     /// One exchange: resolves when the head of the response is there, whatever its status. Dropped
-    /// before, it breaks the exchange off, as [`ResponseBody`] does.
+    /// before, it breaks the exchange off, as the body does.
     ///
     /// # Errors
     ///
@@ -28,12 +33,12 @@ pub trait Connect: Clone + Send + 'static {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> impl Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send + 'static;
+    ) -> impl Future<Output = Result<Response<Self::Body>, ConnectorError>> + Send + 'static;
 }
 
 /// Performs the exchanges of a client with a connector.
 #[derive(Clone, Debug)]
-pub struct HyperExchanger<C> {
+pub struct ConnectorExchanger<C> {
     connector: C,
     trouble: Trouble,
 }
@@ -57,7 +62,7 @@ impl Trouble {
     }
 }
 
-impl<C> HyperExchanger<C> {
+impl<C> ConnectorExchanger<C> {
     /// One that sends by `connector`.
     #[must_use]
     pub fn new(connector: C) -> Self {
@@ -77,18 +82,18 @@ impl<C> HyperExchanger<C> {
     }
 }
 
-impl<C: Connect> Exchanger for HyperExchanger<C> {
-    type Exchange = HyperExchange;
+impl<C: Connect> Exchanger for ConnectorExchanger<C> {
+    type Exchange = ConnectorExchange<C::Body>;
 
-    fn send(&mut self, request: &OutgoingRequest) -> HyperExchange {
-        let sending: Sending = match to_request(request) {
+    fn send(&mut self, request: &OutgoingRequest) -> ConnectorExchange<C::Body> {
+        let sending: Sending<C::Body> = match to_request(request) {
             Ok(request) => Box::pin(self.connector.send(request)),
             Err(error) => {
                 let reason = error.to_string();
                 Box::pin(std::future::ready(Err(ConnectorError::Request { reason })))
             }
         };
-        HyperExchange { state: State::Sending(sending), trouble: self.trouble.clone() }
+        ConnectorExchange { state: State::Sending(sending), trouble: self.trouble.clone() }
     }
 }
 
@@ -99,25 +104,28 @@ fn to_request(request: &OutgoingRequest) -> Result<Request<Bytes>, http::Error> 
     builder.body(request.body.clone())
 }
 
-type Sending = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, ConnectorError>> + Send>>;
+type Sending<B> = Pin<Box<dyn Future<Output = Result<Response<B>, ConnectorError>> + Send>>;
 
-/// An exchange of a [`HyperExchanger`].
-pub struct HyperExchange {
-    state: State,
+/// An exchange of a [`ConnectorExchanger`].
+pub struct ConnectorExchange<B> {
+    state: State<B>,
     trouble: Trouble,
 }
 
-enum State {
-    Sending(Sending),
+enum State<B> {
+    Sending(Sending<B>),
     Receiving {
         head: Box<response::Parts>,
-        body: ResponseBody,
+        body: B,
         /// What was last shown of the body.
         piece: Bytes,
     },
 }
 
-impl Exchange for HyperExchange {
+impl<B> Exchange for ConnectorExchange<B>
+where
+    B: Body<Data = Bytes, Error = ConnectorError> + Unpin,
+{
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -140,13 +148,33 @@ impl Exchange for HyperExchange {
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&[u8]>, ExchangeFailure>> {
         let State::Receiving { body, piece, .. } = &mut self.state else { return Poll::Pending };
-        match ready!(body.poll_chunk(cx)) {
+        match ready!(poll_piece(body, cx)) {
             None => Poll::Ready(Ok(None)),
             Some(Ok(next)) => {
                 *piece = next;
                 Poll::Ready(Ok(Some(piece)))
             }
             Some(Err(error)) => Poll::Ready(Err(self.trouble.note(error))),
+        }
+    }
+}
+
+/// The next piece of a body, never empty; `None` at the end. Trailers are left out.
+pub(super) fn poll_piece<B>(
+    body: &mut B,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Bytes, ConnectorError>>>
+where
+    B: Body<Data = Bytes, Error = ConnectorError> + Unpin,
+{
+    loop {
+        match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(bytes) if !bytes.is_empty() => return Poll::Ready(Some(Ok(bytes))),
+                _ => {}
+            },
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => return Poll::Ready(None),
         }
     }
 }
@@ -159,10 +187,10 @@ fn to_head(parts: &response::Parts) -> IncomingResponse<'_> {
     head
 }
 
-impl fmt::Debug for HyperExchange {
+impl<B> fmt::Debug for ConnectorExchange<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Not the head: it may name the session.
-        f.debug_struct("HyperExchange")
+        f.debug_struct("ConnectorExchange")
             .field("has_head", &matches!(self.state, State::Receiving { .. }))
             .finish_non_exhaustive()
     }

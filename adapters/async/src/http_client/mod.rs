@@ -1,50 +1,37 @@
-//! What clients over HTTP by hyper have in common, on any runtime: the exchanges of an
-//! [`HttpDriver`](crate::HttpDriver), a pool of connections, proxies, and errors by whose fault they are.
-//! A runtime implements [`Dial`].
+//! What clients over HTTP have in common, on any runtime: connections, the exchanges of an
+//! [`HttpDriver`](crate::HttpDriver) by something that can [`Connect`], and errors by whose fault they are.
+//!
+//! With the feature `http-client` there is a `Connector` by hyper, with a pool of connections and
+//! proxies; a runtime implements `Dial`.
 
+#[cfg(feature = "http-client")]
 pub mod cause;
 mod connection;
+#[cfg(feature = "http-client")]
 mod connector;
 mod connector_error;
+#[cfg(feature = "http-client")]
 mod dialer;
 mod exchanger;
 mod fetch;
+#[cfg(feature = "http-client")]
+mod hyper_error;
+#[cfg(feature = "http-client")]
 mod proxy;
+#[cfg(feature = "http-client")]
 mod response_body;
+#[cfg(feature = "http-client")]
 mod tls;
 
 pub use connection::{HttpConnection, connect, connect_with};
+#[cfg(feature = "http-client")]
 pub use connector::{Connector, ConnectorBuilder};
 pub use connector_error::ConnectorError;
+#[cfg(feature = "http-client")]
 pub use dialer::{Dial, port};
-pub use exchanger::{Connect, HyperExchange, HyperExchanger, Trouble};
+pub use exchanger::{Connect, ConnectorExchange, ConnectorExchanger, Trouble};
 pub use fetch::{DOCUMENT_BYTES_MAX, FETCH_TIME_MAX, FetchError, fetch};
+#[cfg(feature = "http-client")]
 pub use proxy::Proxy;
+#[cfg(feature = "http-client")]
 pub use response_body::ResponseBody;
-
-use std::error::Error;
-
-use http::{Request, Response};
-use http_body::Body;
-use hyper_util::client::legacy::{self, connect};
-
-/// One exchange by hyper's pool of connections: resolves when the head of the response is there,
-/// whatever its status.
-///
-/// # Errors
-///
-/// There is no response; see [`was_sent`](ConnectorError::was_sent).
-pub async fn exchange<C, B>(
-    client: legacy::Client<C, B>,
-    request: Request<B>,
-) -> Result<Response<ResponseBody>, ConnectorError>
-where
-    C: connect::Connect + Clone + Send + Sync + 'static,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    let response = client.request(request).await;
-    let response = response.map_err(|error| ConnectorError::of_exchange(&error))?;
-    Ok(response.map(ResponseBody::new))
-}

@@ -7,6 +7,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::ConnectorError;
+use super::exchanger::poll_piece;
 
 /// The body of a response, as it comes in.
 ///
@@ -40,16 +41,7 @@ impl ResponseBody {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, ConnectorError>>> {
-        loop {
-            match ready!(Pin::new(&mut *self).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(bytes) if !bytes.is_empty() => return Poll::Ready(Some(Ok(bytes))),
-                    _ => {}
-                },
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => return Poll::Ready(None),
-            }
-        }
+        poll_piece(self, cx)
     }
 }
 

@@ -1,12 +1,19 @@
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use mcp_sansio_async::Eras;
+use mcp_sansio_async::http_client::{Connect, ConnectorError};
 use ureq::config::{AutoHeaderValue, Config};
 use ureq::tls::Certificate;
 
 use super::agents::Agents;
-use super::tls;
+use super::body::{ThreadedBody, handover};
+use super::{exchange, tls};
+use crate::runtime::ThreadRuntime;
 use crate::threads::Threads;
 
 /// A lookup, a connection and a TLS handshake take a second where things are well.
@@ -22,7 +29,8 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// as systems give a process without asking.
 const EXCHANGES_MAX: usize = 1024;
 
-/// Performs HTTP exchanges with [`ureq`]: connections that are kept, TLS, proxies. Clones share them.
+/// Performs HTTP exchanges with [`ureq`]: connections that are kept, TLS, proxies. Clones share them, and
+/// what [`connect_with`](crate::connect_with) has learned of the servers.
 ///
 /// It speaks HTTP/1.1. Each exchange has a thread and a connection to itself, so that none waits for
 /// another. It follows no redirect, keeps no cookie, decodes nothing, and tries nothing again.
@@ -30,8 +38,9 @@ const EXCHANGES_MAX: usize = 1024;
 /// The head of a response has at most 64 KiB.
 #[derive(Clone)]
 pub struct Connector {
-    pub(super) agents: Arc<Agents>,
-    pub(super) threads: Threads,
+    agents: Arc<Agents>,
+    threads: Threads,
+    eras: Arc<Eras>,
 }
 
 impl Connector {
@@ -51,6 +60,31 @@ impl Connector {
             proxies: true,
             connect_timeout: CONNECT_TIMEOUT,
             exchanges_max: EXCHANGES_MAX,
+        }
+    }
+}
+
+impl Connect for Connector {
+    type Runtime = ThreadRuntime;
+    type Body = ThreadedBody;
+
+    fn eras(&self) -> &Eras {
+        &self.eras
+    }
+
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> impl Future<Output = Result<Response<ThreadedBody>, ConnectorError>> + Send + 'static {
+        let ((handover, body), agents) = (handover(), Arc::clone(&self.agents));
+        let begun = self.threads.run(move || exchange::perform(&agents, request, &handover));
+        async move {
+            let refused = |error| ConnectorError::Lost {
+                reason: format!("no thread for an exchange: {error}"),
+                sent: false,
+            };
+            begun.map_err(refused)?;
+            body.response().await
         }
     }
 }
@@ -130,6 +164,7 @@ impl ConnectorBuilder {
         Connector {
             agents: Arc::new(Agents::new(config.build())),
             threads: Threads::new("mcp-exchange", self.exchanges_max),
+            eras: Arc::default(),
         }
     }
 }

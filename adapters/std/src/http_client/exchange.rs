@@ -1,177 +1,111 @@
-use std::collections::VecDeque;
-use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+//! One exchange by `ureq`, in the thread that performs it, and what goes wrong with it.
 
-use http::response::Parts;
-use mcp_sansio::http::{ExchangeFailure, IncomingResponse, Status};
-use mcp_sansio_async::Exchange;
+use std::io::{self, Read};
+use std::sync::Arc;
 
-use super::agents::Agent;
-use super::connector_error::ConnectorError;
-use super::exchanger::Trouble;
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use mcp_sansio_async::http_client::ConnectorError;
 
-/// Pieces of a body that wait to be taken. 4, of 16 KiB each: enough that neither side waits for
-/// every piece of the other's.
-const PIECES_MAX: usize = 4;
+use super::agents::{Agent, Agents};
+use super::body::{Handover, News};
 
-/// An exchange of a [`ThreadedExchanger`](crate::ThreadedExchanger).
-///
-/// Dropped, it shuts down the socket, so that the thread that waits at it ends. One that is still
-/// making a connection ends when that has come to something, within the connector's time for it.
-pub struct ThreadedExchange {
-    handover: Arc<Handover>,
-    trouble: Trouble,
-    head: Option<Box<Parts>>,
-    piece: Vec<u8>,
-}
+/// How much of a body is handed over at once, in bytes.
+const PIECE_BYTES: usize = 16 * 1024;
 
-/// What comes of an exchange.
-pub(super) enum News {
-    Head(Box<Parts>),
-    Piece(Vec<u8>),
-    End,
-    Failed(ConnectorError),
-}
-
-/// What the thread of an exchange and the thread that drives it share.
-#[derive(Default)]
-pub(super) struct Handover {
-    state: Mutex<State>,
-    /// There is room again, or nobody listens any more.
-    room: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    news: VecDeque<News>,
-    waker: Option<Waker>,
-    /// What is at work, to be shut down with the exchange.
-    agent: Option<Agent>,
-    abandoned: bool,
-}
-
-impl Handover {
-    // A panic elsewhere leaves nothing half done in here.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Performs one exchange.
+pub(super) fn perform(agents: &Agents, request: Request<Bytes>, handover: &Handover) {
+    let server = request.uri().authority().map_or("", |it| it.as_str()).to_owned();
+    let agent = agents.take(&server);
+    if !handover.begin(&agent) {
+        return;
     }
-
-    /// Says what is at work from here on. `false`: nobody wants to know any more.
-    pub(super) fn begin(&self, agent: &Agent) -> bool {
-        let mut state = self.lock();
-        state.agent = Some(agent.clone());
-        !state.abandoned
-    }
-
-    /// It is at work no longer, and can serve another exchange. `false`: it was shut down.
-    pub(super) fn end(&self) -> bool {
-        self.lock().agent.take().is_some()
-    }
-
-    /// Hands something over, and waits for room before that. `false`: nobody takes it any more.
-    pub(super) fn push(&self, news: News) -> bool {
-        let mut state = self.lock();
-        while state.news.len() >= PIECES_MAX && !state.abandoned {
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.abandoned {
-            return false;
-        }
-        state.news.push_back(news);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        true
-    }
-
-    fn poll(&self, cx: &Context<'_>) -> Poll<News> {
-        let mut state = self.lock();
-        match state.news.pop_front() {
-            Some(news) => {
-                self.room.notify_one();
-                Poll::Ready(news)
+    match exchange(&agent, request, &server, handover) {
+        Ok(true) => {
+            // Before the end is told: whoever aborts from here on aborts nothing of another's.
+            if handover.end() {
+                agents.put_back(server, agent);
             }
-            None => {
-                state.waker = Some(cx.waker().clone());
-                Poll::Pending
+            handover.push(News::End);
+        }
+        Ok(false) => {}
+        Err(error) => {
+            handover.push(News::Failed(error));
+        }
+    }
+}
+
+/// Whether it came to its end.
+fn exchange(
+    agent: &Agent,
+    request: Request<Bytes>,
+    server: &str,
+    handover: &Handover,
+) -> Result<bool, ConnectorError> {
+    let response =
+        send(&agent.agent, request).map_err(|error| of_exchange(error, agent, server))?;
+    let (head, body) = response.into_parts();
+    if !handover.push(News::Head(Box::new(head))) {
+        return Ok(false);
+    }
+    let mut body = body.into_reader();
+    let mut space = vec![0; PIECE_BYTES];
+    loop {
+        match body.read(&mut space) {
+            Ok(0) => return Ok(true),
+            Ok(count) => {
+                if !handover.push(News::Piece(Bytes::copy_from_slice(&space[..count]))) {
+                    return Ok(false);
+                }
             }
-        }
-    }
-
-    fn abandon(&self) {
-        let mut state = self.lock();
-        state.abandoned = true;
-        let agent = state.agent.take();
-        let news = std::mem::take(&mut state.news);
-        let waker = state.waker.take();
-        drop(state);
-        self.room.notify_one();
-        if let Some(agent) = agent {
-            agent.agent.shutdown();
-        }
-        drop((news, waker));
-    }
-}
-
-impl ThreadedExchange {
-    pub(super) const fn new(handover: Arc<Handover>, trouble: Trouble) -> Self {
-        Self { handover, trouble, head: None, piece: Vec::new() }
-    }
-}
-
-impl Drop for ThreadedExchange {
-    fn drop(&mut self) {
-        self.handover.abandon();
-    }
-}
-
-impl Exchange for ThreadedExchange {
-    fn poll_head(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<IncomingResponse<'_>, ExchangeFailure>> {
-        if self.head.is_none() {
-            match std::task::ready!(self.handover.poll(cx)) {
-                News::Head(head) => self.head = Some(head),
-                News::Failed(error) => return Poll::Ready(Err(self.trouble.note(error))),
-                // A head comes before anything else.
-                News::Piece(_) | News::End => return Poll::Ready(Err(ExchangeFailure::Broken)),
-            }
-        }
-        match &self.head {
-            Some(head) => Poll::Ready(Ok(to_head(head))),
-            None => Poll::Pending,
-        }
-    }
-
-    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&[u8]>, ExchangeFailure>> {
-        match std::task::ready!(self.handover.poll(cx)) {
-            News::Piece(piece) => {
-                self.piece = piece;
-                Poll::Ready(Ok(Some(&self.piece)))
-            }
-            News::Failed(error) => Poll::Ready(Err(self.trouble.note(error))),
-            News::End | News::Head(_) => Poll::Ready(Ok(None)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(of_connection(error.into())),
         }
     }
 }
 
-fn to_head(parts: &Parts) -> IncomingResponse<'_> {
-    let mut head = IncomingResponse::new(Status(parts.status.as_u16()));
-    for (name, value) in &parts.headers {
-        head.field(name.as_str(), value.as_bytes());
+fn send(agent: &ureq::Agent, request: Request<Bytes>) -> Result<Response<ureq::Body>, ureq::Error> {
+    let (head, body) = request.into_parts();
+    if body.is_empty() && head.method != Method::POST {
+        agent.run(Request::from_parts(head, ()))
+    } else {
+        agent.run(Request::from_parts(head, &body[..]))
     }
-    head
 }
 
-impl fmt::Debug for ThreadedExchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the head: it may name the session.
-        f.debug_struct("ThreadedExchange")
-            .field("has_head", &self.head.is_some())
-            .finish_non_exhaustive()
+/// Of an exchange with `host` that has no response.
+fn of_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorError {
+    use ureq::Error::{BadUri, HostNotFound, Http, InvalidProxyUrl, Rustls, Timeout};
+
+    let request = |reason: &str| ConnectorError::Request { reason: reason.to_owned() };
+    let connect = |cause| ConnectorError::Connect { host: host.to_owned(), cause: Arc::new(cause) };
+    match error {
+        // Not its own words: the URL is among them.
+        BadUri(_) => request("its URL is none"),
+        Http(error) => request(&error.to_string()),
+        InvalidProxyUrl => request("the URL of the proxy is none"),
+        HostNotFound => connect(io::Error::new(io::ErrorKind::NotFound, "there is no such host")),
+        Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
+            let after = agent.agent.config().timeouts().connect.unwrap_or_default();
+            ConnectorError::Timeout { host: host.to_owned(), after }
+        }
+        Rustls(error) if agent.is_dialing() => {
+            let cause = Arc::new(io::Error::other(error));
+            ConnectorError::Tls { host: host.to_owned(), cause }
+        }
+        error if agent.is_dialing() => connect(error.into_io()),
+        error => of_connection(error),
+    }
+}
+
+/// Of an exchange on a connection.
+fn of_connection(error: ureq::Error) -> ConnectorError {
+    use ureq::Error::{LargeResponseHeader, Protocol, Rustls};
+
+    match error {
+        Protocol(error) => ConnectorError::Protocol { reason: error.to_string() },
+        error @ LargeResponseHeader(..) => ConnectorError::Protocol { reason: error.to_string() },
+        Rustls(error) => ConnectorError::Lost { reason: error.to_string(), sent: true },
+        error => ConnectorError::Lost { reason: error.into_io().to_string(), sent: true },
     }
 }

@@ -2,18 +2,22 @@
 //! what they carry.
 
 mod agents;
+mod body;
 mod connection;
 mod connector;
-mod connector_error;
 mod exchange;
-mod exchanger;
 mod tls;
 
+pub use body::ThreadedBody;
 pub use connection::{HttpConnection, connect, connect_with};
 pub use connector::{Connector, ConnectorBuilder};
-pub use connector_error::ConnectorError;
-pub use exchange::ThreadedExchange;
-pub use exchanger::ThreadedExchanger;
+use mcp_sansio_async::http_client::{ConnectorError, ConnectorExchange, ConnectorExchanger};
 
 /// Why there is no connection to a server over HTTP.
 pub type ConnectError = mcp_sansio_async::ConnectError<ConnectorError>;
+
+/// Performs the exchanges of a client with a [`Connector`], each on a thread of its own.
+pub type ThreadedExchanger = ConnectorExchanger<Connector>;
+
+/// An exchange of a [`ThreadedExchanger`].
+pub type ThreadedExchange = ConnectorExchange<ThreadedBody>;

@@ -1,0 +1,164 @@
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use http::Response;
+use http::response::Parts;
+use http_body::{Body, Frame};
+use mcp_sansio_async::http_client::ConnectorError;
+
+use super::agents::Agent;
+
+/// Pieces of a body that wait to be taken. 4, of 16 KiB each: enough that neither side waits for
+/// every piece of the other's.
+const PIECES_MAX: usize = 4;
+
+/// The body of a response, as a thread reads it.
+///
+/// Dropped, it shuts down the socket, so that the thread that waits at it ends. One that is still
+/// making a connection ends when that has come to something, within the connector's time for it.
+pub struct ThreadedBody {
+    news: Receiver<News>,
+    link: Arc<Mutex<Link>>,
+}
+
+/// What comes of an exchange.
+pub(super) enum News {
+    Head(Box<Parts>),
+    Piece(Bytes),
+    End,
+    Failed(ConnectorError),
+}
+
+/// What the thread of an exchange and the one that drives it share.
+#[derive(Default)]
+struct Link {
+    waker: Option<Waker>,
+    /// What is at work, to be shut down with the exchange.
+    agent: Option<Agent>,
+    abandoned: bool,
+}
+
+/// The thread's side of an exchange.
+pub(super) struct Handover {
+    // The receiver is woken once the sender is dropped: the thread may have panicked.
+    news: SyncSender<News>,
+    link: WakesAtEnd,
+}
+
+struct WakesAtEnd(Arc<Mutex<Link>>);
+
+/// Both sides of an exchange.
+pub(super) fn handover() -> (Handover, ThreadedBody) {
+    let (sender, news) = sync_channel(PIECES_MAX);
+    let link = Arc::<Mutex<Link>>::default();
+    let handover = Handover { news: sender, link: WakesAtEnd(Arc::clone(&link)) };
+    (handover, ThreadedBody { news, link })
+}
+
+// A panic elsewhere leaves nothing half done in here.
+fn lock(link: &Mutex<Link>) -> MutexGuard<'_, Link> {
+    link.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Handover {
+    /// Says what is at work from here on. `false`: nobody wants to know any more.
+    pub(super) fn begin(&self, agent: &Agent) -> bool {
+        let mut link = lock(&self.link.0);
+        link.agent = Some(agent.clone());
+        !link.abandoned
+    }
+
+    /// It is at work no longer, and can serve another exchange. `false`: it was shut down.
+    pub(super) fn end(&self) -> bool {
+        lock(&self.link.0).agent.take().is_some()
+    }
+
+    /// Hands something over, and waits for room before that. `false`: nobody takes it any more.
+    pub(super) fn push(&self, news: News) -> bool {
+        let is_taken = self.news.send(news).is_ok();
+        self.link.wake();
+        is_taken
+    }
+}
+
+impl WakesAtEnd {
+    fn wake(&self) {
+        let waker = lock(&self.0).waker.take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for WakesAtEnd {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+impl ThreadedBody {
+    /// Waits for the head of the response.
+    pub(super) async fn response(mut self) -> Result<Response<Self>, ConnectorError> {
+        match poll_fn(|cx| self.poll(cx)).await {
+            News::Head(head) => Ok(Response::from_parts(*head, self)),
+            News::Failed(error) => Err(error),
+            News::Piece(_) | News::End => unreachable!("a head comes before anything else"),
+        }
+    }
+
+    fn poll(&mut self, cx: &Context<'_>) -> Poll<News> {
+        // Held meanwhile, so that what comes now finds the waker.
+        let mut link = lock(&self.link);
+        match self.news.try_recv() {
+            Ok(news) => Poll::Ready(news),
+            Err(TryRecvError::Empty) => {
+                link.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            Err(TryRecvError::Disconnected) => {
+                let reason = "an internal error".to_owned();
+                Poll::Ready(News::Failed(ConnectorError::Lost { reason, sent: true }))
+            }
+        }
+    }
+}
+
+impl Body for ThreadedBody {
+    type Data = Bytes;
+    type Error = ConnectorError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ConnectorError>>> {
+        Poll::Ready(match ready!(self.poll(cx)) {
+            News::Piece(piece) => Some(Ok(Frame::data(piece))),
+            News::Failed(error) => Some(Err(error)),
+            News::End | News::Head(_) => None,
+        })
+    }
+}
+
+impl Drop for ThreadedBody {
+    fn drop(&mut self) {
+        let mut link = lock(&self.link);
+        link.abandoned = true;
+        let (agent, waker) = (link.agent.take(), link.waker.take());
+        drop(link);
+        if let Some(agent) = agent {
+            agent.agent.shutdown();
+        }
+        drop(waker);
+    }
+}
+
+impl fmt::Debug for ThreadedBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadedBody").finish_non_exhaustive()
+    }
+}
