@@ -8,7 +8,7 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
-    Event, Failure, Input, InputHandle, MethodName, Request, RequestHandle, Subject,
+    Event, Failure, Input, InputHandle, MethodName, Request, RequestHandle, StreamMachine, Subject,
 };
 use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
@@ -441,18 +441,7 @@ impl<K: Kind> Endpoint for ClientEndpoint<K> {
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
-        loop {
-            let waiting = self.machine.peek_transmit();
-            let length = waiting.len();
-            if length == 0 {
-                return;
-            }
-            let written = write(waiting);
-            self.machine.consume_transmit(written);
-            if written < length {
-                return;
-            }
-        }
+        self.machine.transmit(write);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -5,17 +5,18 @@ use core::fmt;
 
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{ClientOptions, Event, Limits, Policy, Timeouts};
+use mcp_sansio::peer::{ClientOptions, Event};
 use mcp_sansio::protocol::{
     ClientCapabilities, ElicitationCapability, Implementation, RootsCapability, SamplingCapability,
     Settings,
 };
-use mcp_sansio::{Era, Instant, Revisions};
+use mcp_sansio::{Era, Instant};
 
 #[cfg(feature = "auth")]
 use super::authorization::{Authorization, Stage};
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
+use super::connection_options::connection_options;
 use super::function::Handler;
 #[cfg(feature = "http")]
 use super::http_client::HttpClientEndpoint;
@@ -215,38 +216,10 @@ impl<K: Kind> Host<K> {
         self
     }
 
-    /// The revisions to speak; all by default.
-    #[must_use]
-    pub fn revisions(mut self, revisions: Revisions) -> Self {
-        self.options = self.options.revisions(revisions);
-        self
-    }
-
     /// The era that the same server was of before.
     #[must_use]
     pub fn known_era(mut self, era: Era) -> Self {
         self.options = self.options.known_era(era);
-        self
-    }
-
-    /// The bounds on what a server can cost.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.options = self.options.limits(limits);
-        self
-    }
-
-    /// How long things may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.options = self.options.timeouts(timeouts);
-        self
-    }
-
-    /// What to do when a server breaks a rule.
-    #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.options = self.options.policy(policy);
         self
     }
 
@@ -303,6 +276,8 @@ impl<K: Kind> Host<K> {
         self.recorder.as_ref().and_then(|recorder| recorder.next())
     }
 }
+
+connection_options!(Host, "server");
 
 impl<K: Kind> fmt::Debug for Host<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -122,6 +122,7 @@ mod catalog_edit;
 mod client;
 mod client_endpoint;
 mod client_tasks;
+mod connection_options;
 mod context;
 mod dispatch;
 mod elicitation_ids;

@@ -3,11 +3,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use mcp_sansio::Revisions;
 use mcp_sansio::catalog::{Catalog, CatalogError, ItemId};
 #[cfg(feature = "http")]
 use mcp_sansio::http;
-use mcp_sansio::peer::{Event, Limits, Policy, ServerOptions, Timeouts, UnknownMethods};
+use mcp_sansio::peer::{Event, ServerOptions, UnknownMethods};
 use mcp_sansio::protocol::{
     CacheHints, Implementation, Prompt, Resource, ResourceTemplate, ServerCapabilities, Settings,
     Tool,
@@ -15,6 +14,7 @@ use mcp_sansio::protocol::{
 
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
+use super::connection_options::connection_options;
 use super::function::Handler;
 use super::into_endpoint::IntoEndpoint;
 use super::kind::{Kind, Local, Shared};
@@ -332,38 +332,10 @@ impl<K: Kind> Server<K> {
         self
     }
 
-    /// The revisions to speak; all by default.
-    #[must_use]
-    pub fn revisions(mut self, revisions: Revisions) -> Self {
-        self.options = self.options.revisions(revisions);
-        self
-    }
-
     /// How long clients may keep lists, at revisions with caching hints.
     #[must_use]
     pub fn cache(mut self, cache: CacheHints) -> Self {
         self.options = self.options.cache(cache);
-        self
-    }
-
-    /// The bounds on what a client can cost.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.options = self.options.limits(limits);
-        self
-    }
-
-    /// How long things may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.options = self.options.timeouts(timeouts);
-        self
-    }
-
-    /// What to do when a client breaks a rule.
-    #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.options = self.options.policy(policy);
         self
     }
 
@@ -472,6 +444,8 @@ impl<K: Kind> Server<K> {
         self.problem.get_or_insert(problem);
     }
 }
+
+connection_options!(Server, "client");
 
 impl<K: Kind> fmt::Debug for Server<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

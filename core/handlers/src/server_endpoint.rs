@@ -4,7 +4,9 @@ use core::task::Context;
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{self, CloseReason, Event, Request, RequestHandle, ServerCommand, Subject};
+use mcp_sansio::peer::{
+    self, CloseReason, Event, Request, RequestHandle, ServerCommand, StreamMachine, Subject,
+};
 use mcp_sansio::stream::Endpoint;
 
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
@@ -412,18 +414,7 @@ impl<K: Kind> Endpoint for ServerEndpoint<K> {
     }
 
     fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
-        loop {
-            let waiting = self.machine.peek_transmit();
-            let length = waiting.len();
-            if length == 0 {
-                return;
-            }
-            let written = write(waiting);
-            self.machine.consume_transmit(written);
-            if written < length {
-                return;
-            }
-        }
+        self.machine.transmit(write);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -25,12 +25,12 @@ use super::handle::CallHandle;
 use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
 use super::method_name::MethodName;
+use super::options::Terms;
 use super::outbox::{Channel, Lane, Outbox, Part, SentNotification, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::Reaction;
 use super::queue::Tag;
 use super::requests::Requests;
-use super::terms::Terms;
 
 /// What a message comes to: an event at most, or the end of the connection.
 pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;

@@ -87,6 +87,23 @@ pub trait StreamMachine: Machine {
     /// Takes away the first `length` bytes that [`peek_transmit`](Self::peek_transmit) showed.
     fn consume_transmit(&mut self, length: usize);
 
+    /// Hands what waits to be sent to `write`, which returns how many bytes it has written, until it
+    /// writes less than that.
+    fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
+        loop {
+            let waiting = self.peek_transmit();
+            let length = waiting.len();
+            if length == 0 {
+                return;
+            }
+            let written = write(waiting);
+            self.consume_transmit(written);
+            if written < length {
+                return;
+            }
+        }
+    }
+
     /// Whether more waits to be sent than
     /// [`Limits::transmit_bytes_max`](super::Limits::transmit_bytes_max).
     fn is_congested(&self) -> bool;

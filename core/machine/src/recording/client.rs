@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use crate::jsonrpc::RawJson;
+use crate::peer::client::ClientRole;
 use crate::peer::client::client_methods;
 use crate::peer::{
     Applied, Client, ClientCommand, ClientMachine, ClientOptions, CommandError, Limits, MethodName,
@@ -39,7 +40,7 @@ pub(crate) struct ClientSettings<'a> {
 
 impl ClientSettings<'_> {
     pub(super) fn of(options: &ClientOptions) -> Self {
-        let ClientOptions { profile, terms, revisions, known_era } = options;
+        let ClientOptions { role: ClientRole { profile, known_era }, terms, revisions } = options;
         Self {
             identity: whole(&profile.identity),
             revisions: Revisioned(*revisions),

@@ -10,7 +10,8 @@ use crate::catalog::Catalog;
 use crate::catalog::recorded::{Kinds, State};
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::metadata::Places;
-use crate::peer::server::{server_methods, stream_server_methods};
+
+use crate::peer::server::{ServerRole, server_methods, stream_server_methods};
 use crate::peer::{
     Applied, Attachment, CommandError, Inputs, Limits, MethodName, Policy, Request, RequestHandle,
     Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
@@ -50,7 +51,7 @@ pub(crate) struct ServerSettings<'a> {
 
 impl<'a> ServerSettings<'a> {
     pub(super) fn of(options: &'a ServerOptions) -> Self {
-        let ServerOptions { profile, catalog, terms, revisions } = options;
+        let ServerOptions { role: ServerRole { profile, catalog }, terms, revisions } = options;
         let cache = (profile.cache.ttl.0, Cow::Owned(alloc::format!("{}", profile.cache.scope)));
         Self {
             identity: whole(&profile.identity),

@@ -2,7 +2,7 @@ use core::task::Context;
 
 use crate::Instant;
 use crate::framing::FrameError;
-use crate::peer::{Client, Event, Server};
+use crate::peer::{Client, Event, Server, StreamMachine};
 
 use super::Endpoint;
 
@@ -79,18 +79,7 @@ macro_rules! impl_endpoint {
             }
 
             fn transmit(&mut self, write: &mut dyn FnMut(&[u8]) -> usize) {
-                loop {
-                    let waiting = self.machine.peek_transmit();
-                    let length = waiting.len();
-                    if length == 0 {
-                        return;
-                    }
-                    let written = write(waiting);
-                    self.machine.consume_transmit(written);
-                    if written < length {
-                        return;
-                    }
-                }
+                StreamMachine::transmit(&mut self.machine, write);
             }
 
             fn poll_timeout(&self) -> Option<Instant> {

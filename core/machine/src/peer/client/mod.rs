@@ -36,7 +36,7 @@ use super::queue::Tag;
 
 pub(super) use inputs::{QUESTION_LENGTH_MIN, Question, Round};
 pub(crate) use methods::client_methods;
-pub use options::ClientOptions;
+pub use options::{ClientOptions, ClientRole};
 use subscriptions::{Legacy, Standing};
 
 /// The client's side of one connection over a byte stream, as a state machine.
@@ -142,7 +142,7 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
-        let ClientOptions { profile, terms, revisions, known_era } = options;
+        let ClientOptions { role: ClientRole { profile, known_era }, terms, revisions } = options;
         let mut client = Self {
             connection: Connection::new(Side::Client, &terms, binding, seed),
             profile,

@@ -1,19 +1,16 @@
 use mcp_sansio_sync::Arc;
 
-use crate::peer::terms::Terms;
-use crate::peer::{Limits, Policy, Timeouts};
+use crate::Era;
+use crate::peer::ConnectionOptions;
 use crate::protocol::{ClientCapabilities, Implementation};
-use crate::{Era, Revisions};
 
 /// What a client is, can do for a server, and puts up with.
-///
-/// A clone shares all of it with the original, and so do clients made from clones: make the options
-/// once and each connection from a clone, and a connection costs what is its own.
+pub type ClientOptions = ConnectionOptions<ClientRole>;
+
+/// What only the options of a client have.
 #[derive(Clone, Debug)]
-pub struct ClientOptions {
+pub struct ClientRole {
     pub(crate) profile: Arc<Profile>,
-    pub(crate) terms: Arc<Terms>,
-    pub(crate) revisions: Revisions,
     pub(crate) known_era: Option<Era>,
 }
 
@@ -26,30 +23,12 @@ pub(crate) struct Profile {
 }
 
 impl ClientOptions {
-    /// The bounds on what a server can cost.
-    #[must_use]
-    pub fn limits_ref(&self) -> &Limits {
-        &self.terms.limits
-    }
-
     /// A client called `identity` that speaks all revisions and offers the server nothing.
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         let capabilities = ClientCapabilities::default();
-        Self {
-            profile: Arc::new(Profile { identity, capabilities, anonymous: false }),
-            terms: Arc::default(),
-            revisions: Revisions::ALL,
-            known_era: None,
-        }
-    }
-
-    /// The revisions to speak; with both eras among them the client finds out which one the
-    /// server is of.
-    #[must_use]
-    pub const fn revisions(mut self, revisions: Revisions) -> Self {
-        self.revisions = revisions;
-        self
+        let profile = Arc::new(Profile { identity, capabilities, anonymous: false });
+        Self::of(ClientRole { profile, known_era: None })
     }
 
     /// The era that the same server was of before, from [`Client::era`](super::Client::era). A
@@ -58,7 +37,7 @@ impl ClientOptions {
     // [VER-018]
     #[must_use]
     pub const fn known_era(mut self, era: Era) -> Self {
-        self.known_era = Some(era);
+        self.role.known_era = Some(era);
         self
     }
 
@@ -77,27 +56,6 @@ impl ClientOptions {
         self
     }
 
-    /// The bounds on what the server can cost.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.terms_mut().limits = limits;
-        self
-    }
-
-    /// How long things may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.terms_mut().timeouts = timeouts;
-        self
-    }
-
-    /// What to do when the server breaks a rule.
-    #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.terms_mut().policy = policy;
-        self
-    }
-
     /// What the client declares, to be changed.
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
@@ -105,10 +63,6 @@ impl ClientOptions {
     }
 
     fn profile_mut(&mut self) -> &mut Profile {
-        Arc::make_mut(&mut self.profile)
-    }
-
-    fn terms_mut(&mut self) -> &mut Terms {
-        Arc::make_mut(&mut self.terms)
+        Arc::make_mut(&mut self.role.profile)
     }
 }

@@ -3,10 +3,11 @@ use alloc::string::String;
 use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::peer::terms::Terms;
+use crate::peer::options::Terms;
 use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities, Wire};
 use crate::{PanicGuard, Revision, Revisions};
 
+use super::options::ServerRole;
 use super::{ServerOptions, lifecycle};
 
 /// What the connections of one server are made from, and share: a connection more costs what is
@@ -35,7 +36,7 @@ pub(crate) struct Profile {
 
 impl Blueprint {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let ServerOptions { profile, catalog, terms, revisions } = options;
+        let ServerOptions { role: ServerRole { profile, catalog }, terms, revisions } = options;
         let modern = profile.declared_set(&catalog, Revision::LATEST);
         Self { profile, catalog, modern, terms, revisions, guard: PanicGuard::NONE }
     }

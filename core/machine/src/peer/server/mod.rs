@@ -52,7 +52,7 @@ use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
 pub(crate) use declared::Declared;
 pub(crate) use methods::{server_methods, stream_server_methods};
-pub use options::ServerOptions;
+pub use options::{ServerOptions, ServerRole};
 #[cfg(feature = "http")]
 pub(crate) use receive::Read;
 pub(super) use rounds::{Question, Round};

@@ -1,0 +1,45 @@
+//! The options that servers and hosts share.
+
+/// Implements these options, which are those of [`ConnectionOptions`], for a builder with a field
+/// `options`.
+///
+/// [`ConnectionOptions`]: mcp_sansio::peer::ConnectionOptions
+macro_rules! connection_options {
+    ($builder:ident, $peer:literal) => {
+        const _: () = {
+            use mcp_sansio::Revisions;
+            use mcp_sansio::peer::{Limits, Policy, Timeouts};
+
+            impl<K: $crate::kind::Kind> $builder<K> {
+                /// The revisions to speak; all by default.
+                #[must_use]
+                pub fn revisions(mut self, revisions: Revisions) -> Self {
+                    self.options = self.options.revisions(revisions);
+                    self
+                }
+
+                #[doc = concat!("The bounds on what a ", $peer, " can cost.")]
+                #[must_use]
+                pub fn limits(mut self, limits: Limits) -> Self {
+                    self.options = self.options.limits(limits);
+                    self
+                }
+
+                /// How long things may take.
+                #[must_use]
+                pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+                    self.options = self.options.timeouts(timeouts);
+                    self
+                }
+
+                #[doc = concat!("What to do when a ", $peer, " breaks a rule.")]
+                #[must_use]
+                pub fn policy(mut self, policy: Policy) -> Self {
+                    self.options = self.options.policy(policy);
+                    self
+                }
+            }
+        };
+    };
+}
+pub(super) use connection_options;
