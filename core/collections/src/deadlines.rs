@@ -154,12 +154,11 @@ mod tests {
     fn it_agrees_with_a_sorted_list_over_many_operations() {
         let mut deadlines = Deadlines::default();
         let mut model = alloc::collections::BTreeMap::new();
-        let mut state = 1_u64;
+        let mut random = seeded_random::Random::new(1);
         for _ in 0..5_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let slot = (state >> 33) as u32 % 64;
-            if state >> 63 == 0 {
-                let deadline = state >> 40;
+            let slot = random.below(64) as u32;
+            if random.once_in(2) {
+                let deadline = random.below(1 << 24);
                 deadlines.set(slot, deadline);
                 model.insert(slot, deadline);
             } else {

@@ -5,6 +5,7 @@ use std::task::Poll;
 
 use mcp_sansio::Instant;
 use mcp_sansio_async::Settings;
+use seeded_random::Random;
 
 use crate::Bench;
 use crate::echo::Echo;
@@ -137,41 +138,30 @@ fn reads_are_no_longer_than_the_settings_say() {
     assert_eq!(bench.stream.trace(), "rrrwf");
 }
 
-/// Numbers that look random, from a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-}
-
 #[test]
 fn under_any_schedule_all_is_answered_in_order_and_no_wake_is_missed() {
     for seed in 0..500 {
-        let random = &mut Random(seed);
-        let input: String = (0..random.below(60)).map(|number| format!("{number}\n")).collect();
+        let random = &mut Random::new(seed);
+        let input: String = (0..random.index(60)).map(|number| format!("{number}\n")).collect();
         let mut stream = Scripted::default();
         let mut rest = input.as_str();
         while !rest.is_empty() {
-            let (piece, tail) = rest.split_at(1 + random.below(rest.len()));
+            let (piece, tail) = rest.split_at(1 + random.index(rest.len()));
             stream =
-                stream.read(piece).writes((0..random.below(4)).map(|_| match random.below(3) {
-                    0 => Step::Take(1 + random.below(20)),
+                stream.read(piece).writes((0..random.index(4)).map(|_| match random.index(3) {
+                    0 => Step::Take(1 + random.index(20)),
                     _ => Step::Pending,
                 }));
-            if random.below(2) == 0 {
+            if random.index(2) == 0 {
                 stream = stream.step(Step::Pending);
             }
             rest = tail;
         }
         let mut settings = Settings::default();
-        settings.frames_per_poll_max = 1 + random.below(10);
-        settings.read_length_max = 1 + random.below(30);
-        settings.frames_before_write = [usize::MAX, 2, 1][random.below(3)];
-        let congested_from = [None, Some(1), Some(20)][random.below(3)];
+        settings.frames_per_poll_max = 1 + random.index(10);
+        settings.read_length_max = 1 + random.index(30);
+        settings.frames_before_write = [usize::MAX, 2, 1][random.index(3)];
+        let congested_from = [None, Some(1), Some(20)][random.index(3)];
         let echo = Echo { congested_from, ..Echo::default() };
         let mut bench = Bench::with(echo, stream.step(Step::End), settings);
         for poll in 0.. {

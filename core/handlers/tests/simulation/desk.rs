@@ -187,8 +187,8 @@ impl Desk {
 
     /// Does something, of its own accord.
     pub(crate) fn act(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
-        let at = scene.dice.below(self.jobs.len());
-        if self.jobs.is_empty() || (!scene.calm && scene.dice.once_in(8)) {
+        let at = scene.random.index(self.jobs.len());
+        if self.jobs.is_empty() || (!scene.calm && scene.random.once_in(8)) {
             self.act_unasked(machine, scene);
         } else {
             self.work(at, machine, scene);
@@ -200,11 +200,11 @@ impl Desk {
         if scene.calm {
             return;
         }
-        match scene.dice.roll(6) {
+        match scene.random.below(6) {
             0 | 1 => self.broadcast(machine, scene),
             2 | 3 => self.update(machine, scene),
             4 => {
-                let method = scene.dice.one_of([Method::Ping, Method::RootsList]);
+                let method = scene.random.one_of([Method::Ping, Method::RootsList]);
                 if let Some(call) = machine.call(method, scene.now) {
                     scene.count(Happening::Questioned);
                     self.calls.push(call);
@@ -236,7 +236,7 @@ impl Desk {
     /// What is said of a request that has ended goes nowhere.
     fn answer_too_late(&self, machine: &mut impl ServerMachine, scene: &mut Scene) {
         let ended: Vec<RequestHandle> = self.ended.keys().copied().collect();
-        let Some(&handle) = scene.dice.pick(&ended) else { return };
+        let Some(&handle) = scene.random.pick(&ended) else { return };
         scene.count(Happening::LateAnswer);
         machine.progress(handle, 1e9, scene.now);
         let data = Note::OfRun { n: 0, run: 0, step: 0 }.write(scene);
@@ -251,12 +251,12 @@ impl Desk {
         let talks = if scene.calm { 2 } else { 12 };
         let job = &mut self.jobs[at];
         let handle = job.request.handle;
-        match scene.dice.roll(20) {
+        match scene.random.below(20) {
             talk if talk < talks => {
                 if job.progress.max(job.logs) >= STEPS_MAX {
                     return;
                 }
-                if scene.dice.once_in(2) {
+                if scene.random.once_in(2) {
                     let step = job.progress + 1;
                     if machine.is_behind() {
                         scene.count(Happening::LeftOut);
@@ -265,7 +265,7 @@ impl Desk {
                     scene.count(Happening::Progress);
                     job.progress = step;
                     machine.progress(handle, work::progress_at(job.run, step), now);
-                    if scene.dice.once_in(8) {
+                    if scene.random.once_in(8) {
                         // Less than before: nobody is told.
                         machine.progress(handle, 0.5, now);
                     }
@@ -288,7 +288,7 @@ impl Desk {
             }
             13 if !scene.calm => {
                 scene.count(Happening::Released);
-                machine.release(handle, Duration::from_millis(scene.dice.roll(3000)));
+                machine.release(handle, Duration::from_millis(scene.random.below(3000)));
             }
             14 if !scene.calm => self.ask(at, machine, scene),
             15 => {

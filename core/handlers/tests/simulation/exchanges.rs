@@ -67,7 +67,7 @@ pub(crate) struct Exchanges<M> {
 impl<M: WebMaker> Exchanges<M> {
     pub(crate) fn new(mut maker: M, scene: &mut Scene) -> Self {
         let server = maker.server("server 0".to_owned(), scene);
-        let count = 1 + scene.dice.below(5);
+        let count = 1 + scene.random.index(5);
         let nodes = (0..count)
             .map(|number| Node {
                 client: maker.client(format!("client {number}.0"), scene),
@@ -158,7 +158,7 @@ impl<M: WebMaker> Exchanges<M> {
                 next = next.min(due);
             }
         });
-        let Some(&what) = scene.dice.pick(&ready) else {
+        let Some(&what) = scene.random.pick(&ready) else {
             return scene.pass_to(next);
         };
         self.make(what, scene);
@@ -198,7 +198,7 @@ impl<M: WebMaker> Exchanges<M> {
             Move::ClientActs(number) => {
                 let pause = if scene.calm { 300 } else { 1500 };
                 let node = &mut self.nodes[number];
-                node.acts_at = scene.now + Duration::from_millis(1) + scene.dice.millis(pause);
+                node.acts_at = scene.now + Duration::from_millis(1) + scene.random.millis(pause);
                 node.client.act(scene);
                 self.trouble(number, scene);
             }
@@ -230,7 +230,7 @@ impl<M: WebMaker> Exchanges<M> {
             Move::ServerActs => {
                 let pause = if scene.calm { 100 } else { 400 };
                 self.server_acts_at =
-                    scene.now + Duration::from_millis(1) + scene.dice.millis(pause);
+                    scene.now + Duration::from_millis(1) + scene.random.millis(pause);
                 self.server.act(scene);
             }
             Move::Store => {
@@ -282,13 +282,13 @@ impl<M: WebMaker> Exchanges<M> {
             flight.arrives = None;
         } else if scene.strikes(40) {
             scene.count(Happening::Proxy);
-            let status = scene.dice.one_of([429, 500, 502, 503, 504]);
+            let status = scene.random.one_of([429, 500, 502, 503, 504]);
             scene.note(format_args!("#{serial} is answered {status} on the way"));
             let fields = vec![("content-type".to_owned(), "text/html".to_owned())];
             flight.push(Piece::Head { status, fields }, scene);
             flight.push(Piece::Bytes(b"<html>busy</html>".to_vec()), scene);
             flight.push(Piece::End, scene);
-            if scene.dice.once_in(2) {
+            if scene.random.once_in(2) {
                 flight.arrives = None;
             } else {
                 // It gets there all the same, and nobody takes what comes of it.
@@ -369,7 +369,7 @@ impl<M: WebMaker> Exchanges<M> {
             && scene.strikes(3)
         {
             scene.count(Happening::Split);
-            let rest = bytes.split_off(1 + scene.dice.below(bytes.len() - 1));
+            let rest = bytes.split_off(1 + scene.random.index(bytes.len() - 1));
             flight.pieces.push_front((due, Piece::Bytes(rest)));
         }
         scene.note(format_args!("#{}: {}", flight.number, describe(&piece)));
@@ -402,7 +402,7 @@ impl<M: WebMaker> Exchanges<M> {
             client.is_closed() && client.is_drained()
         };
         let dies = scene.strikes(150);
-        if !scene.calm && self.renewals > 0 && (over && scene.dice.once_in(3) || dies) {
+        if !scene.calm && self.renewals > 0 && (over && scene.random.once_in(3) || dies) {
             self.renewals -= 1;
             self.renew(number, scene);
         }
@@ -410,7 +410,7 @@ impl<M: WebMaker> Exchanges<M> {
             self.restart(scene);
         }
         if scene.strikes(20)
-            && let Some(at) = Some(scene.dice.below(self.flights.len()))
+            && let Some(at) = Some(scene.random.index(self.flights.len()))
             && let Some(flight) = self.flights.get_mut(at)
             && flight.theirs.is_some()
             && flight.ours.is_some()
@@ -439,7 +439,7 @@ impl<M: WebMaker> Exchanges<M> {
     fn restart(&mut self, scene: &mut Scene) {
         self.life += 1;
         scene.count(Happening::ServerRestart);
-        let kept = scene.dice.once_in(2);
+        let kept = scene.random.once_in(2);
         scene.count(if kept { Happening::StoreKept } else { Happening::StoreLost });
         scene.note(format_args!("the server starts again; its store is kept: {kept}"));
         self.shelf.outlive(kept);
@@ -466,19 +466,19 @@ fn cut(flight: &mut Flight, mut bytes: Vec<u8>, scene: &mut Scene) {
     scene.count(Happening::Cut);
     if !bytes.is_empty() {
         scene.count(Happening::CutInFrame);
-        bytes.truncate(scene.dice.below(bytes.len()));
+        bytes.truncate(scene.random.index(bytes.len()));
     }
     scene.note(format_args!("#{} is cut", flight.number));
     let streams = flight.events.is_some();
     flight.push(Piece::Bytes(bytes), scene);
-    if streams && scene.dice.once_in(3) {
+    if streams && scene.random.once_in(3) {
         scene.count(Happening::Polite);
         flight.push(Piece::End, scene);
     } else {
         flight.push(Piece::Broken, scene);
     }
     flight.cut = true;
-    let late = if scene.dice.once_in(3) {
+    let late = if scene.random.once_in(3) {
         scene.count(Happening::HalfOpen);
         scene.stall() * 4
     } else {

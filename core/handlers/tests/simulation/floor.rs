@@ -181,8 +181,8 @@ impl Side for Served {
     fn act(&mut self, scene: &mut Scene) {
         let mut floor = self.floor.borrow_mut();
         let runs: Vec<u64> = floor.seats.keys().copied().collect();
-        if let Some(run) = scene.dice.pick(&runs) {
-            let order = match scene.dice.roll(if scene.calm { 3 } else { 12 }) {
+        if let Some(run) = scene.random.pick(&runs) {
+            let order = match scene.random.below(if scene.calm { 3 } else { 12 }) {
                 0 | 1 => Order::Answer,
                 2 => Order::Fail,
                 3 => Order::Ask,
@@ -334,15 +334,15 @@ impl Side for Hosted {
     }
 
     fn act(&mut self, scene: &mut Scene) {
-        match scene.dice.roll(12) {
+        match scene.random.below(12) {
             _ if scene.calm => {}
             0..=5 => {
                 let n = scene.serial();
                 let mut call = self.client.call_tool("work", &Job { n });
-                if scene.dice.once_in(3) {
-                    call = call.timeout(Duration::from_millis(100 + scene.dice.roll(20_000)));
+                if scene.random.once_in(3) {
+                    call = call.timeout(Duration::from_millis(100 + scene.random.below(20_000)));
                 }
-                let progress = scene.dice.once_in(2).then(Arc::default);
+                let progress = scene.random.once_in(2).then(Arc::default);
                 if let Some(heard) = &progress {
                     let heard: Arc<Mutex<Vec<f64>>> = Arc::clone(heard);
                     call = call.on_progress(move |progress| {
@@ -358,7 +358,7 @@ impl Side for Hosted {
             }
             6 | 7 if !self.calls.is_empty() => {
                 scene.count(Happening::Cancelled);
-                let at = scene.dice.below(self.calls.len());
+                let at = scene.random.index(self.calls.len());
                 drop(self.calls.swap_remove(at));
             }
             8 => {
@@ -366,7 +366,7 @@ impl Side for Hosted {
                 let filter = SubscriptionFilter::new().tools_list_changed(true);
                 drop(self.client.subscribe(filter));
             }
-            9 if scene.dice.once_in(12) => {
+            9 if scene.random.once_in(12) => {
                 scene.count(Happening::Closed);
                 self.client.close();
             }
@@ -411,11 +411,11 @@ pub(crate) struct Handlers;
 
 impl Maker for Handlers {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
-        let declines = scene.dice.once_in(2);
-        let revision = scene.dice.one_of(Revision::ALL);
+        let declines = scene.random.once_in(2);
+        let revision = scene.random.one_of(Revision::ALL);
         let revisions =
-            if scene.dice.once_in(4) { Revisions::ALL } else { Revisions::only(revision) };
-        let keep_alive = scene.dice.once_in(3).then_some(Duration::from_secs(7));
+            if scene.random.once_in(4) { Revisions::ALL } else { Revisions::only(revision) };
+        let keep_alive = scene.random.once_in(3).then_some(Duration::from_secs(7));
         let host = Host::local("guest", "1")
             .on_elicit(move |_: Question<ElicitParams>| {
                 if declines {
@@ -425,7 +425,7 @@ impl Maker for Handlers {
             })
             .revisions(revisions)
             .timeouts(work::timeouts(keep_alive));
-        let (client, endpoint) = host.connect(scene.dice.roll(u64::MAX), scene.now);
+        let (client, endpoint) = host.connect(scene.random.below(u64::MAX), scene.now);
         Box::new(Hosted { name, endpoint, client, calls: Vec::new(), bell: Arc::default() })
     }
 
@@ -435,7 +435,7 @@ impl Maker for Handlers {
             let floor = Rc::clone(&floor);
             move |call: Call<Job>| work(Rc::clone(&floor), call)
         });
-        let endpoint = server.endpoint(scene.dice.roll(u64::MAX)).expect("one tool");
+        let endpoint = server.endpoint(scene.random.below(u64::MAX)).expect("one tool");
         Box::new(Served { endpoint, floor, bell: Arc::default() })
     }
 

@@ -394,7 +394,7 @@ impl Guest {
             return self.listen(machine, scene);
         }
         let now = scene.now;
-        match scene.dice.roll(if scene.calm { 3 } else { 20 }) {
+        match scene.random.below(if scene.calm { 3 } else { 20 }) {
             0..=2 => self.answer(machine, scene),
             3..=11 => self.call(machine, scene),
             12 | 13 => self.cancel(machine, scene),
@@ -410,7 +410,7 @@ impl Guest {
                 }
             }
             15 => {
-                let level = scene.dice.one_of([
+                let level = scene.random.one_of([
                     LoggingLevel::Debug,
                     LoggingLevel::Warning,
                     LoggingLevel::Emergency,
@@ -423,7 +423,7 @@ impl Guest {
                 // Not open yet, or no roots.
                 let _sent = machine.notify(Method::RootsListChanged, now);
             }
-            17 if scene.dice.once_in(12) => {
+            17 if scene.random.once_in(12) => {
                 scene.count(Happening::Closed);
                 self.leave(machine, scene);
             }
@@ -457,19 +457,19 @@ impl Guest {
 
     fn call(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         let mut options = CallOptions::default();
-        if scene.dice.once_in(2) {
+        if scene.random.once_in(2) {
             options = options.progress();
         }
-        if scene.dice.once_in(3) {
-            let timeout = Duration::from_millis(200 + scene.dice.roll(20_000));
+        if scene.random.once_in(3) {
+            let timeout = Duration::from_millis(200 + scene.random.below(20_000));
             options = options.timeout(timeout).timeout_hard(3 * timeout);
         }
-        options.progress_keeps_deadline = scene.dice.once_in(4);
-        if scene.dice.once_in(2) {
+        options.progress_keeps_deadline = scene.random.once_in(4);
+        if scene.random.once_in(2) {
             options = options.log_level(LoggingLevel::Info);
         }
-        let (kind, method) = match scene.dice.roll(8) {
-            0 => (Kind::Machine, scene.dice.one_of([Method::ToolsList, Method::Ping])),
+        let (kind, method) = match scene.random.below(8) {
+            0 => (Kind::Machine, scene.random.one_of([Method::ToolsList, Method::Ping])),
             1 => (Kind::Work, Method::PromptsGet),
             2 => (Kind::Work, Method::ResourcesRead),
             _ => (Kind::Work, Method::ToolsCall),
@@ -514,7 +514,7 @@ impl Guest {
 
     fn cancel(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         let handles: Vec<CallHandle> = self.calls.keys().copied().collect();
-        let Some(&handle) = scene.dice.pick(&handles) else { return };
+        let Some(&handle) = scene.random.pick(&handles) else { return };
         scene.count(Happening::Cancelled);
         let call = self.calls.get_mut(&handle).expect("it is there");
         call.cancelled = true;
@@ -530,7 +530,7 @@ impl Guest {
         if self.inputs.is_empty() {
             return;
         }
-        let at = scene.dice.below(self.inputs.len());
+        let at = scene.random.index(self.inputs.len());
         let (input, method) = self.inputs.swap_remove(at);
         let outcome = if scene.strikes(5) {
             scene.count(Happening::InputRefused);

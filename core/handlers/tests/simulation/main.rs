@@ -27,7 +27,6 @@
 #![cfg(all(feature = "http", feature = "schemars"))]
 
 mod desk;
-mod dice;
 mod ending;
 mod exchanges;
 mod flight;

@@ -27,22 +27,22 @@ use crate::work;
 /// A client of one revision, or of several.
 pub(crate) fn client_options(scene: &mut Scene) -> ClientOptions {
     let mut capabilities = ClientCapabilities::new();
-    if !scene.dice.once_in(5) {
+    if !scene.random.once_in(5) {
         capabilities = capabilities.roots(RootsCapability::new().list_changed(true));
     }
-    if !scene.dice.once_in(5) {
+    if !scene.random.once_in(5) {
         capabilities = capabilities.elicitation(ElicitationCapability::new());
     }
-    let keep_alive = scene.dice.once_in(3).then_some(Duration::from_secs(7));
-    let revisions = if scene.dice.once_in(4) {
+    let keep_alive = scene.random.once_in(3).then_some(Duration::from_secs(7));
+    let revisions = if scene.random.once_in(4) {
         scene.count(Happening::BothEras);
         Revisions::ALL
     } else {
-        Revisions::only(scene.dice.one_of(Revision::ALL))
+        Revisions::only(scene.random.one_of(Revision::ALL))
     };
     let mut limits = Limits::default();
-    if scene.dice.once_in(4) {
-        limits.rounds_max = 1 + scene.dice.roll(3) as u32;
+    if scene.random.once_in(4) {
+        limits.rounds_max = 1 + scene.random.below(3) as u32;
     }
     ClientOptions::new(Implementation::new("guest", "1"))
         .capabilities(capabilities)
@@ -57,19 +57,19 @@ pub(crate) fn server_options(tight: bool, scene: &mut Scene) -> ServerOptions {
         .tools(ToolsCapability::new().list_changed(true))
         .prompts(PromptsCapability::new().list_changed(true))
         .resources(ResourcesCapability::new().list_changed(true).subscribe(true));
-    if !scene.dice.once_in(5) {
+    if !scene.random.once_in(5) {
         capabilities = capabilities.logging(Settings::default());
     }
     let mut limits = Limits::default();
     if tight {
-        limits.requests_in_flight_max = 2 + scene.dice.below(4);
-        limits.transmit_bytes_max = 1000 + scene.dice.below(4000);
-        limits.listen_streams_max = 1 + scene.dice.below(3);
+        limits.requests_in_flight_max = 2 + scene.random.index(4);
+        limits.transmit_bytes_max = 1000 + scene.random.index(4000);
+        limits.listen_streams_max = 1 + scene.random.index(3);
     }
     let mut catalog = Catalog::new();
     let schema = RawJson::parse(r#"{"type":"object"}"#).expect("our own JSON");
     catalog.add_tool(Tool::new("work", schema)).expect("the only one");
-    let keep_alive = scene.dice.once_in(3).then_some(Duration::from_secs(9));
+    let keep_alive = scene.random.once_in(3).then_some(Duration::from_secs(9));
     ServerOptions::new(Implementation::new("desk", "1"))
         .capabilities(capabilities)
         .catalog(catalog)
@@ -88,31 +88,31 @@ pub(crate) const WEB_LIMITS: ServerLimits = {
 /// How a server appears on HTTP: with tight bounds or wide ones, with a store or without.
 pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
     let mut limits = WEB_LIMITS;
-    if scene.dice.once_in(3) {
-        limits.unread_bytes_max = 200 + scene.dice.below(40_000);
-        limits.replay_events_max = 1 + scene.dice.below(20);
-        limits.replay_bytes_max = 100 + scene.dice.below(20_000);
-        limits.replay_bytes_total_max = 2000 + scene.dice.below(60_000);
-        limits.finished_streams_max = scene.dice.below(4);
+    if scene.random.once_in(3) {
+        limits.unread_bytes_max = 200 + scene.random.index(40_000);
+        limits.replay_events_max = 1 + scene.random.index(20);
+        limits.replay_bytes_max = 100 + scene.random.index(20_000);
+        limits.replay_bytes_total_max = 2000 + scene.random.index(60_000);
+        limits.finished_streams_max = scene.random.index(4);
     }
-    if scene.dice.once_in(3) {
-        limits.store_actions_max = 1 + scene.dice.below(100);
-        limits.store_bytes_max = 100 + scene.dice.below(100_000);
-        limits.store_page_events_max = scene.dice.below(4);
-        limits.store_page_bytes_max = scene.dice.below(2000);
-        limits.store_replays_max = 1 + scene.dice.below(4);
+    if scene.random.once_in(3) {
+        limits.store_actions_max = 1 + scene.random.index(100);
+        limits.store_bytes_max = 100 + scene.random.index(100_000);
+        limits.store_page_events_max = scene.random.index(4);
+        limits.store_page_bytes_max = scene.random.index(2000);
+        limits.store_replays_max = 1 + scene.random.index(4);
     }
     let mut timeouts = ServerTimeouts::default();
-    timeouts.poll_after = scene.dice.once_in(4).then_some(Duration::from_secs(12));
+    timeouts.poll_after = scene.random.once_in(4).then_some(Duration::from_secs(12));
     timeouts.replay = Duration::from_secs(60);
     let mut options = http::ServerOptions::new()
         .legacy_sse("/sse", "/messages")
         .limits(limits)
         .timeouts(timeouts);
-    if scene.dice.once_in(3) {
+    if scene.random.once_in(3) {
         options = options.answers(Answers::Stream);
     }
-    if scene.dice.once_in(2) {
+    if scene.random.once_in(2) {
         options = options.event_store(EventStore::External);
     }
     options
@@ -124,13 +124,13 @@ pub(crate) fn web_client_options(old: bool, tight: bool, scene: &mut Scene) -> h
     let url = format!("http://127.0.0.1:8000/{path}");
     let url = http::Location::parse(&url).expect("our own URL");
     let mut options = http::ClientOptions::new(url);
-    if scene.dice.once_in(3) {
+    if scene.random.once_in(3) {
         options = options.lost_session(LostSession::RepeatCalls);
     }
     if tight {
         let mut limits = ClientLimits::DEFAULT;
-        limits.requests_max = 1 + scene.dice.below(4);
-        limits.control_exchanges_max = 1 + scene.dice.below(2);
+        limits.requests_max = 1 + scene.random.index(4);
+        limits.control_exchanges_max = 1 + scene.random.index(2);
         options = options.limits(limits);
     }
     options
@@ -149,21 +149,21 @@ pub(crate) struct WebMachines {
 
 impl WebMachines {
     pub(crate) fn new(scene: &mut Scene) -> Self {
-        let tight = scene.dice.once_in(6);
+        let tight = scene.random.once_in(6);
         let server = server_options(tight, scene);
-        Self { copies: scene.dice.once_in(2), tight, server }
+        Self { copies: scene.random.once_in(2), tight, server }
     }
 }
 
 impl WebMaker for WebMachines {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebClient> {
-        let (old, tight) = (scene.dice.once_in(8), scene.dice.once_in(3));
+        let (old, tight) = (scene.random.once_in(8), scene.random.once_in(3));
         let (mut peer, http) = (client_options(scene), web_client_options(old, tight, scene));
         if old {
             scene.count(Happening::OldTransport);
-            peer = peer.revisions(scene.dice.one_of([OLDEST, Revisions::ALL]));
+            peer = peer.revisions(scene.random.one_of([OLDEST, Revisions::ALL]));
         }
-        let seed = scene.dice.roll(u64::MAX);
+        let seed = scene.random.below(u64::MAX);
         let machine = http::Client::new(peer, http, seed, scene.now);
         let mut guest = Guest::new(name, Binding::Exchanges);
         // Streams that stand leave no room for others.
@@ -174,8 +174,8 @@ impl WebMaker for WebMachines {
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn WebServer> {
         let (peer, http) = (self.server.clone(), web_options(scene));
         let mut secret = [0; 32];
-        secret.fill_with(|| scene.dice.roll(256) as u8);
-        let seed = scene.dice.roll(u64::MAX);
+        secret.fill_with(|| scene.random.below(256) as u8);
+        let seed = scene.random.below(u64::MAX);
         let machine = http::Server::new(peer, http, secret, seed).expect("a tool as any other");
         let mut desk = Desk::new(name);
         desk.tolerance = Tolerance { copies: self.copies, refusals: self.tight, late: true };
@@ -196,7 +196,7 @@ pub(crate) struct Machines {
 impl Machines {
     pub(crate) fn new(scene: &mut Scene) -> Self {
         // In some schedules the longest lines do not pass.
-        let line_length_max = if scene.dice.once_in(4) { 8_000 } else { 1 << 20 };
+        let line_length_max = if scene.random.once_in(4) { 8_000 } else { 1 << 20 };
         Self { line_length_max }
     }
 }
@@ -204,7 +204,7 @@ impl Machines {
 impl Maker for Machines {
     fn client(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
         let options = client_options(scene);
-        let seed = scene.dice.roll(u64::MAX);
+        let seed = scene.random.below(u64::MAX);
         let mut guest = Guest::new(name, Binding::Stream);
         // The probe for the era, and pings, are given up without a word.
         guest.forgets_at = scene.now + Duration::from_secs(5) + MEMORY;
@@ -212,9 +212,9 @@ impl Maker for Machines {
     }
 
     fn server(&mut self, name: String, scene: &mut Scene) -> Box<dyn Side> {
-        let tight = scene.dice.once_in(4);
+        let tight = scene.random.once_in(4);
         let options = server_options(tight, scene);
-        let seed = scene.dice.roll(u64::MAX);
+        let seed = scene.random.below(u64::MAX);
         let mut desk = Desk::new(name);
         desk.tolerance.refusals = tight;
         desk.tolerance.late = true;

@@ -77,7 +77,7 @@ impl Pipe {
         };
         if chunk.len() > 1 && scene.strikes(3) {
             scene.count(Happening::Split);
-            let rest = chunk.split_off(1 + scene.dice.below(chunk.len() - 1));
+            let rest = chunk.split_off(1 + scene.random.index(chunk.len() - 1));
             self.chunks.push_front((due, rest));
         }
         self.bytes -= chunk.len();
@@ -93,12 +93,12 @@ impl Pipe {
 
     /// Cuts it: of what is on its way, some never arrives. Whether that was in the middle of a frame.
     pub(crate) fn cut(&mut self, scene: &mut Scene) -> bool {
-        let kept = scene.dice.below(self.chunks.len() + 1);
+        let kept = scene.random.index(self.chunks.len() + 1);
         self.chunks.truncate(kept);
         if let Some((_, last)) = self.chunks.back_mut()
-            && scene.dice.once_in(2)
+            && scene.random.once_in(2)
         {
-            last.truncate(scene.dice.below(last.len() + 1));
+            last.truncate(scene.random.index(last.len() + 1));
         }
         self.chunks.retain(|(_, chunk)| !chunk.is_empty());
         self.bytes = self.chunks.iter().map(|(_, chunk)| chunk.len()).sum();

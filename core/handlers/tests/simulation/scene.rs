@@ -3,15 +3,15 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 
-use crate::dice::Dice;
 use crate::tally::{Happening, Tally};
 use crate::transcript::Transcript;
+use seeded_random::Random;
 
-/// What all parts of a schedule share: the clock, the dice, and the record of what happened.
+/// What all parts of a schedule share: the clock, the random numbers, and the record of what happened.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) now: Instant,
-    pub(crate) dice: Dice,
+    pub(crate) random: Random,
     pub(crate) tally: Tally,
     pub(crate) transcript: Transcript,
     /// No new trouble from here on: what is under way comes to its end.
@@ -25,7 +25,7 @@ impl Scene {
     pub(crate) fn new(seed: u64, prints: bool) -> Self {
         Self {
             now: Instant::from_millis(1),
-            dice: Dice::new(seed),
+            random: Random::new(seed),
             tally: Tally::new(),
             transcript: Transcript::new(prints),
             calm: false,
@@ -50,7 +50,7 @@ impl Scene {
 
     /// Whether trouble of some kind strikes, which it does once in `often` times until it is calm.
     pub(crate) fn strikes(&mut self, often: u64) -> bool {
-        !self.calm && self.dice.once_in(often)
+        !self.calm && self.random.once_in(often)
     }
 
     /// How long something takes on the way: mostly nothing or little, sometimes long.
@@ -58,10 +58,10 @@ impl Scene {
         if self.still {
             return Duration::ZERO;
         }
-        match self.dice.roll(8) {
+        match self.random.below(8) {
             0..=3 => Duration::ZERO,
-            4..=6 => self.dice.millis(20),
-            _ => self.dice.millis(1500),
+            4..=6 => self.random.millis(20),
+            _ => self.random.millis(1500),
         }
     }
 
@@ -73,7 +73,7 @@ impl Scene {
         self.now = if never { self.now + Duration::from_secs(10) } else { next };
         if self.strikes(300) {
             self.count(Happening::Jump);
-            self.now = self.now + Duration::from_secs(self.dice.roll(6 * 3600));
+            self.now = self.now + Duration::from_secs(self.random.below(6 * 3600));
             self.note(format_args!("the clock jumps"));
         }
         if self.strikes(60) {
@@ -84,10 +84,10 @@ impl Scene {
 
     /// How long something stands still.
     pub(crate) fn stall(&mut self) -> Duration {
-        match self.dice.roll(3) {
-            0 => self.dice.millis(3_000),
-            1 => self.dice.millis(30_000),
-            _ => self.dice.millis(120_000),
+        match self.random.below(3) {
+            0 => self.random.millis(3_000),
+            1 => self.random.millis(30_000),
+            _ => self.random.millis(120_000),
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(seed: u64, prints: bool) -> (Tally, u64) {
     let _replay = Replay(seed);
     let mut scene = Scene::new(seed, prints);
     scene.tally.schedules = 1;
-    let moves = 100 + scene.dice.below(400);
+    let moves = 100 + scene.random.index(400);
     match Kind::of(seed) {
         Kind::Streams => {
             scene.count(Happening::Streams);

@@ -66,7 +66,7 @@ const MOVES_MAX: usize = 200_000;
 
 impl End {
     fn new(role: Role, side: Box<dyn Side>, line: usize, scene: &mut Scene) -> Self {
-        let capacity = scene.dice.one_of([64, 700, 4096, 1 << 16, 1 << 20]);
+        let capacity = scene.random.one_of([64, 700, 4096, 1 << 16, 1 << 20]);
         Self {
             role,
             side: Some(side),
@@ -159,7 +159,7 @@ impl Connection {
             Move::Act(at) => {
                 let end = &mut self.ends[at];
                 let pause = if scene.calm { 200 } else { 1500 };
-                end.acts_at = scene.now + Duration::from_millis(1) + scene.dice.millis(pause);
+                end.acts_at = scene.now + Duration::from_millis(1) + scene.random.millis(pause);
                 if let Some(side) = &mut end.side {
                     side.act(scene);
                 }
@@ -179,7 +179,7 @@ impl Connection {
             let mut length = bytes.len().min(room);
             if length > 1 && scene.strikes(3) {
                 scene.count(Happening::Split);
-                length = 1 + scene.dice.below(length - 1);
+                length = 1 + scene.random.index(length - 1);
             }
             from.leaving.extend_from_slice(&bytes[..length]);
             to.inbound.write(&bytes[..length], scene);
@@ -239,8 +239,8 @@ impl Connection {
         if !scene.strikes(60) {
             return;
         }
-        let at = scene.dice.below(2);
-        match scene.dice.roll(5) {
+        let at = scene.random.index(2);
+        match scene.random.below(5) {
             0 => {
                 scene.count(Happening::Cut);
                 scene.note(format_args!("connection {} is cut", self.number));
@@ -302,7 +302,7 @@ impl Connection {
 
 impl<M: Maker> Streams<M> {
     pub(crate) fn new(mut maker: M, scene: &mut Scene) -> Self {
-        let count = 1 + scene.dice.below(4);
+        let count = 1 + scene.random.index(4);
         let connections =
             (0..count).map(|number| Connection::new(number, 0, &mut maker, scene)).collect();
         Self { maker, connections, renewals: 6 }
@@ -324,7 +324,7 @@ impl<M: Maker> Streams<M> {
                 }
             }
         }
-        if let Some(&(number, what)) = scene.dice.pick(&ready) {
+        if let Some(&(number, what)) = scene.random.pick(&ready) {
             self.connections[number].make(what, scene);
             return self.renew(number, scene);
         }
@@ -337,7 +337,7 @@ impl<M: Maker> Streams<M> {
         if scene.calm || self.renewals == 0 || !self.connections[number].is_over() {
             return;
         }
-        if !scene.dice.once_in(4) {
+        if !scene.random.once_in(4) {
             return;
         }
         self.renewals -= 1;

@@ -29,10 +29,10 @@ pub(crate) fn timeouts(keep_alive: Option<Duration>) -> Timeouts {
 
 /// Something of no meaning, mostly short, sometimes longer than any buffer.
 pub(crate) fn padding(scene: &mut Scene) -> String {
-    let length = match scene.dice.roll(30) {
-        0 => scene.dice.below(30_000),
-        1..=6 => scene.dice.below(1_500),
-        _ => scene.dice.below(30),
+    let length = match scene.random.below(30) {
+        0 => scene.random.index(30_000),
+        1..=6 => scene.random.index(1_500),
+        _ => scene.random.index(30),
     };
     "~".repeat(length)
 }
@@ -140,15 +140,15 @@ impl Note {
 /// Some questions, or only a state.
 pub(crate) fn questions(scene: &mut Scene) -> InputRequiredResult {
     let mut questions: Map<InputRequest> = Map::default();
-    let count = scene.dice.below(3);
+    let count = scene.random.index(3);
     for key in ["a", "b"].iter().take(count) {
         let form = ElicitParams::from(ElicitFormParams::new("?", ElicitSchema::new()));
         let question: InputRequest =
-            if scene.dice.once_in(2) { form.into() } else { ListRootsParams::new().into() };
+            if scene.random.once_in(2) { form.into() } else { ListRootsParams::new().into() };
         questions.insert(*key, question);
     }
     let required = InputRequiredResult::new().input_requests(questions);
-    if count == 0 || scene.dice.once_in(2) { required.request_state("s") } else { required }
+    if count == 0 || scene.random.once_in(2) { required.request_state("s") } else { required }
 }
 
 /// The answer of a host to a question.

@@ -12,6 +12,7 @@ use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallHandle, CallOptions, Event};
 use mcp_sansio::protocol::{Method, SubscriptionFilter};
 use mcp_sansio::{Era, Instant, Revision, Revisions};
+use seeded_random::Random;
 
 use crate::net::{
     DISCOVERED, error, event_with_id, http_options, initialized, notification, peer_options,
@@ -19,21 +20,8 @@ use crate::net::{
 };
 use crate::played::{self, HttpClient as Client, Played};
 
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.0 >> 33) % sides
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.roll(from.len() as u64) as usize]
-    }
-}
-
 struct Chaos {
-    dice: Dice,
+    random: Random,
     client: Client,
     now: Instant,
     /// Exchanges under way: whether the head came, the method, the id of the request.
@@ -46,21 +34,21 @@ struct Chaos {
 
 impl Chaos {
     fn new(seed: u64) -> Self {
-        let mut dice = Dice(seed);
-        let revisions = dice.pick(&[Revisions::ALL, Revisions::LEGACY, Revisions::MODERN]);
+        let mut random = Random::new(seed);
+        let revisions = random.one_of([Revisions::ALL, Revisions::LEGACY, Revisions::MODERN]);
         let mut limits = ClientLimits::default();
-        limits.requests_max = 1 + dice.roll(4) as usize;
-        limits.control_exchanges_max = 1 + dice.roll(2) as usize;
-        let lost = dice.pick(&[LostSession::FailCalls, LostSession::RepeatCalls]);
+        limits.requests_max = 1 + random.below(4) as usize;
+        limits.control_exchanges_max = 1 + random.below(2) as usize;
+        let lost = random.one_of([LostSession::FailCalls, LostSession::RepeatCalls]);
         let mut peer = peer_options().revisions(revisions).capabilities(with_roots());
-        if dice.roll(4) == 0 {
+        if random.below(4) == 0 {
             peer = peer.known_era(Era::Legacy);
         }
         let http = http_options().limits(limits).lost_session(lost);
         let (client, played) = played::http_client(peer, http, seed, Instant::ZERO);
         Self {
             client,
-            dice,
+            random,
             now: Instant::ZERO,
             open: Vec::new(),
             calls: Vec::new(),
@@ -99,10 +87,10 @@ impl Chaos {
     }
 
     fn step(&mut self) {
-        match self.dice.roll(12) {
+        match self.random.below(12) {
             0 => self.apply(),
             1 => {
-                self.now = self.now + Duration::from_millis(self.dice.roll(3000));
+                self.now = self.now + Duration::from_millis(self.random.below(3000));
                 self.client.handle_timeout(self.now);
             }
             2 => {
@@ -121,9 +109,9 @@ impl Chaos {
     /// Something that the application wants.
     fn apply(&mut self) {
         let now = self.now;
-        match self.dice.roll(6) {
+        match self.random.below(6) {
             0 if !self.calls.is_empty() => {
-                let at = self.dice.roll(self.calls.len() as u64) as usize;
+                let at = self.random.index(self.calls.len());
                 self.client.cancel(self.calls[at], "", now);
             }
             1 => {
@@ -137,7 +125,7 @@ impl Chaos {
                 let _ = self.client.notify(Method::RootsListChanged, &params, now);
             }
             _ => {
-                let method = self.dice.pick(&[Method::ToolsCall, Method::ToolsList]);
+                let method = self.random.one_of([Method::ToolsCall, Method::ToolsList]);
                 let params = RawJson::parse(r#"{"name":"echo","arguments":{"a":"b"}}"#).unwrap();
                 let options = CallOptions::default();
                 self.calls.extend(self.client.call(method, &params, &options, now));
@@ -150,12 +138,12 @@ impl Chaos {
         if self.open.is_empty() {
             return;
         }
-        let at = self.dice.roll(self.open.len() as u64) as usize;
+        let at = self.random.index(self.open.len());
         let (exchange, headed, method, request) = self.open[at].clone();
         let now = self.now;
         // Most connections are to open, so that there is more to see.
-        if !self.transcript.contains("Opened(") && !headed && self.dice.roll(5) > 0 {
-            let revision = self.dice.pick(&Revision::ALL);
+        if !self.transcript.contains("Opened(") && !headed && self.random.below(5) > 0 {
+            let revision = self.random.one_of(Revision::ALL);
             let mut head = IncomingResponse::new(Status::OK);
             head.field("content-type", b"application/json");
             head.field("mcp-session-id", b"s");
@@ -169,26 +157,28 @@ impl Chaos {
             return self.client.handle_body_end(exchange, now);
         }
         if !headed {
-            if self.dice.roll(12) == 0 {
-                let failure = self.dice.pick(&[ExchangeFailure::NotSent, ExchangeFailure::Broken]);
+            if self.random.below(12) == 0 {
+                let failure =
+                    self.random.one_of([ExchangeFailure::NotSent, ExchangeFailure::Broken]);
                 self.open.remove(at);
                 return self.client.handle_exchange_failed(exchange, failure, now);
             }
             let unlucky = [400, 401, 404, 404, 405, 307, 500, 503, 204];
             let usual = if request > 0 || method == "GET" { 200 } else { 202 };
-            let status = if self.dice.roll(5) == 0 { self.dice.pick(&unlucky) } else { usual };
+            let status =
+                if self.random.below(5) == 0 { self.random.one_of(unlucky) } else { usual };
             let mut head = IncomingResponse::new(Status(status));
-            let json = method != "GET" && self.dice.roll(2) == 0;
+            let json = method != "GET" && self.random.below(2) == 0;
             let media = if json { "application/json" } else { "text/event-stream" };
             head.field("content-type", media.as_bytes());
             head.field("location", b"/mcp");
-            if method == "initialize" && self.dice.roll(3) > 0 {
+            if method == "initialize" && self.random.below(3) > 0 {
                 head.field("mcp-session-id", b"s");
             }
             self.open[at].1 = true;
             return self.client.handle_response(exchange, &head, now);
         }
-        match self.dice.roll(8) {
+        match self.random.below(8) {
             0 => {
                 self.open.remove(at);
                 self.client.handle_exchange_failed(exchange, ExchangeFailure::Broken, now);
@@ -199,8 +189,8 @@ impl Chaos {
             }
             _ => {
                 let text = self.text(&method, request);
-                let id = self.dice.roll(9);
-                let text = match self.dice.roll(3) {
+                let id = self.random.below(9);
+                let text = match self.random.below(3) {
                     0 => text,
                     _ => event_with_id(&format!("e{id}"), &text),
                 };
@@ -210,19 +200,19 @@ impl Chaos {
     }
 
     fn text(&mut self, method: &str, request: i64) -> String {
-        let revision = self.dice.pick(&Revision::ALL);
-        match self.dice.roll(12) {
+        let revision = self.random.one_of(Revision::ALL);
+        match self.random.below(12) {
             0 => notification("info"),
             1 => String::new(),
             2 => "nonsense".into(),
             3 => r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into(),
             4 => r#"{"jsonrpc":"2.0","id":2,"method":"roots/list"}"#.into(),
             5 => {
-                let code = self.dice.pick(&[-32020, -32022, -32601, -1]);
+                let code = self.random.one_of([-32020, -32022, -32601, -1]);
                 error(&request.to_string(), code, "")
             }
             6 => {
-                let other = 1 + self.dice.roll(20);
+                let other = 1 + self.random.below(20);
                 result(other as i64, "{}")
             }
             7 => "/messages\nevent: endpoint".into(),
@@ -230,7 +220,7 @@ impl Chaos {
                 "initialize" => result(request, &initialized(revision)),
                 "server/discover" => result(request, DISCOVERED),
                 "tools/list" => result(request, r#"{"tools":[{"name":"echo"}]}"#),
-                "GET" => result(1 + self.dice.roll(20) as i64, "{}"),
+                "GET" => result(1 + self.random.below(20) as i64, "{}"),
                 _ => result(request, r#"{"resultType":"complete"}"#),
             },
         }
@@ -266,5 +256,5 @@ fn whatever_the_server_does_each_call_ends_once_and_the_machine_comes_to_rest() 
             assert_eq!(transcript, Chaos::new(seed).run(), "{seed}");
         }
     }
-    assert!(opened > 500, "the dice are loaded: {opened}");
+    assert!(opened > 500, "too few: {opened}");
 }

@@ -11,6 +11,7 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::LoggingLevel;
 use proptest::prelude::*;
+use seeded_random::Random;
 
 use crate::answers::ask_for_roots;
 use crate::reply::State;
@@ -18,27 +19,10 @@ use crate::shelf::{Shelf, complete};
 use crate::site::{Site, Ticket};
 use crate::words::*;
 
-/// A small generator, so that a seed alone names a run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        (!items.is_empty()).then(|| &items[self.roll(items.len() as u64) as usize])
-    }
-}
-
 struct World {
     site: Site,
     shelf: Shelf,
-    dice: Dice,
+    random: Random,
     sessions: Vec<(Session, Option<Principal>)>,
     /// Ends of streams, with the session that may come back for them.
     endings: Vec<(usize, String)>,
@@ -51,39 +35,39 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let mut dice = Dice(seed);
+        let mut random = Random::new(seed);
         let mut options = limits(|limits| {
-            limits.unread_bytes_max = 50 + dice.roll(1500) as usize;
-            limits.replay_events_max = 1 + dice.roll(20) as usize;
-            limits.replay_bytes_max = 100 + dice.roll(3000) as usize;
-            limits.replay_bytes_total_max = 2000 + dice.roll(20_000) as usize;
-            limits.finished_streams_max = dice.roll(4) as usize;
-            limits.store_actions_max = 1 + dice.roll(100) as usize;
-            limits.store_bytes_max = 100 + dice.roll(10_000) as usize;
-            limits.store_page_events_max = dice.roll(4) as usize;
-            limits.store_page_bytes_max = dice.roll(2000) as usize;
-            limits.store_replays_max = dice.roll(4) as usize;
+            limits.unread_bytes_max = 50 + random.below(1500) as usize;
+            limits.replay_events_max = 1 + random.below(20) as usize;
+            limits.replay_bytes_max = 100 + random.below(3000) as usize;
+            limits.replay_bytes_total_max = 2000 + random.below(20_000) as usize;
+            limits.finished_streams_max = random.below(4) as usize;
+            limits.store_actions_max = 1 + random.below(100) as usize;
+            limits.store_bytes_max = 100 + random.below(10_000) as usize;
+            limits.store_page_events_max = random.below(4) as usize;
+            limits.store_page_bytes_max = random.below(2000) as usize;
+            limits.store_replays_max = random.below(4) as usize;
             limits.sessions_max = 6;
-            limits.exchanges_max = 5 + dice.roll(200) as usize;
+            limits.exchanges_max = 5 + random.below(200) as usize;
         });
-        let wanted = dice.roll(3);
+        let wanted = random.below(3);
         options = options.timeouts({
             let mut timeouts = mcp_sansio::http::server::ServerTimeouts::default();
             timeouts.poll_after = (wanted == 0).then_some(Duration::from_secs(12));
             timeouts.replay = Duration::from_secs(60);
             timeouts
         });
-        if dice.roll(3) == 0 {
+        if random.below(3) == 0 {
             options = options.answers(Answers::Stream);
         }
-        if dice.roll(3) > 0 {
+        if random.below(3) > 0 {
             options = options.event_store(EventStore::External);
         }
         let site = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
         Self {
             site,
             shelf: Shelf::default(),
-            dice,
+            random,
             sessions: Vec::new(),
             endings: Vec::new(),
             tickets: Vec::new(),
@@ -118,14 +102,14 @@ impl World {
     }
 
     fn session(&mut self) -> Option<(usize, Session)> {
-        let at = self.dice.roll(self.sessions.len().max(1) as u64) as usize;
+        let at = self.random.index(self.sessions.len());
         let (session, principal) = self.sessions.get(at)?.clone();
         self.site.principal = principal;
         Some((at, session))
     }
 
     fn send(&mut self, method: &str, target: &str, fields: &[(&str, &str)], body: &str) -> Ticket {
-        let ticket = if self.dice.roll(4) == 0 {
+        let ticket = if self.random.below(4) == 0 {
             self.site.request_unread(method, target, fields, body)
         } else {
             self.site.request(method, target, fields, body)
@@ -135,7 +119,7 @@ impl World {
     }
 
     fn operate(&mut self) {
-        match self.dice.roll(20) {
+        match self.random.below(20) {
             0 => self.open(),
             1 => {
                 if let Some((_, session)) = self.session() {
@@ -146,7 +130,7 @@ impl World {
             2..=5 => {
                 let id = self.next();
                 if let Some((at, session)) = self.session() {
-                    let body = match self.dice.roll(6) {
+                    let body = match self.random.below(6) {
                         0 if session.revision == Revision::V2025_03_26 => {
                             let more = self.next();
                             format!("[{},{}]", call(id), call(more))
@@ -162,7 +146,7 @@ impl World {
             }
             6..=8 => {
                 let id = self.next();
-                let body = match self.dice.roll(4) {
+                let body = match self.random.below(4) {
                     0 => modern(
                         id,
                         "subscriptions/listen",
@@ -181,7 +165,7 @@ impl World {
                 self.send("POST", "/mcp", &header.fields(), &body);
             }
             9 => {
-                if let Some(ticket) = self.dice.pick(&self.tickets).copied()
+                if let Some(ticket) = self.random.pick(&self.tickets).copied()
                     && !self.site.reply(ticket).is_over()
                 {
                     self.site.disconnect(ticket);
@@ -189,19 +173,19 @@ impl World {
             }
             10 => self.come_back(),
             11 => {
-                if let Some(ticket) = self.dice.pick(&self.tickets).copied()
+                if let Some(ticket) = self.random.pick(&self.tickets).copied()
                     && !self.site.reply(ticket).is_over()
                 {
-                    let steps = if self.dice.roll(2) == 0 { usize::MAX } else { 2 };
+                    let steps = if self.random.below(2) == 0 { usize::MAX } else { 2 };
                     self.site.read(ticket, steps);
                 }
             }
             12..=14 => self.end_one(),
             15 => {
-                if let Some(handle) = self.dice.pick(&self.requests).map(|it| it.handle) {
-                    let progress = self.dice.roll(1000) as f64;
+                if let Some(handle) = self.random.pick(&self.requests).map(|it| it.handle) {
+                    let progress = self.random.below(1000) as f64;
                     self.site.progress(handle, progress);
-                    if self.dice.roll(8) == 0 {
+                    if self.random.below(8) == 0 {
                         self.site.server.release_connection(handle, Duration::from_secs(1));
                     }
                 }
@@ -212,9 +196,9 @@ impl World {
                 self.site.server.log(None, LoggingLevel::Error, None, "x", now).unwrap();
             }
             17 => {
-                let id = 1 + self.dice.roll(u64::from(self.next_id.max(1))) as u32;
+                let id = 1 + self.random.below(u64::from(self.next_id.max(1))) as u32;
                 if let Some((_, session)) = self.session() {
-                    let body = match self.dice.roll(3) {
+                    let body = match self.random.below(3) {
                         0 => format!(
                             r#"{{"jsonrpc":"2.0","id":{},"result":{{"roots":[]}}}}"#,
                             id % 20
@@ -226,11 +210,11 @@ impl World {
                 }
             }
             18 => {
-                let seconds = self.dice.roll(30);
+                let seconds = self.random.below(30);
                 self.site.advance(Duration::from_secs(seconds));
             }
             _ => {
-                if self.dice.roll(6) == 0
+                if self.random.below(6) == 0
                     && let Some((at, session)) = self.session()
                 {
                     self.site.delete(&session);
@@ -241,7 +225,7 @@ impl World {
         }
         self.site.pump();
         self.look();
-        if self.dice.roll(2) == 0 {
+        if self.random.below(2) == 0 {
             self.store();
         }
     }
@@ -250,14 +234,14 @@ impl World {
     fn store(&mut self) {
         self.shelf.take_actions(&mut self.site);
         let reads = self.shelf.reads.len() as u64;
-        if reads == 0 || self.dice.roll(4) == 0 {
+        if reads == 0 || self.random.below(4) == 0 {
             return;
         }
         let (read, from, events_max, bytes_max) =
-            self.shelf.reads.swap_remove(self.dice.roll(reads) as usize);
+            self.shelf.reads.swap_remove(self.random.below(reads) as usize);
         let mut found = self.shelf.find(&from, events_max, bytes_max);
-        let one = self.dice.roll(found.len().max(1) as u64) as usize;
-        let outcome = match self.dice.roll(12) {
+        let one = self.random.index(found.len());
+        let outcome = match self.random.below(12) {
             0 => Err(NotStored),
             1 => {
                 found.get_mut(one).into_iter().for_each(|event| event.place.stream += 1);
@@ -270,14 +254,14 @@ impl World {
             _ => Ok(found),
         };
         complete(&mut self.site, read, outcome.clone());
-        if self.dice.roll(4) == 0 {
+        if self.random.below(4) == 0 {
             complete(&mut self.site, read, outcome);
         }
         self.look();
     }
 
     fn open(&mut self) {
-        let principal = (self.dice.roll(2) == 0).then(|| Principal::new("ann"));
+        let principal = (self.random.below(2) == 0).then(|| Principal::new("ann"));
         self.site.principal = principal.clone();
         let revisions = [
             Revision::V2024_11_05,
@@ -285,8 +269,8 @@ impl World {
             Revision::V2025_06_18,
             Revision::V2025_11_25,
         ];
-        let revision = *self.dice.pick(&revisions).unwrap();
-        if self.dice.roll(5) == 0 {
+        let revision = self.random.one_of(revisions);
+        if self.random.below(5) == 0 {
             self.send("GET", "/sse", &[HOST], "");
             return;
         }
@@ -306,10 +290,10 @@ impl World {
     }
 
     fn come_back(&mut self) {
-        let last = self.dice.pick(&self.endings).cloned();
+        let last = self.random.pick(&self.endings).cloned();
         let (at, last) = match last {
-            Some(ending) if self.dice.roll(4) > 0 => ending,
-            _ => (0, format!("{}-{}", self.dice.roll(9), self.dice.roll(5))),
+            Some(ending) if self.random.below(4) > 0 => ending,
+            _ => (0, format!("{}-{}", self.random.below(9), self.random.below(5))),
         };
         let Some((session, principal)) = self.sessions.get(at).cloned() else { return };
         self.site.principal = principal;
@@ -322,10 +306,10 @@ impl World {
         if self.requests.is_empty() {
             return;
         }
-        let at = self.dice.roll(self.requests.len() as u64) as usize;
+        let at = self.random.index(self.requests.len());
         let request = self.requests.swap_remove(at);
         let (handle, now) = (request.handle, self.site.now);
-        let (outcome, how) = match self.dice.roll(6) {
+        let (outcome, how) = match self.random.below(6) {
             0 => (self.site.server.require_input(request, &ask_for_roots(), now), "asked"),
             1 => (self.site.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
             2 => {

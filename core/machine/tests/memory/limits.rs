@@ -1,17 +1,12 @@
 //! The limits that are tried: the two that there are, and odd ones.
 
 use mcp_sansio::peer::{Limits, MessageLengths};
-
-/// The next number of a sequence that is always the same.
-fn draw(state: &mut u64, most: u64) -> usize {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    usize::try_from((*state >> 33) % (most + 1)).expect("small")
-}
+use seeded_random::Random;
 
 /// Limits that nobody would choose, the same for the same seed.
 pub(crate) fn odd(seed: u64) -> (Limits, MessageLengths) {
-    let mut state = seed;
-    let mut draw = |most| draw(&mut state, most);
+    let mut random = Random::new(seed);
+    let mut draw = |most: usize| random.index(most + 1);
     let mut limits = Limits::SMALL;
     limits.batch_length_max = draw(40);
     limits.batch_bytes_max = draw(5000);

@@ -14,26 +14,10 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Revision, Revisions};
 use proptest::prelude::*;
+use seeded_random::Random;
 
 use crate::pair::Pair;
 use crate::words::*;
-
-/// A small generator, so that a seed alone names a run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        (!items.is_empty()).then(|| &items[self.roll(items.len() as u64) as usize])
-    }
-}
 
 /// What the two applications know.
 #[derive(Default)]
@@ -72,35 +56,35 @@ impl World {
     }
 }
 
-fn questions(dice: &mut Dice) -> InputRequiredResult {
+fn questions(random: &mut Random) -> InputRequiredResult {
     let mut questions: Map<InputRequest> = Map::default();
-    for key in ["a", "b"].iter().take(dice.roll(3) as usize) {
+    for key in ["a", "b"].iter().take(random.below(3) as usize) {
         let form = ElicitParams::from(ElicitFormParams::new("?", ElicitSchema::new()));
         let question: InputRequest =
-            if dice.roll(2) == 0 { form.into() } else { ListRootsParams::new().into() };
+            if random.below(2) == 0 { form.into() } else { ListRootsParams::new().into() };
         questions.insert(*key, question);
     }
     let required = InputRequiredResult::new().input_requests(questions);
-    if dice.roll(2) == 0 { required.request_state("s") } else { required }
+    if random.below(2) == 0 { required.request_state("s") } else { required }
 }
 
-fn operate(pair: &mut Pair, world: &mut World, dice: &mut Dice) {
+fn operate(pair: &mut Pair, world: &mut World, random: &mut Random) {
     let now = pair.now;
-    let seconds = Duration::from_secs(dice.roll(20));
+    let seconds = Duration::from_secs(random.below(20));
     let mut options = CallOptions::default();
-    if dice.roll(2) == 0 {
+    if random.below(2) == 0 {
         options = options.timeout(seconds).timeout_hard(2 * seconds).progress();
     }
-    match dice.roll(16) {
+    match random.below(16) {
         0..=2 => {
             let methods = [Method::ToolsCall, Method::PromptsGet, Method::ToolsList, Method::Ping];
-            let method = *dice.pick(&methods).unwrap();
+            let method = random.one_of(methods);
             let call = pair.client.call(method, &echo(), &options, now);
             world.called(true, call.ok());
         }
         3 => {
             let methods = [Method::RootsList, Method::Ping, Method::ElicitationCreate];
-            let method = *dice.pick(&methods).unwrap();
+            let method = random.one_of(methods);
             let params =
                 raw(r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#);
             let call = pair.server.call(method, &params, &options, now);
@@ -115,33 +99,33 @@ fn operate(pair: &mut Pair, world: &mut World, dice: &mut Dice) {
         }
         5 | 6 => {
             let calls: Vec<_> = world.calls.keys().copied().collect();
-            match dice.pick(&calls) {
+            match random.pick(&calls) {
                 Some((true, call)) => pair.client.cancel(*call, "", now),
                 Some((false, call)) => pair.server.cancel(*call, "", now),
                 None => {}
             }
         }
         7..=9 if !world.requests.is_empty() => {
-            let at = dice.roll(world.requests.len() as u64) as usize;
+            let at = random.index(world.requests.len());
             let request = world.requests.swap_remove(at);
             // The request may have been cancelled: then there is nothing to answer.
-            let _late = match dice.roll(4) {
-                0 => pair.server.require_input(request, &questions(dice), now),
+            let _late = match random.below(4) {
+                0 => pair.server.require_input(request, &questions(random), now),
                 1 => pair.server.reject(request.handle, ErrorObject::internal("no")),
                 _ => pair.server.respond_with(request.handle, &raw("{}")),
             };
         }
         10 => {
-            if let Some(request) = dice.pick(&world.requests) {
-                let progress = dice.roll(100) as f64;
+            if let Some(request) = random.pick(&world.requests) {
+                let progress = random.below(100) as f64;
                 pair.server.progress(request.handle, progress, None, Some("m"), now);
                 pair.server.log(Some(request.handle), LoggingLevel::Error, None, &1).unwrap();
             }
         }
         11 | 12 if !world.inputs.is_empty() => {
-            let at = dice.roll(world.inputs.len() as u64) as usize;
+            let at = random.index(world.inputs.len());
             let input = world.inputs.swap_remove(at);
-            let _late = if dice.roll(4) == 0 {
+            let _late = if random.below(4) == 0 {
                 pair.client.refuse_input(input, ErrorObject::internal("no"))
             } else {
                 pair.client.answer_input_with(input, &raw(r#"{"roots":[]}"#), now)
@@ -157,14 +141,14 @@ fn operate(pair: &mut Pair, world: &mut World, dice: &mut Dice) {
             pair.server.handle_timeout(pair.now);
         }
         _ => {
-            let piece = 1 + dice.roll(200) as usize;
-            for _ in 0..=dice.roll(3) {
+            let piece = 1 + random.below(200) as usize;
+            for _ in 0..=random.below(3) {
                 pair.step_in_pieces(piece);
             }
         }
     }
-    if dice.roll(400) == 0 {
-        match dice.roll(4) {
+    if random.below(400) == 0 {
+        match random.below(4) {
             0 => pair.client.close(),
             1 => pair.server.close(),
             2 => pair.client.handle_eof(),
@@ -174,18 +158,18 @@ fn operate(pair: &mut Pair, world: &mut World, dice: &mut Dice) {
 }
 
 fn run(seed: u64) -> String {
-    let mut dice = Dice(seed);
-    let keep_alive = (dice.roll(2) == 0).then_some(Duration::from_secs(7));
+    let mut random = Random::new(seed);
+    let keep_alive = (random.below(2) == 0).then_some(Duration::from_secs(7));
     let wanted: Timeouts = timeouts(|timeouts| timeouts.keep_alive = keep_alive);
-    let revision = *dice.pick(&Revision::ALL).unwrap();
-    let revisions = if dice.roll(3) == 0 { Revisions::ALL } else { Revisions::only(revision) };
+    let revision = random.one_of(Revision::ALL);
+    let revisions = if random.below(3) == 0 { Revisions::ALL } else { Revisions::only(revision) };
     let mut policy = Policy::default();
     policy.unknown_methods = UnknownMethods::Deliver;
     let client = host().revisions(revisions).timeouts(wanted.clone()).policy(policy);
     let mut pair = Pair::new(client, full_server().timeouts(wanted));
     let mut world = World::default();
     for _ in 0..300 {
-        operate(&mut pair, &mut world, &mut dice);
+        operate(&mut pair, &mut world, &mut random);
         world.look(&mut pair);
     }
     // The end: what is open ends with the connection.

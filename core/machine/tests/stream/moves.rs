@@ -2,6 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::stream::{Action, Connection, Settings};
+use seeded_random::Random;
 
 use crate::Bench;
 use crate::echo::Echo;
@@ -139,38 +140,27 @@ fn a_deadline_is_reported_and_kept() {
     assert_eq!(bench.connection.poll_timeout(), None);
 }
 
-/// Numbers that look random, from a seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-}
-
 #[test]
 fn under_any_schedule_all_is_answered_in_order() {
     for seed in 0..500 {
-        let random = &mut Random(seed);
-        let input: String = (0..random.below(60)).map(|number| format!("{number}\n")).collect();
+        let random = &mut Random::new(seed);
+        let input: String = (0..random.index(60)).map(|number| format!("{number}\n")).collect();
         let mut settings = Settings::DEFAULT;
-        settings.frames_per_poll_max = 1 + random.below(10);
-        settings.read_length_max = 1 + random.below(30);
-        settings.frames_before_write = [usize::MAX, 2, 1][random.below(3)];
-        let congested_from = [None, Some(1), Some(20)][random.below(3)];
+        settings.frames_per_poll_max = 1 + random.index(10);
+        settings.read_length_max = 1 + random.index(30);
+        settings.frames_before_write = [usize::MAX, 2, 1][random.index(3)];
+        let congested_from = [None, Some(1), Some(20)][random.index(3)];
         let mut bench = Bench::new(Echo { congested_from, ..Echo::default() }, settings);
         let mut rest = input.as_str();
         for poll in 0.. {
             assert!(poll < 1000, "seed {seed} makes no progress");
-            bench.room = random.below(20);
+            bench.room = random.index(20);
             match bench.poll() {
                 Action::Wait if bench.connection.wants_read() && rest.is_empty() => {
                     bench.end_input();
                 }
                 Action::Wait if bench.connection.wants_read() => {
-                    let piece = 1 + random.below(rest.len());
+                    let piece = 1 + random.index(rest.len());
                     rest = &rest[bench.read(&rest[..piece])..];
                 }
                 Action::Wait | Action::Yield => {}

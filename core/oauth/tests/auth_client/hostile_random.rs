@@ -7,6 +7,7 @@ use mcp_sansio::http::{ExchangeFailure, Location};
 use mcp_sansio_oauth::client::{
     ApplicationType, ClientMetadata, ClientOptions, DpopKey, IdentityProvider,
 };
+use seeded_random::Random;
 
 use crate::answers::{Answer, Reply, challenge, error, issuer, mcp_answer, ok, status};
 use crate::sent::Sent;
@@ -15,29 +16,6 @@ use crate::world::{AS, MCP, User, World, client, code_bare, password};
 const SEEDS: u64 = 300;
 const STEPS: u64 = 25;
 const ISSUERS: [&str; 3] = [AS, "https://evil.example", "https://third.example/tenant"];
-
-/// A little generator: the same seed, the same world.
-#[derive(Clone)]
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        let at = self.below(from.len() as u64);
-        from[usize::try_from(at).expect("an index")]
-    }
-
-    /// Whether it is one of so many times.
-    fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-}
 
 /// What may come of any request.
 fn mischief(random: &mut Random) -> Answer {
@@ -51,7 +29,7 @@ fn mischief(random: &mut Random) -> Answer {
         6 => ok(&"{".repeat(300_000)),
         7 => {
             let to = ["/x", "https://evil.example/", "http://localhost/", ""];
-            Reply::new(307, "").field("location", random.pick(&to)).into()
+            Reply::new(307, "").field("location", random.one_of(to)).into()
         }
         _ => Reply::new(400, r#"{"error":"use_dpop_nonce"}"#).field("dpop-nonce", "n").into(),
     }
@@ -65,7 +43,7 @@ fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
     }
     let place = request.place();
     if place.contains("oauth-protected-resource") {
-        let (first, second) = (random.pick(&ISSUERS), random.pick(&ISSUERS));
+        let (first, second) = (random.one_of(ISSUERS), random.one_of(ISSUERS));
         let resource = if random.once_in(12) { "https://evil.example/mcp" } else { MCP };
         return ok(&format!(
             r#"{{"resource":"{resource}","authorization_servers":["{first}","{second}"],"scopes_supported":["a"]}}"#
@@ -75,13 +53,13 @@ fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
         let of =
             |it: &&&str| place.starts_with(&it.split('/').take(3).collect::<Vec<_>>().join("/"));
         let name = ISSUERS.iter().find(of).unwrap_or(&AS);
-        let name = if random.once_in(12) { random.pick(&ISSUERS) } else { name };
-        let iss = random.pick(&["true", "false"]);
+        let name = if random.once_in(12) { random.one_of(ISSUERS) } else { name };
+        let iss = random.one_of(["true", "false"]);
         return issuer(
             name,
             &format!(
                 r#","registration_endpoint":"{name}/register","client_id_metadata_document_supported":{},"authorization_response_iss_parameter_supported":{iss}"#,
-                random.pick(&["true", "false"])
+                random.one_of(["true", "false"])
             ),
         );
     }
@@ -90,20 +68,20 @@ fn answer(request: &Sent, random: &mut Random, number: &mut u64) -> Answer {
             201,
             &format!(
                 r#"{{"client_id":"client-{number}","client_secret":"client-password-{number}","client_secret_expires_at":{}}}"#,
-                random.pick(&["0", "1", "1900000000"])
+                random.one_of(["0", "1", "1900000000"])
             ),
         )
         .into();
     }
     if request.form("grant_type").is_some() {
         let code =
-            random.pick(&["invalid_grant", "invalid_client", "invalid_scope", "use_dpop_nonce"]);
+            random.one_of(["invalid_grant", "invalid_client", "invalid_scope", "use_dpop_nonce"]);
         if random.once_in(5) {
             return error(400, code);
         }
-        let kind = random.pick(&["Bearer", "DPoP", "bearer"]);
-        let scope = random.pick(&["a", "a b", "", r"\n"]);
-        let expiry = random.pick(&["0", "-1", "60", "1e9", "null"]);
+        let kind = random.one_of(["Bearer", "DPoP", "bearer"]);
+        let scope = random.one_of(["a", "a b", "", r"\n"]);
+        let expiry = random.one_of(["0", "-1", "60", "1e9", "null"]);
         let refresh = match random.once_in(2) {
             true => format!(r#","refresh_token":"refresh-token-{number}""#),
             false => String::new(),
@@ -155,7 +133,7 @@ fn options(random: &mut Random) -> ClientOptions {
 }
 
 fn user(random: &mut Random) -> User {
-    let iss = random.pick(&ISSUERS);
+    let iss = random.one_of(ISSUERS);
     match random.below(8) {
         0 => User::Stays,
         1 => User::Declines,
@@ -180,7 +158,7 @@ fn step(world: &mut World, random: &mut Random) -> String {
             0 => world.reconnect(),
             _ => world.reconnect_at(Revision::V2025_11_25),
         },
-        _ if world.http.session().is_some() => world.call(random.pick(&["a", "b"])),
+        _ if world.http.session().is_some() => world.call(random.one_of(["a", "b"])),
         _ => {}
     }
     world.run()
@@ -190,7 +168,7 @@ fn step(world: &mut World, random: &mut Random) -> String {
 fn whatever_happens_nothing_leaks_and_everything_ends() {
     let mut authorized = 0;
     for seed in 1..=SEEDS {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut random = Random::new(seed);
         let mut world = World::new(options(&mut random));
         world.assertions = (0..1000).map(|it| Ok(format!("assertion-number-{it}-"))).collect();
         let (mut servers, mut number) = (random.clone(), 0);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use seeded_random::Random;
+
 /// The longest input that is made, in bytes: as for libFuzzer.
 const LENGTH_MAX: usize = 4096;
 
@@ -10,19 +12,19 @@ const LENGTH_MAX: usize = 4096;
 pub(crate) struct Mutation {
     seeds: Vec<Vec<u8>>,
     words: Vec<Vec<u8>>,
-    state: u64,
+    random: Random,
 }
 
 impl Mutation {
     pub(crate) fn new(seeds: Vec<Vec<u8>>, dictionary: &Path) -> Self {
         let text = fs::read_to_string(dictionary).expect("the dictionary is committed");
-        Self { seeds, words: text.lines().filter_map(word).collect(), state: 1 }
+        Self { seeds, words: text.lines().filter_map(word).collect(), random: Random::new(1) }
     }
 
     /// The next input.
     pub(crate) fn input(&mut self) -> Vec<u8> {
         let mut input = self.seed();
-        for _ in 0..=self.below(4) {
+        for _ in 0..=self.random.index(4) {
             self.change(&mut input);
         }
         input.truncate(LENGTH_MAX);
@@ -30,18 +32,20 @@ impl Mutation {
     }
 
     fn change(&mut self, input: &mut Vec<u8>) {
-        match self.below(7) {
+        match self.random.index(7) {
             0 => {
-                let (at, byte) = (self.below(input.len()), self.below(256));
+                let (at, byte) = (self.random.index(input.len()), self.random.index(256));
                 input.splice(at..(at + 1).min(input.len()), [byte as u8]);
             }
             1 => {
-                let (at, word) = (self.below(input.len() + 1), self.below(self.words.len()));
+                let (at, word) =
+                    (self.random.index(input.len() + 1), self.random.index(self.words.len()));
                 let word = self.words[word].clone();
                 input.splice(at..at, word);
             }
             2 => {
-                let (at, word) = (self.below(input.len() + 1), self.below(self.words.len()));
+                let (at, word) =
+                    (self.random.index(input.len() + 1), self.random.index(self.words.len()));
                 let word = self.words[word].clone();
                 input.splice(at..(at + word.len()).min(input.len()), word);
             }
@@ -51,45 +55,36 @@ impl Mutation {
             }
             4 => {
                 let piece = input[self.range(input.len())].to_vec();
-                let at = self.below(input.len() + 1);
+                let at = self.random.index(input.len() + 1);
                 input.splice(at..at, piece);
             }
             // A line of a script, as often as it takes to come to a limit.
             5 => {
                 let lines: Vec<_> = input.split_inclusive(|byte| *byte == b'\n').collect();
-                let line =
-                    lines.get(self.below(lines.len())).map_or_else(Vec::new, |it| it.to_vec());
-                let times = 1 + self.below(80);
+                let line = lines
+                    .get(self.random.index(lines.len()))
+                    .map_or_else(Vec::new, |it| it.to_vec());
+                let times = 1 + self.random.index(80);
                 input.extend(line.iter().cycle().take((line.len() * times).min(LENGTH_MAX)));
             }
             // The end of another seed.
             _ => {
                 let other = self.seed();
-                let at = self.below(input.len() + 1);
-                let from = self.below(other.len() + 1);
+                let at = self.random.index(input.len() + 1);
+                let from = self.random.index(other.len() + 1);
                 input.splice(at.., other[from..].iter().copied());
             }
         }
     }
 
     fn seed(&mut self) -> Vec<u8> {
-        let at = self.below(self.seeds.len());
+        let at = self.random.index(self.seeds.len());
         self.seeds[at].clone()
     }
 
     fn range(&mut self, length: usize) -> core::ops::Range<usize> {
-        let start = self.below(length + 1);
-        start..start + self.below((length - start).min(64) + 1)
-    }
-
-    /// A number below `bound`; 0 where that is 0.
-    fn below(&mut self, bound: usize) -> usize {
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let random = usize::try_from(self.state >> 33).expect("31 bits");
-        random.checked_rem(bound).unwrap_or(0)
+        let start = self.random.index(length + 1);
+        start..start + self.random.index((length - start).min(64) + 1)
     }
 }
 

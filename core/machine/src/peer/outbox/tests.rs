@@ -1,6 +1,7 @@
 use super::*;
 use alloc::string::String;
 use alloc::vec::Vec;
+use seeded_random::Random;
 
 const MESSAGE: Part = Part::Answer(Verdict::Result);
 
@@ -189,26 +190,23 @@ fn withdrawing_gives_back_what_waits_and_its_memory() {
 
 #[test]
 fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
-    let mut state = 1_u64;
-    let mut roll = |sides: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % sides
-    };
+    let mut random = Random::new(1);
     for _ in 0..200 {
         let mut outbox = Outbox::new(Binding::ByteStream);
         // What the queue should hold: the tag and the line.
         let mut waiting: Vec<(i64, String)> = Vec::new();
         for number in 0..300 {
-            match roll(10) {
+            match random.below(10) {
                 0..6 => {
-                    let id = i64::try_from(roll(20)).unwrap();
-                    let character = if roll(2) == 0 { "x" } else { "\u{1F600}" };
-                    let text = alloc::format!("{number}{}", character.repeat(roll(60) as usize));
+                    let id = i64::try_from(random.below(20)).unwrap();
+                    let character = if random.below(2) == 0 { "x" } else { "\u{1F600}" };
+                    let text =
+                        alloc::format!("{number}{}", character.repeat(random.below(60) as usize));
                     tag(&mut outbox, id, &text);
                     waiting.push((id, text));
                 }
                 6..9 => {
-                    let id = i64::try_from(roll(20)).unwrap();
+                    let id = i64::try_from(random.below(20)).unwrap();
                     let known = waiting.iter().any(|(other, _)| *other == id);
                     assert_eq!(outbox.withdraw(Tag::own(id)), known);
                     waiting.retain(|(other, _)| *other != id);
@@ -218,7 +216,7 @@ fn random_pushes_and_withdrawals_leave_what_is_not_withdrawn() {
                     // In parts that end anywhere, with messages withdrawn in between.
                     loop {
                         let shown = outbox.peek();
-                        let length = shown.len().min(1 + roll(200) as usize);
+                        let length = shown.len().min(1 + random.below(200) as usize);
                         chunk.extend_from_slice(&shown[..length]);
                         let last = length == shown.len();
                         outbox.consume(length);
