@@ -6,16 +6,18 @@ use std::task::{Context, Poll};
 
 use async_io::Async;
 use futures_lite::{AsyncRead, AsyncWrite};
+#[cfg(feature = "http-server")]
+use mcp_sansio_async::HyperNetwork;
 use mcp_sansio_async::Network;
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 
+use crate::SocketStream;
 use crate::runtime::AsyncRuntime;
 
 impl Network for AsyncRuntime {
     type Listener = Arc<Async<net::TcpListener>>;
     type Socket = FuturesIo<Accepted>;
-
-    const HTTP2: bool = false;
+    type Stream = SocketStream<TcpStream>;
 
     fn listener(listener: net::TcpListener) -> io::Result<Self::Listener> {
         Async::new(listener).map(Arc::new)
@@ -27,6 +29,15 @@ impl Network for AsyncRuntime {
         let _ = socket.get_ref().set_nodelay(true);
         Ok((FuturesIo::new(Accepted(socket)), address))
     }
+
+    fn stream(socket: FuturesIo<Accepted>) -> SocketStream<TcpStream> {
+        socket.into_inner().0.into()
+    }
+}
+
+#[cfg(feature = "http-server")]
+impl HyperNetwork for AsyncRuntime {
+    const HTTP2: bool = false;
 
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static {
         SmolTimer::new()

@@ -29,10 +29,9 @@ mod http;
 pub mod http_client;
 #[cfg(feature = "http-server")]
 pub mod http_server;
-#[cfg(all(feature = "auth", feature = "network"))]
+#[cfg(feature = "auth")]
 mod loopback;
 pub mod names;
-#[cfg(feature = "network")]
 mod network;
 mod panics;
 mod runtime;
@@ -57,7 +56,8 @@ pub use stream::ByteStream;
 pub use task_settings::task_settings;
 pub use timer::{Timer, timeout};
 
-#[cfg(all(feature = "auth", feature = "network"))]
+#[cfg(feature = "auth")]
 pub use loopback::Loopback;
-#[cfg(feature = "network")]
+#[cfg(feature = "http-listener")]
+pub use network::HyperNetwork;
 pub use network::Network;

@@ -8,7 +8,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_lock::Mutex;
-use hyper::rt::{Read, ReadBuf, Write};
 use mcp_sansio_auth::loopback::{
     CONNECTION_TIME, CONNECTIONS_MAX, InvalidRedirectAddress, PATH, REQUEST_LENGTH_MAX,
     RedirectAddress, Reply, Request, USER_TIME,
@@ -16,7 +15,7 @@ use mcp_sansio_auth::loopback::{
 use mcp_sansio_oauth::client::{ActionFailure, AuthorizationRequest};
 
 use crate::timer::timeout;
-use crate::{Network, Runtime};
+use crate::{ByteStream, Network, Runtime};
 
 /// Where the user comes back to who signs in with a browser on this computer: a listener on
 /// 127.0.0.1 that answers the browser and takes the redirect.
@@ -167,10 +166,10 @@ impl<N: Network> Loopback<N> {
         }
     }
 
-    async fn accept(&self) -> Connection<N::Socket> {
+    async fn accept(&self) -> Connection<N::Stream> {
         let stream = loop {
             match N::accept(&self.socket.listener).await {
-                Ok((stream, _)) => break stream,
+                Ok((socket, _)) => break N::stream(socket),
                 // Out of descriptors or the like: it passes, but not at once.
                 Err(_) => {
                     timeout(&self.runtime, Duration::from_millis(50), pending::<()>()).await;
@@ -224,7 +223,7 @@ struct Redirected<S> {
 }
 
 /// Reads the request of a connection, and refuses it unless it is a redirect.
-async fn serve<S: Read + Write + Unpin>(
+async fn serve<S: ByteStream>(
     runtime: &impl Runtime,
     mut stream: S,
     address: &RedirectAddress,
@@ -235,13 +234,11 @@ async fn serve<S: Read + Write + Unpin>(
         let mut piece = [0; 4096];
         loop {
             let room = piece.len().min(REQUEST_LENGTH_MAX - request.len());
-            let mut space = ReadBuf::new(&mut piece[..room]);
             // The end of a connection, or its failure, concerns nobody else.
-            poll_fn(|cx| Pin::new(&mut stream).poll_read(cx, space.unfilled())).await.ok()?;
-            let has_ended = space.filled().is_empty();
-            request.extend_from_slice(space.filled());
+            let count = poll_fn(|cx| stream.poll_read(cx, &mut piece[..room])).await.ok()?;
+            request.extend_from_slice(&piece[..count]);
             match address.read(&request) {
-                Request::Incomplete if has_ended => return None,
+                Request::Incomplete if count == 0 => return None,
                 Request::Incomplete => {}
                 Request::Redirect(target) => return Some(Ok(target.to_owned())),
                 Request::Refused(reply) => return Some(Err(reply)),
@@ -260,7 +257,7 @@ async fn serve<S: Read + Write + Unpin>(
 /// Answers the request of a connection and closes it.
 async fn reply(
     runtime: &impl Runtime,
-    mut stream: impl Write + Unpin,
+    mut stream: impl ByteStream,
     reply: Reply,
     application: &str,
 ) {
@@ -268,12 +265,12 @@ async fn reply(
     let mut rest = &response[..];
     let written = poll_fn(|cx| {
         while !rest.is_empty() {
-            match ready!(Pin::new(&mut stream).poll_write(cx, rest))? {
+            match ready!(stream.poll_write(cx, rest))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 count => rest = &rest[count..],
             }
         }
-        Pin::new(&mut stream).poll_shutdown(cx)
+        stream.poll_close(cx)
     });
     // Nobody is left to be told.
     let _: Option<io::Result<()>> = timeout(runtime, CONNECTION_TIME, written).await;

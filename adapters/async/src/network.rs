@@ -3,20 +3,18 @@ use std::future::Future;
 use std::io;
 use std::net::{self, SocketAddr};
 
-use hyper::rt::{Read, Write};
+use crate::{ByteStream, Runtime};
 
-use crate::Runtime;
-
-/// TCP on a runtime, for HTTP.
+/// TCP on a runtime.
 pub trait Network: Runtime {
     /// A socket that listens.
     type Listener: fmt::Debug + Send + Sync + 'static;
 
-    /// A connection.
-    type Socket: Read + Write + fmt::Debug + Send + Unpin + 'static;
+    /// A connection, as the runtime has it.
+    type Socket: fmt::Debug + Send + Unpin + 'static;
 
-    /// Whether listeners speak HTTP/2 as well, with the feature `http2-listener`.
-    const HTTP2: bool;
+    /// A connection, as bytes.
+    type Stream: ByteStream + fmt::Debug + Send + Unpin + 'static;
 
     /// Takes a listener of the standard library.
     ///
@@ -37,6 +35,16 @@ pub trait Network: Runtime {
     fn accept(
         listener: &Self::Listener,
     ) -> impl Future<Output = io::Result<(Self::Socket, SocketAddr)>> + Send;
+
+    /// The bytes of a connection.
+    fn stream(socket: Self::Socket) -> Self::Stream;
+}
+
+/// TCP on a runtime, as hyper takes it for servers on HTTP.
+#[cfg(feature = "http-listener")]
+pub trait HyperNetwork: Network<Socket: hyper::rt::Read + hyper::rt::Write> {
+    /// Whether listeners speak HTTP/2 as well, with the feature `http2-listener`.
+    const HTTP2: bool;
 
     /// The runtime's timer, as hyper takes it.
     fn hyper_timer() -> impl hyper::rt::Timer + Clone + Send + Sync + 'static;

@@ -193,6 +193,14 @@ impl Half {
     }
 }
 
+/// Waits until the descriptor can be read from, or accepts.
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub(crate) async fn readable(descriptor: &Arc<Descriptor>) -> io::Result<()> {
+    let mut half = Half::new(Arc::clone(descriptor), Way::Read);
+    half.readiness = Readiness::Unlikely;
+    std::future::poll_fn(|cx| half.poll_ready(cx)).await
+}
+
 impl Drop for Half {
     fn drop(&mut self) {
         if self.readiness == Readiness::Awaited {

@@ -31,8 +31,6 @@ mod child;
 mod clock;
 mod conduit;
 mod connect;
-#[cfg(feature = "http-server")]
-mod deadline;
 #[cfg(unix)]
 mod descriptor;
 mod executor;
@@ -44,17 +42,19 @@ mod http_client;
 mod http_server;
 #[cfg(feature = "auth")]
 mod loopback;
+#[cfg(any(feature = "auth", feature = "http-server"))]
+mod network;
 mod pipe_stream;
 pub mod runtime;
 mod serve;
 #[cfg(unix)]
 mod standard_output;
-mod stop;
 mod threaded_stream;
 mod threads;
 #[cfg(feature = "jsonschema")]
 mod validator;
 mod wait;
+mod worker;
 
 pub use background::Background;
 pub use child::{ChildServer, ChildStream};

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_sansio_async::Runtime;
 
+#[cfg(any(feature = "auth", feature = "http-server"))]
+pub use crate::network::Listener;
 use crate::threads::Threads;
 use crate::{Clock, block_on};
 

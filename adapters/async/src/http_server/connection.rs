@@ -14,7 +14,7 @@ use super::http2::Due;
 use super::preface::{Version, read_version};
 use super::turn::{Answer, Turn, Watched};
 use super::{Budget, HttpService, SendBody, Socket};
-use crate::{Network, Timer};
+use crate::{HyperNetwork, Timer};
 
 /// How long a connection waits for its client, and what it may cost.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Settings {
 pub(super) const BUFFER: usize = 64 * 1024;
 /// Serves a connection until its client goes, or until its requests are answered once it is told to
 /// `stop`. Its permit is given back then.
-pub(super) async fn serve_connection<N: Network>(
+pub(super) async fn serve_connection<N: HyperNetwork>(
     mut socket: N::Socket,
     service: HttpService<N>,
     runtime: N,

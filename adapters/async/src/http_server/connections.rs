@@ -6,7 +6,7 @@ use super::cut::Cut;
 
 /// The connections of a listener. Dropping it breaks them off.
 #[derive(Debug, Default)]
-pub struct Connections(Arc<Mutex<Inner>>);
+pub(super) struct Connections(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -18,11 +18,11 @@ struct Inner {
 
 /// How a connection is told to end.
 #[derive(Clone, Debug, Default)]
-pub struct Connection {
+pub(super) struct Connection {
     /// When there is no request under way.
-    pub stop: Cut,
+    pub(super) stop: Cut,
     /// At once.
-    pub cut: Cut,
+    pub(super) cut: Cut,
 }
 
 /// Counts a connection until it is dropped.
@@ -34,8 +34,7 @@ pub struct Permit {
 
 impl Connections {
     /// Counts a new connection in.
-    #[must_use]
-    pub fn open(&self) -> (Connection, Permit) {
+    pub(super) fn open(&self) -> (Connection, Permit) {
         let mut inner = lock(&self.0);
         inner.count += 1;
         let (connection, number) = (Connection::default(), inner.count);
@@ -44,7 +43,7 @@ impl Connections {
     }
 
     /// Waits until there are fewer than `count`.
-    pub fn poll_fewer(&self, count: usize, cx: &Context<'_>) -> Poll<()> {
+    pub(super) fn poll_fewer(&self, count: usize, cx: &Context<'_>) -> Poll<()> {
         let mut inner = lock(&self.0);
         if inner.open.len() < count {
             return Poll::Ready(());
@@ -54,7 +53,7 @@ impl Connections {
     }
 
     /// Tells all of them to end when they have no request under way.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.all().iter().for_each(|connection| connection.stop.cut());
     }
 

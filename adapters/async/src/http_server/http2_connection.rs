@@ -9,7 +9,7 @@ use hyper::service::service_fn;
 use super::connection::{BUFFER, Settings, drive};
 use super::cut::Cut;
 use super::{Budget, Http2Streams, Http2Times, HttpService};
-use crate::{Network, Timer};
+use crate::{HyperNetwork, Timer};
 
 /// What a client of HTTP/2 may send before it is read, in bytes, on one stream or on all of them. The
 /// default of the protocol, which lets a body of 4 MiB come within 30 s at 450 ms round trip.
@@ -18,7 +18,7 @@ const WINDOW: u32 = 65_535;
 const HEAD: u32 = 16 * 1024;
 
 /// Serves a connection of HTTP/2.
-pub(super) async fn serve<N: Network>(
+pub(super) async fn serve<N: HyperNetwork>(
     socket: impl Read + Write + Unpin,
     service: HttpService<N>,
     runtime: N,
@@ -58,7 +58,7 @@ struct StreamExecutor<N> {
     streams: Http2Streams,
 }
 
-impl<N: Network, F: Future + Send + 'static> Executor<F> for StreamExecutor<N> {
+impl<N: HyperNetwork, F: Future + Send + 'static> Executor<F> for StreamExecutor<N> {
     fn execute(&self, stream: F) {
         self.runtime.spawn(self.streams.run(stream));
     }

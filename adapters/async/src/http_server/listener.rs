@@ -1,23 +1,19 @@
 use std::fmt;
-use std::future::{Future, pending, poll_fn};
+use std::future::Future;
 use std::io;
 use std::net;
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::connection::{Settings, serve_connection};
-use super::connections::Connections;
-use super::{Budget, HttpService};
-use crate::Network;
-use crate::timer::timeout;
+use super::{Accepting, Budget, HttpService};
+use crate::HyperNetwork;
 
 /// Accepts connections and serves HTTP/1.1 on them, and HTTP/2 where the runtime
-/// [has it](Network::HTTP2), for those who have no framework.
+/// [has it](HyperNetwork::HTTP2), for those who have no framework.
 ///
 /// A client that closes its side of an HTTP/1.1 connection before the response is complete has
 /// gone: otherwise there would be no telling.
-pub struct HttpListener<N: Network> {
+pub struct HttpListener<N: HyperNetwork> {
     listener: N::Listener,
     connections_max: usize,
     settings: Settings,
@@ -25,7 +21,7 @@ pub struct HttpListener<N: Network> {
     linger: Duration,
 }
 
-impl<N: Network> HttpListener<N> {
+impl<N: HyperNetwork> HttpListener<N> {
     /// Serves on `listener`.
     #[must_use]
     pub fn new(listener: impl Into<N::Listener>) -> Self {
@@ -122,50 +118,18 @@ impl<N: Network> HttpListener<N> {
     /// Where [`Runtime::current`](crate::Runtime::current) does.
     pub async fn serve(self, service: HttpService<N>, shutdown: impl Future<Output = ()>) {
         let Self { listener, connections_max, settings, held_bytes_max, linger } = self;
-        let (connections, runtime) = (Connections::default(), N::current());
-        let budget = Budget::new(held_bytes_max);
-        let accept = async {
-            loop {
-                poll_fn(|cx| connections.poll_fewer(connections_max, cx)).await;
-                let (socket, address) = match N::accept(&listener).await {
-                    Ok(accepted) => accepted,
-                    Err(error) => {
-                        // Out of descriptors or the like: it passes, but not at once.
-                        if error.kind() != io::ErrorKind::ConnectionAborted {
-                            timeout(&runtime, Duration::from_millis(50), pending::<()>()).await;
-                        }
-                        continue;
-                    }
-                };
-                let (connection, permit) = connections.open();
-                let (service, budget) = (service.with_remote_address(address), budget.clone());
-                let (theirs, stop) = (runtime.clone(), connection.stop);
-                let serving =
-                    serve_connection(socket, service, theirs, stop, settings, budget, permit);
-                runtime.spawn(connection.cut.run(serving));
-            }
+        let (runtime, budget) = (N::current(), Budget::new(held_bytes_max));
+        let theirs = runtime.clone();
+        let accepting = Accepting { runtime, listener, connections_max, linger };
+        let serve = move |socket, service, stop, permit| {
+            let (runtime, budget) = (theirs.clone(), budget.clone());
+            serve_connection(socket, service, runtime, stop, settings, budget, permit)
         };
-        {
-            let (mut shutdown, mut accept) = (pin!(shutdown), pin!(accept));
-            poll_fn(|cx| match shutdown.as_mut().poll(cx) {
-                Poll::Ready(()) => Poll::Ready(()),
-                Poll::Pending => accept.as_mut().poll(cx),
-            })
-            .await;
-        }
-        drop(listener);
-        // Connections without a request close now, the others after their response.
-        connections.stop();
-        let all = async {
-            service.close().await;
-            poll_fn(|cx| connections.poll_fewer(1, cx)).await;
-        };
-        // Those that take longer are broken off when the set of connections is dropped.
-        let _in_time = timeout(&runtime, linger, all).await;
+        accepting.serve(&service, shutdown, serve).await;
     }
 }
 
-impl<N: Network> TryFrom<net::TcpListener> for HttpListener<N> {
+impl<N: HyperNetwork> TryFrom<net::TcpListener> for HttpListener<N> {
     type Error = io::Error;
 
     /// Fails where the system is out of something, and panics where [`Runtime::current`](crate::Runtime::current) does.
@@ -174,7 +138,7 @@ impl<N: Network> TryFrom<net::TcpListener> for HttpListener<N> {
     }
 }
 
-impl<N: Network> fmt::Debug for HttpListener<N> {
+impl<N: HyperNetwork> fmt::Debug for HttpListener<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpListener").field("listener", &self.listener).finish_non_exhaustive()
     }

@@ -2,8 +2,10 @@
 //!
 //! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time,
 //! and runs handlers that go on; an HTTP library brings the requests. With the feature `http-listener`
-//! [`HttpListener`] does that by hyper, over the sockets of a [`Network`](crate::Network).
+//! [`HttpListener`] does that by hyper, over the sockets of a `HyperNetwork`;
+//! whoever speaks HTTP by other means has [`Accepting`].
 
+mod accepting;
 mod alarm;
 mod archive;
 mod body;
@@ -39,11 +41,12 @@ mod socket;
 #[cfg(feature = "http-listener")]
 mod turn;
 
+pub use accepting::Accepting;
 pub use archive::EventArchive;
 pub use body::{ServedBody, Unread};
 #[cfg(feature = "http-listener")]
 pub use budget::Budget;
-pub use connections::{Connection, Connections, Permit};
+pub use connections::Permit;
 pub use cut::Cut;
 #[cfg(feature = "http-listener")]
 pub use http2::{Due, Http2Streams, Http2Times};

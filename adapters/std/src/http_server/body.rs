@@ -1,5 +1,6 @@
-use std::cell::{Cell, RefCell};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -18,12 +19,22 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// The body of a request, as it comes in.
 pub(super) struct RequestBody<'s, 'm> {
-    socket: &'s RefCell<&'m mut Socket>,
+    socket: &'s SharedSocket<'m>,
     /// What is left to write before anything is read.
     invitation: &'static [u8],
     next: Next,
     /// Set when all of it was read.
-    is_read: &'s Cell<bool>,
+    is_read: &'s AtomicBool,
+}
+
+/// A socket that a body reads from, while whoever answers the request looks whether the client has gone. They
+/// take turns in one task.
+pub(super) struct SharedSocket<'m>(pub(super) Mutex<&'m mut Socket>);
+
+impl<'m> SharedSocket<'m> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, &'m mut Socket> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What comes next.
@@ -47,10 +58,10 @@ pub(super) struct Broken;
 
 impl<'s, 'm> RequestBody<'s, 'm> {
     pub(super) fn new(
-        socket: &'s RefCell<&'m mut Socket>,
+        socket: &'s SharedSocket<'m>,
         framing: Framing,
         awaits_continue: bool,
-        is_read: &'s Cell<bool>,
+        is_read: &'s AtomicBool,
     ) -> Self {
         let next = match framing {
             Framing::Length(length) => Next::Rest(length),
@@ -61,7 +72,7 @@ impl<'s, 'm> RequestBody<'s, 'm> {
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
-        let socket = &mut **self.socket.borrow_mut();
+        let socket = &mut **self.socket.lock();
         while !self.invitation.is_empty() {
             match ready!(socket.poll_write(cx, self.invitation)) {
                 Ok(count) if count > 0 => self.invitation = &self.invitation[count..],
@@ -71,7 +82,7 @@ impl<'s, 'm> RequestBody<'s, 'm> {
         loop {
             match &mut self.next {
                 Next::Rest(0) => {
-                    self.is_read.set(true);
+                    self.is_read.store(true, Ordering::Relaxed);
                     return Poll::Ready(Ok(None));
                 }
                 Next::Size => {

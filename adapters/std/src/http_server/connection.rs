@@ -1,20 +1,20 @@
-use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io::{self, Write};
 use std::pin::{Pin, pin};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use http::StatusCode;
 use http_body::Body;
 use mcp_sansio_async::http_server::{Cut, HttpService, ServedBody};
+use mcp_sansio_async::{Runtime as _, timeout};
 
 use super::Times;
-use super::body::RequestBody;
+use super::body::{RequestBody, SharedSocket};
 use super::request::{self, BadHead, Framing, Request};
 use super::response::{self, Ending};
 use super::socket::Socket;
-use crate::deadline::before;
-use crate::now;
 use crate::runtime::ThreadRuntime;
 
 /// What becomes of a connection.
@@ -42,8 +42,9 @@ pub(super) async fn serve(
     stop: Cut,
     times: Times,
 ) {
+    let runtime = ThreadRuntime::current();
     loop {
-        let head = before(now() + times.head, request::read_head(&mut socket));
+        let head = timeout(&runtime, times.head, request::read_head(&mut socket));
         let head = match unless(&stop, head).await {
             Some(Some(Ok(head))) => head,
             Some(Some(Err(BadHead::Gone))) => return,
@@ -102,22 +103,22 @@ async fn serve_request(
     stop: &Cut,
 ) -> io::Result<Then> {
     let Request { head, framing, keeps, awaits_continue, bodiless, takes_chunks } = request;
-    let shared = RefCell::new(&mut *socket);
-    let is_read = Cell::new(framing == Framing::Length(0));
+    let shared = SharedSocket(Mutex::new(&mut *socket));
+    let is_read = AtomicBool::new(framing == Framing::Length(0));
     let response = {
         let body = RequestBody::new(&shared, framing, awaits_continue, &is_read);
         let mut served = pin!(service.serve(head.map(|()| body)));
         poll_fn(|cx| match served.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Some(response)),
             // Whoever reads the body sees the client go.
-            Poll::Pending if !is_read.get() => Poll::Pending,
-            Poll::Pending => shared.borrow_mut().poll_gone(cx).map(|()| None),
+            Poll::Pending if !is_read.load(Ordering::Relaxed) => Poll::Pending,
+            Poll::Pending => shared.lock().poll_gone(cx).map(|()| None),
         })
         .await
     };
     let Some(response) = response else { return Ok(Then::Drop) };
     // Where its next request begins is not known before all of this one is read.
-    let then = Then::keep_if(keeps && is_read.get() && !stop.is_cut());
+    let then = Then::keep_if(keeps && is_read.load(Ordering::Relaxed) && !stop.is_cut());
     let (head, body) = response.into_parts();
     let mut body = pin!(body);
     let ending = match body.size_hint().exact() {

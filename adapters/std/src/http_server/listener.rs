@@ -1,21 +1,17 @@
-use std::future::poll_fn;
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::task::{Context, Poll, ready};
-use std::thread::{self, JoinHandle};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::Timer;
-use mcp_sansio_async::http_server::Connections;
+use mcp_sansio_async::Network;
+use mcp_sansio_async::http_server::{Accepting, Permit};
 use mcp_sansio_handlers::Server;
 
 use super::socket::Socket;
 use super::{HttpService, Times, connection};
-use crate::deadline::before;
-use crate::stop::Stop;
-use crate::threads::Threads;
-use crate::{Clock, Error, block_on, now};
+use crate::runtime::ThreadRuntime;
+use crate::worker::{Stop, Worker};
+use crate::{Error, block_on};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
 ///
@@ -115,50 +111,23 @@ impl HttpListener {
     ///
     /// The system is out of threads.
     pub fn spawn(self, service: HttpService) -> io::Result<HttpServing> {
-        let (stop, address) = (Stop::default(), self.listener.local_addr()?);
-        let stopped = stop.clone();
-        let run = move || self.run(&service, &stopped);
-        let thread = thread::Builder::new().name("mcp-listener".into()).spawn(run)?;
-        Ok(HttpServing { stop, address, thread: Some(thread) })
+        let address = self.listener.local_addr()?;
+        let run = move |stop: &Stop| self.run(&service, stop);
+        Ok(HttpServing { worker: Worker::spawn("mcp-listener", run)?, address })
     }
 
     fn run(self, service: &HttpService, stop: &Stop) -> io::Result<()> {
         let Self { listener, connections_max, times, linger } = self;
+        let listener = ThreadRuntime::listener(listener)?;
         // The bound is the one on connections: a thread is still on its way out when its connection has
-        // gone.
-        let (connections, threads) = (Connections::default(), Threads::new("mcp-http", usize::MAX));
-        block_on(async {
-            let mut door = Door::new(listener)?;
-            let accept = async {
-                loop {
-                    poll_fn(|cx| connections.poll_fewer(connections_max, cx)).await;
-                    let (socket, address) = poll_fn(|cx| door.poll_accept(cx)).await;
-                    let (connection, permit) = connections.open();
-                    let service = service.0.with_remote_address(address);
-                    let serve = move || {
-                        let _permit = permit;
-                        // A connection that fails concerns nobody else.
-                        let Ok(socket) = Socket::new(socket, times.stall) else { return };
-                        let served = connection::serve(socket, service, connection.stop, times);
-                        let _ended = block_on(connection.cut.run(served));
-                    };
-                    // Without a thread the client sees the connection close, and may come again.
-                    let _served = threads.run(serve);
-                }
-            };
-            // Accepting does not end by itself.
-            let _stopped: Option<()> = stop.guard(accept).await;
-            drop(door);
-            // Connections without a request close now, the others after their response. Those that take
-            // longer are broken off when the set of connections is dropped.
-            connections.stop();
-            let all = async {
-                service.0.close().await;
-                poll_fn(|cx| connections.poll_fewer(1, cx)).await;
-            };
-            let _in_time = before(now() + linger, all).await;
-            Ok(())
-        })?
+        // gone. Without a thread the client sees the connection close, and may come again.
+        let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
+        let accepting = Accepting { runtime, listener, connections_max, linger };
+        let serve = move |stream, service, stop, permit| async move {
+            connection::serve(Socket::new(stream, times.stall), service, stop, times).await;
+            drop::<Permit>(permit);
+        };
+        block_on(accepting.serve(&service.0, stop.stopped(), serve))
     }
 }
 
@@ -167,10 +136,8 @@ impl HttpListener {
 /// Dropped, it ends as [`stop`](Self::stop) does.
 #[derive(Debug)]
 pub struct HttpServing {
-    stop: Stop,
+    worker: Worker<io::Error>,
     address: SocketAddr,
-    /// `None` once it is joined.
-    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl HttpServing {
@@ -187,92 +154,7 @@ impl HttpServing {
     /// # Errors
     ///
     /// The system had no descriptors to wait with, and it ended before.
-    pub fn stop(mut self) -> io::Result<()> {
-        self.finish()
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        self.stop.stop();
-        let Some(thread) = self.thread.take() else { return Ok(()) };
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
-}
-
-impl Drop for HttpServing {
-    fn drop(&mut self) {
-        self.stop.stop();
-        if let Some(thread) = self.thread.take() {
-            // Whoever wants to know how it ended asks with `stop`.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// How long to wait where the system is out of descriptors or the like, or where listeners cannot be
-/// waited for: it passes, but not at once.
-const PAUSE: Duration = Duration::from_millis(if cfg!(unix) { 50 } else { 10 });
-
-/// Where connections come in.
-struct Door {
-    listener: TcpListener,
-    #[cfg(unix)]
-    descriptor: std::sync::Arc<crate::descriptor::Descriptor>,
-    clock: Clock,
-    pause_until: Option<mcp_sansio::Instant>,
-}
-
-impl Door {
-    fn new(listener: TcpListener) -> io::Result<Self> {
-        #[cfg(not(unix))]
-        listener.set_nonblocking(true)?;
-        Ok(Self {
-            #[cfg(unix)]
-            descriptor: std::sync::Arc::new(crate::descriptor::Descriptor::new(
-                listener.try_clone()?.into(),
-            )?),
-            listener,
-            clock: Clock::new(),
-            pause_until: None,
-        })
-    }
-
-    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<(TcpStream, SocketAddr)> {
-        loop {
-            if let Some(until) = self.pause_until {
-                ready!(self.clock.poll_until(cx, until));
-                self.pause_until = None;
-            }
-            match self.listener.accept() {
-                Ok((socket, address)) => {
-                    // Some systems have it inherit what the listener was set to.
-                    if socket.set_nonblocking(false).is_ok() {
-                        return Poll::Ready((socket, address));
-                    }
-                }
-                #[cfg(unix)]
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    use crate::executor::reactor::{Way, watch};
-
-                    if !watch(&self.descriptor, Way::Read, cx.waker()) {
-                        cx.waker().wake_by_ref();
-                    }
-                    return Poll::Pending;
-                }
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::ConnectionAborted | ErrorKind::Interrupted
-                    ) => {}
-                Err(_) => self.pause_until = Some(now() + PAUSE),
-            }
-        }
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Door {
-    fn drop(&mut self) {
-        // Whoever watches it keeps it open.
-        crate::executor::reactor::forget(&self.descriptor, crate::executor::reactor::Way::Read);
+    pub fn stop(self) -> io::Result<()> {
+        self.worker.stop()
     }
 }

@@ -1,17 +1,11 @@
 use std::future::poll_fn;
 use std::io;
-use std::net::TcpStream;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use mcp_sansio_async::{ByteStream, Timer};
 
-use crate::{Clock, now};
-
-#[cfg(unix)]
-type Stream = crate::FdStream;
-#[cfg(not(unix))]
-type Stream = crate::ThreadedStream;
+use crate::{Clock, PipeStream, now};
 
 /// What has come and waits to be read, at most, in bytes: the longest head with what follows it.
 pub(super) const INPUT_MAX: usize = 64 * 1024;
@@ -29,7 +23,7 @@ const PARTING_BYTES: usize = 8 * 1024 * 1024;
 /// A connection with what has come of it, that does not wait for its client for ever.
 #[derive(Debug)]
 pub(super) struct Socket {
-    stream: Stream,
+    stream: PipeStream,
     /// What has come and was not taken.
     input: Vec<u8>,
     ended: bool,
@@ -37,15 +31,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, stall_time: Duration) -> io::Result<Self> {
-        #[cfg(unix)]
-        let stream = Stream::try_from(stream)?;
-        #[cfg(not(unix))]
-        let stream = {
-            stream.set_nodelay(true)?;
-            Stream::new(stream.try_clone()?, stream)?
-        };
-        Ok(Self { stream, input: Vec::new(), ended: false, stall_time })
+    pub(super) const fn new(stream: PipeStream, stall_time: Duration) -> Self {
+        Self { stream, input: Vec::new(), ended: false, stall_time }
     }
 
     pub(super) fn input(&self) -> &[u8] {

@@ -2,7 +2,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::{self, ScopedJoinHandle};
 
+use mcp_sansio_auth::loopback::CONNECTIONS_MAX;
+
 use super::*;
+use crate::now;
 
 const RIGHT: &str = "/callback?code=c&state=right";
 
@@ -10,9 +13,20 @@ fn is_right(target: &str) -> bool {
     target.ends_with("state=right")
 }
 
+/// Where the loopback listens.
+fn host(loopback: &Loopback) -> String {
+    let uri = loopback.redirect_uri();
+    uri.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned()
+}
+
+/// Waits for a redirect.
+fn redirect(loopback: &Loopback, answers: impl Fn(&str) -> bool) -> Option<String> {
+    block_on(loopback.0.redirect(answers, || ())).unwrap()
+}
+
 /// What the loopback answers to a request, up to the end of the connection.
 fn ask(loopback: &Loopback, line: &str) -> String {
-    let host = loopback.listener.local_addr().unwrap();
+    let host = &host(loopback);
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "{line} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     let mut response = String::new();
@@ -26,7 +40,7 @@ fn while_waiting(
     browser: impl FnOnce(&ScopedJoinHandle<'_, Option<String>>),
 ) -> Option<String> {
     thread::scope(|scope| {
-        let wait = scope.spawn(|| loopback.redirect(is_right, || ()));
+        let wait = scope.spawn(|| redirect(loopback, is_right));
         browser(&wait);
         wait.join().unwrap()
     })
@@ -62,7 +76,7 @@ fn connections_that_say_nothing_hold_up_nobody() {
     let redirect = while_waiting(&loopback, |_| {
         let mut silent: Vec<_> = (0..CONNECTIONS_MAX + 2)
             .map(|_| {
-                let stream = TcpStream::connect(loopback.listener.local_addr().unwrap());
+                let stream = TcpStream::connect(host(&loopback));
                 let mut stream = stream.unwrap();
                 stream.write_all(b"GET ").unwrap();
                 stream
@@ -79,9 +93,9 @@ fn connections_that_say_nothing_hold_up_nobody() {
 fn a_user_who_does_not_come_back_is_not_waited_for() {
     let time = Duration::from_millis(30);
     let loopback = Loopback::bind(0).unwrap().time(time);
-    let _silent = TcpStream::connect(loopback.listener.local_addr().unwrap()).unwrap();
+    let _silent = TcpStream::connect(host(&loopback)).unwrap();
     let begun = now();
-    assert_eq!(loopback.redirect(is_right, || ()), None);
+    assert_eq!(redirect(&loopback, is_right), None);
     assert!(now().saturating_since(begun) >= time);
 }
 
@@ -91,7 +105,7 @@ fn a_redirect_answers_once() {
     assert!(loopback.redirect_uri().ends_with("/back"));
     for (state, other) in [("one", "two"), ("two", "one")] {
         let redirect = thread::scope(|scope| {
-            let wait = scope.spawn(|| loopback.redirect(|it| it.ends_with(state), || ()));
+            let wait = scope.spawn(|| redirect(&loopback, |it| it.ends_with(state)));
             let foreign = ask(&loopback, &format!("GET /back?state={other}"));
             assert!(foreign.starts_with("HTTP/1.1 400 "), "{foreign}");
             let response = ask(&loopback, &format!("GET /back?state={state}"));
@@ -105,9 +119,9 @@ fn a_redirect_answers_once() {
 #[test]
 fn a_request_may_come_in_pieces() {
     let loopback = Loopback::bind(0).unwrap();
-    let host = loopback.listener.local_addr().unwrap();
+    let host = host(&loopback);
     let redirect = while_waiting(&loopback, |_| {
-        let mut stream = TcpStream::connect(host).unwrap();
+        let mut stream = TcpStream::connect(&host).unwrap();
         let host = format!("Host: {host}");
         for piece in ["GET /callback?code=c&", "state=right HTTP/1.1\r\n", &host, "\r\n"] {
             stream.write_all(piece.as_bytes()).unwrap();
