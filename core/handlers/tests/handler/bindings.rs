@@ -11,10 +11,12 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
-    Call, Endpoint, Error, HttpServer, NoArguments, Ran, Running, Server, ServerEndpoint, Work,
+    Call, Endpoint, Error, HttpServer, NoArguments, Ran, Remote, Running, Server, ServerEndpoint,
+    Work,
 };
 use serde_json::{Value, json};
 
+use crate::panics::guard;
 use crate::task_desk::{Gate, settings};
 
 /// How a client reaches the server.
@@ -26,6 +28,10 @@ trait Binding {
 
     /// The messages that the server has sent for a request since the last call.
     fn heard(&mut self, id: u64) -> Vec<Value>;
+
+    fn remote(&self) -> Remote;
+
+    fn is_drained(&self) -> bool;
 }
 
 struct Stream(ServerEndpoint);
@@ -51,6 +57,14 @@ impl Binding for Stream {
             });
         }
         messages(&said)
+    }
+
+    fn remote(&self) -> Remote {
+        self.0.remote()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.0.is_drained()
     }
 }
 
@@ -121,6 +135,14 @@ impl Binding for Http {
         }
         messages(&said)
     }
+
+    fn remote(&self) -> Remote {
+        self.server.remote()
+    }
+
+    fn is_drained(&self) -> bool {
+        self.server.is_drained()
+    }
 }
 
 /// The messages of lines, of a body or of an event stream.
@@ -143,6 +165,7 @@ fn server(gate: &Gate) -> Server {
             "reported"
         })
         .tool("fail", "", async |_: Call<NoArguments>| Err::<String, _>(Error::failed("no luck")))
+        .tool("panic", "", async |_: Call<NoArguments>| -> &str { panic!("for the test") })
         .tool("remove", "", |call: Call<NoArguments>| {
             call.edit_catalog(|catalog| _ = catalog.remove_tool("fail")).unwrap();
             "removed"
@@ -185,9 +208,11 @@ fn call(line: &mut dyn Binding, id: u64, tool: &str) {
 fn on_both(scenario: impl Fn(&mut dyn Binding, &Gate) -> Vec<Value>) -> Vec<Value> {
     let gate = Gate::default();
     let mut stream = Stream(server(&gate).endpoint(7).unwrap());
+    stream.0.catch_panics(guard());
     let heard = scenario(&mut stream, &gate);
     let gate = Gate::default();
-    let http = server(&gate).http(ServerOptions::new(), [7; 32], 7).unwrap();
+    let mut http = server(&gate).http(ServerOptions::new(), [7; 32], 7).unwrap();
+    http.catch_panics(guard());
     let mut http = Http { server: http, running: Vec::new(), exchanges: BTreeMap::new() };
     assert_eq!(scenario(&mut http, &gate), heard);
     heard
@@ -222,9 +247,28 @@ fn results_and_errors_of_handlers_are_answered() {
         assert_eq!(line.heard(2), [Value::Null; 0]);
         gate.open();
         heard.append(&mut line.heard(2));
+        call(line, 3, "panic");
+        heard.append(&mut line.heard(3));
         heard
     });
-    assert_eq!(outline(&heard), ["no luck", "waited"]);
+    assert_eq!(outline(&heard), ["no luck", "waited", "-32603"]);
+}
+
+#[test]
+fn a_remote_closes_the_server() {
+    let heard = on_both(|line, gate| {
+        call(line, 1, "wait");
+        assert_eq!(line.heard(1), [Value::Null; 0]);
+        let remote = line.remote();
+        gate.open();
+        let heard = line.heard(1);
+        assert!(!line.is_drained());
+        remote.close();
+        assert_eq!(line.heard(1), [Value::Null; 0]);
+        assert!(line.is_drained());
+        heard
+    });
+    assert_eq!(outline(&heard), ["waited"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Drop for Fragile {
     }
 }
 
-fn guard() -> PanicGuard {
+pub(crate) fn guard() -> PanicGuard {
     PanicGuard::new(|function| catch_unwind(AssertUnwindSafe(function)).is_ok())
 }
 
