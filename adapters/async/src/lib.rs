@@ -35,6 +35,8 @@ pub mod names;
 mod network;
 mod panics;
 mod runtime;
+#[cfg(feature = "jsonschema")]
+mod schema_validator;
 mod stream;
 mod task;
 #[cfg(feature = "tasks")]
@@ -51,6 +53,8 @@ pub use http::{ConnectError, Eras, Exchange, Exchanger, HttpDriver};
 pub use mcp_sansio::stream::Settings;
 pub use panics::panic_guard;
 pub use runtime::{CatchPanic, Runtime};
+#[cfg(feature = "jsonschema")]
+pub use schema_validator::SchemaValidator;
 pub use stream::ByteStream;
 #[cfg(feature = "tasks")]
 pub use task_settings::task_settings;

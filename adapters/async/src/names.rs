@@ -1,5 +1,7 @@
 //! What programs use by name, whatever the runtime: the adapter of each exports all of it.
 
+#[cfg(feature = "jsonschema")]
+pub use crate::SchemaValidator;
 pub use crate::child::{ExitReport, Graces, SpawnError, Stderr};
 pub use crate::clock::unix_time;
 #[cfg(feature = "http")]

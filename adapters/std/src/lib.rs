@@ -51,8 +51,6 @@ mod serve;
 mod standard_output;
 mod threaded_stream;
 mod threads;
-#[cfg(feature = "jsonschema")]
-mod validator;
 mod wait;
 mod worker;
 
@@ -78,6 +76,4 @@ pub use mcp_sansio_async::names::*;
 pub use pipe_stream::PipeStream;
 pub use serve::{drive, serve, serve_stdio, serve_stream};
 pub use threaded_stream::ThreadedStream;
-#[cfg(feature = "jsonschema")]
-pub use validator::SchemaValidator;
 pub use wait::Wait;
