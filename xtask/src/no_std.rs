@@ -23,10 +23,10 @@ pub(crate) fn run(targets: &[&str]) -> Result<(), Failure> {
         command.args(["--target", target]).arg("--target-dir").arg(root.join("target/no-std"));
         if *target == "thumbv6m-none-eabi" {
             // Handlers share by `alloc::sync::Arc`, which is not there.
-            command.args(["--features", "critical-section,http,recording,seal"]);
+            command.args(["--features", "client,critical-section,http,recording,seal,server"]);
         } else {
             command.args(["--package", "mcp-sansio-handlers"]);
-            command.args(["--features", "auth,http,recording,seal"]);
+            command.args(["--features", "auth,http,protection,recording,seal"]);
         }
         if !command.status()?.success() {
             failed.push(*target);

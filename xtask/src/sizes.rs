@@ -241,6 +241,28 @@ mod tests {
         assert!(tree("mcp-sansio-async-std").iter().any(is_runtime));
     }
 
+    /// The features of `mcp-sansio-oauth` with these of `package`.
+    fn halves_of_oauth(package: &str, features: &str) -> String {
+        let mut command = Toolchain::Own.cargo();
+        command.current_dir(files::root()).args(["tree", "--quiet", "--locked"]);
+        command.args(["--package", package, "--features", features, "--edges", "normal"]);
+        let output = command.args(["--prefix", "none", "--format", "{p}|{f}"]).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let line = printed.lines().find(|line| line.starts_with("mcp-sansio-oauth "));
+        line.and_then(|line| line.split('|').nth(1)).unwrap().replace(" (*)", "")
+    }
+
+    #[test]
+    fn a_server_on_http_is_built_without_the_client_of_oauth() {
+        for adapter in ["mcp-sansio-async-std", "mcp-sansio-std", "mcp-sansio-tokio"] {
+            assert_eq!(halves_of_oauth(adapter, "http-server"), "server", "{adapter}");
+            assert_eq!(halves_of_oauth(adapter, "auth"), "client", "{adapter}");
+        }
+        for adapter in ["mcp-sansio-async-std", "mcp-sansio-tokio"] {
+            assert_eq!(halves_of_oauth(adapter, "verify"), "server", "{adapter}");
+        }
+    }
+
     #[test]
     fn a_crate_counts_once_for_each_version() {
         let printed =

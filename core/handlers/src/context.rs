@@ -18,7 +18,7 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 use super::access::Access;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, Edit};
@@ -40,7 +40,7 @@ pub struct Received<'r, 'f> {
     pub(super) cancelled: Option<Arc<AtomicBool>>,
     pub(super) principal: Option<&'r Principal>,
     /// Whether it came over HTTP, where clients may be anybody.
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     pub(super) on_http: bool,
     /// Whether it can become a task, as far as this side is concerned.
     pub(super) tasks: bool,
@@ -56,7 +56,7 @@ impl<'r, 'f> Received<'r, 'f> {
             spawner: None,
             cancelled: None,
             principal: None,
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "protection")]
             on_http: false,
             tasks: false,
             is_task: false,
@@ -167,7 +167,7 @@ pub struct Context {
     outlet: Option<Outlet>,
     cancelled: Option<Arc<AtomicBool>>,
     principal: Option<Principal>,
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     pub(super) access: Access,
     tasks: bool,
     is_task: bool,
@@ -189,7 +189,7 @@ impl Context {
             outlet: received.outlet.map(Arc::clone),
             cancelled: received.cancelled.clone(),
             principal: received.principal.cloned(),
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "protection")]
             access: Access::of(received),
             tasks: received.tasks && request.method == Method::ToolsCall,
             is_task: received.is_task,

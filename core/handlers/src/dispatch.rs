@@ -69,7 +69,7 @@ pub(super) struct Invocation<'a, K: Kind> {
     pub(super) function: Result<&'a K::Function, Box<Outcome>>,
     pub(super) outlet: &'a Outlet,
     pub(super) principal: Option<&'a Principal>,
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     pub(super) on_http: bool,
     /// Whether the request can become a task.
     pub(super) tasks: bool,
@@ -90,7 +90,7 @@ impl<K: Kind> Invocation<'_, K> {
                 outlet: Some(self.outlet),
                 spawner: self.handlers.spawner.as_ref(),
                 principal: self.principal,
-                #[cfg(feature = "auth")]
+                #[cfg(feature = "protection")]
                 on_http: self.on_http,
                 tasks: self.tasks,
                 is_task: self.is_task,

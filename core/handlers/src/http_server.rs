@@ -44,7 +44,7 @@ pub struct HttpServer<K: Kind = Shared> {
     /// When something last came in, for what that led to and nobody has looked at.
     latest: Instant,
     /// The checks of tokens that are under way: each has a share.
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     pub(super) checks: Arc<()>,
 }
 
@@ -86,7 +86,7 @@ impl<K: Kind> HttpServer<K> {
         Ok(Self {
             endpoint,
             latest: Instant::ZERO,
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "protection")]
             checks: Arc::new(()),
         })
     }
@@ -152,7 +152,7 @@ impl<K: Kind> HttpServer<K> {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: who drives this may
         // have forgotten to ask.
-        #[cfg(feature = "auth")]
+        #[cfg(feature = "protection")]
         if let Some(exchange) = self.refuse_unchecked(head, body, now) {
             return (exchange, None);
         }
@@ -380,7 +380,7 @@ impl Drop for AttendedHandlers {
 impl ServerBinding for HttpServerMachine {
     type Running<K: Kind> = AttendedHandlers;
 
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     const IS_HTTP: bool = true;
 
     fn catalog(&self) -> &Catalog {

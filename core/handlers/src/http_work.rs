@@ -133,7 +133,7 @@ impl<'f, K: Kind> Work<'f, K> {
             },
             outlet: &outlet,
             principal: principal.as_ref(),
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "protection")]
             on_http: true,
             tasks,
             is_task,

@@ -4,14 +4,14 @@ use alloc::sync::Arc;
 use core::future::Future;
 use core::pin::Pin;
 
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 use mcp_sansio_oauth::TokenCheck;
 
 #[cfg(feature = "auth")]
 use super::authorization::Answered;
 use super::context::Received;
 use super::reply::Outcome;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 use super::token_handler::{TokenResult, TokenStep};
 
 /// What kind of handlers a server or a host has: such that may move between threads, or such that
@@ -22,10 +22,10 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     /// A handler, ready to be called.
     type Function: Clone + core::ops::Deref<Target: Fn(Received<'_, '_>) -> Step<Self>>;
     /// A check of a token that goes on later.
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     type TokenTask: Future<Output = TokenResult> + Unpin;
     /// What checks tokens, ready to be called.
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
     /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
     #[cfg(feature = "auth")]
@@ -63,9 +63,9 @@ pub enum Step<K: Kind> {
 impl Kind for Shared {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult> + Send>>;
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
     #[cfg(feature = "auth")]
     type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
@@ -85,9 +85,9 @@ impl Kind for Shared {
 impl Kind for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     type TokenTask = Pin<Box<dyn Future<Output = TokenResult>>>;
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
     #[cfg(feature = "auth")]
     type Answering = Pin<Box<dyn Future<Output = Answered>>>;

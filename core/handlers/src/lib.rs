@@ -109,7 +109,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod access;
 mod ask;
 #[cfg(feature = "auth")]
@@ -144,7 +144,7 @@ mod mailbox;
 mod opening;
 mod panics;
 mod pending;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod protection;
 mod questions;
 #[cfg(feature = "recording")]
@@ -164,7 +164,7 @@ mod server_endpoint;
 mod shares;
 mod sleepers;
 mod task;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod token_handler;
 
 pub use ask::{Answer, Ask, Elicit};
@@ -190,7 +190,7 @@ pub use into_endpoint::IntoEndpoint;
 pub use kind::{Kind, Local, Shared, Step};
 pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 pub use protection::{Checking, TokenDemand};
 pub use questions::Questions;
 pub use remote::Remote;
@@ -203,7 +203,7 @@ pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
 pub use task::{TaskNews, TaskSettings};
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};
 
 pub use mcp_sansio::stream::Endpoint;

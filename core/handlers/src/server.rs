@@ -84,7 +84,7 @@ pub(super) struct Handlers<K: Kind> {
     /// Where blocking handlers run; if nowhere, where they are called.
     pub(super) spawner: Option<Spawner>,
     pub(super) sealing: Sealing,
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     pub(super) protection: Option<super::protection::Protection<K>>,
 }
 
@@ -96,7 +96,7 @@ impl<K: Kind> Clone for Handlers<K> {
             observers: self.observers.clone(),
             spawner: self.spawner.clone(),
             sealing: self.sealing.clone(),
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "protection")]
             protection: self.protection.clone(),
         }
     }
@@ -174,7 +174,7 @@ impl<K: Kind> Server<K> {
                 observers: Vec::new(),
                 spawner: None,
                 sealing: Sealing::default(),
-                #[cfg(feature = "auth")]
+                #[cfg(feature = "protection")]
                 protection: None,
             }),
             items: ItemHandlers::<K>::default(),

@@ -25,7 +25,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     type Running<K: Kind>: RunningHandlers<Self> + fmt::Debug;
 
     /// Whether requests come over HTTP, where anyone may be a client.
-    #[cfg(feature = "auth")]
+    #[cfg(feature = "protection")]
     const IS_HTTP: bool = false;
 
     fn catalog(&self) -> &Catalog;

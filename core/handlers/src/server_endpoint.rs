@@ -119,7 +119,7 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
             function: self.handlers.prepare(&self.items, catalog, asked, self.guard),
             outlet: &self.outlet,
             principal: self.machine.principal(request.handle),
-            #[cfg(feature = "auth")]
+            #[cfg(feature = "protection")]
             on_http: M::IS_HTTP,
             tasks: self.table.is_some(),
             is_task,

@@ -10,7 +10,7 @@ use core::iter::FusedIterator;
 use mcp_sansio::Revision;
 use mcp_sansio::http::Location;
 
-use super::metadata::{InvalidEndpoint, endpoint, is_secure};
+use super::endpoint::{InvalidEndpoint, endpoint, is_secure};
 
 pub(super) const PROTECTED_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const AUTHORIZATION_SERVER: &str = "/.well-known/oauth-authorization-server";

@@ -11,6 +11,8 @@
 //!
 //! The other side is [`protected_resource`]. Servers that are written as handlers have it by
 //! `mcp_sansio_handlers::Server::protect`.
+//!
+//! Each side is a feature, `client` and `server`; what both need is always there.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,46 +22,78 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg(feature = "client")]
 mod answer;
+#[cfg(feature = "client")]
 pub mod challenge;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "client")]
 mod client_authentication;
+#[cfg(feature = "client")]
 mod client_document;
+#[cfg(feature = "client")]
 mod credential;
 pub mod discovery;
+#[cfg(feature = "client")]
 mod dpop;
+mod endpoint;
+#[cfg(feature = "client")]
 mod entropy;
+#[cfg(feature = "client")]
 mod form;
+#[cfg(feature = "client")]
 mod jwt;
+#[cfg(feature = "client")]
 pub mod metadata;
+#[cfg(feature = "client")]
 pub mod pkce;
+#[cfg(feature = "server")]
 pub mod protected_resource;
+#[cfg(feature = "client")]
 mod redirect_uri;
+#[cfg(feature = "client")]
 mod registration;
 pub mod resource;
+#[cfg(feature = "client")]
 pub mod response;
+#[cfg(feature = "client")]
 mod scopes;
+#[cfg(feature = "client")]
 mod token;
 
+#[cfg(feature = "client")]
 pub use answer::AnswerFault;
+#[cfg(feature = "client")]
 pub use challenge::{BearerChallenge, Challenge, ChallengeScheme};
+#[cfg(feature = "client")]
 pub use client_authentication::NoAuthenticationMethod;
+#[cfg(feature = "client")]
 pub use client_document::{InvalidClientDocument, client_document};
 pub use discovery::{DefaultEndpoints, InvalidIssuer, MetadataUrls};
+#[cfg(feature = "client")]
 pub use dpop::InvalidDpopKey;
+pub use endpoint::InvalidEndpoint;
+#[cfg(feature = "client")]
 pub use form::DuplicateParameter;
-pub use metadata::{
-    AuthorizationServerMetadata, InvalidEndpoint, MetadataFault, ProtectedResourceMetadata,
-};
+#[cfg(feature = "client")]
+pub use metadata::{AuthorizationServerMetadata, MetadataFault, ProtectedResourceMetadata};
+#[cfg(feature = "client")]
 pub use pkce::{CodeVerifier, State};
+#[cfg(feature = "server")]
 pub use protected_resource::{
     Grant, InvalidResource, Operation, ProtectedResource, TokenCheck, TokenRefusal, VerifiedToken,
 };
+#[cfg(feature = "client")]
 pub use redirect_uri::{InvalidRedirectUri, check_redirect_uri};
+#[cfg(feature = "client")]
 pub use registration::{RegistrationError, RegistrationFault};
 pub use resource::{ResourceMismatch, ResourceUri, is_same_resource};
+#[cfg(feature = "client")]
 pub use response::{
     AuthorizationCode, AuthorizationError, AuthorizationResponse, ExpectedResponse, ResponseFault,
 };
+#[cfg(feature = "client")]
 pub use scopes::TooManyScopes;
+#[cfg(feature = "client")]
 pub use token::{TokenError, TokenFault};

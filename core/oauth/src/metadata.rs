@@ -4,10 +4,11 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use mcp_sansio::http::{InvalidUrl, Location, Scheme};
+use mcp_sansio::http::Location;
 use serde::{Deserialize, Deserializer};
 
 use super::answer::printable;
+use super::endpoint::{InvalidEndpoint, endpoint};
 use super::resource::{ResourceMismatch, ResourceUri};
 
 /// The longest metadata document that is read, in bytes.
@@ -87,21 +88,6 @@ pub enum MetadataFault {
     /// An endpoint is no URL of a server, or has a fragment.
     #[error("`{0}` is not usable: {1}")]
     Endpoint(&'static str, InvalidEndpoint),
-}
-
-/// Why a URL must not be used for authorization. The fault of whoever wrote it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidEndpoint {
-    /// It is no URL of a server.
-    #[error("{0}")]
-    Url(InvalidUrl),
-    /// It has a fragment.
-    #[error("the URL has a fragment")]
-    Fragment,
-    /// It is neither `https` nor on this machine: what is sent there can be read on the way.
-    #[error("the URL is neither `https` nor on a loopback address")]
-    Insecure,
 }
 
 impl ProtectedResourceMetadata {
@@ -204,22 +190,6 @@ impl AuthorizationServerMetadata {
     }
 }
 
-/// Reads a URL that credentials or a user may be sent to. Linear in the length.
-pub(super) fn endpoint(url: &str) -> Result<Location, InvalidEndpoint> {
-    let location = Location::parse(url).map_err(InvalidEndpoint::Url)?;
-    if url.contains('#') {
-        return Err(InvalidEndpoint::Fragment);
-    }
-    // MCP 2026-07-28 basic/authorization/security-considerations#communication-security [AUTHC-067]:
-    // endpoints are served over HTTPS. What does not leave this machine cannot be read on the way.
-    if is_secure(&location) { Ok(location) } else { Err(InvalidEndpoint::Insecure) }
-}
-
-pub(super) fn is_secure(location: &Location) -> bool {
-    let origin = location.origin();
-    origin.scheme() == Scheme::Https || origin.is_loopback()
-}
-
 fn required(name: &'static str, url: Option<&str>) -> Result<Location, MetadataFault> {
     let url = url.ok_or(MetadataFault::NoEndpoint(name))?;
     endpoint(url).map_err(|reason| MetadataFault::Endpoint(name, reason))
@@ -252,6 +222,8 @@ where
 #[cfg(test)]
 mod tests {
     use alloc::format;
+
+    use mcp_sansio::http::InvalidUrl;
 
     use super::*;
 

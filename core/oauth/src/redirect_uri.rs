@@ -4,7 +4,7 @@ use mcp_sansio::catalog::{InvalidUri, check_uri};
 use mcp_sansio::http::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 
 use super::client::ApplicationType;
-use super::metadata::is_secure;
+use super::endpoint::is_secure;
 
 /// Why an application must not have a redirect URI. The application's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -17,15 +17,15 @@ mod calls;
 mod catalog_edit;
 mod client_tasks;
 mod connection;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod debug_output;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod entrances;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod expiry;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod gatehouse;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod guarded;
 #[cfg(feature = "http")]
 mod http_client;
@@ -33,14 +33,14 @@ mod http_client;
 mod http_pair;
 mod pair;
 mod panics;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod protection;
 mod questions;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod repeater;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod repeats;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 mod repeats_host;
 mod room;
 mod scheduling;
@@ -49,7 +49,7 @@ mod sealing;
 mod server;
 #[cfg(feature = "http")]
 mod shares;
-#[cfg(feature = "auth")]
+#[cfg(feature = "protection")]
 #[path = "../../../machine/tests/schema/spec.rs"]
 #[allow(dead_code, reason = "here nothing is judged by a schema, only its members are listed")]
 mod spec;

@@ -7,7 +7,7 @@ use mcp_sansio::http::{InvalidUrl, Location};
 
 use crate::client_document::check_client_id;
 use crate::dpop::ProofKey;
-use crate::metadata::is_secure;
+use crate::endpoint::is_secure;
 use crate::{
     InvalidClientDocument, InvalidDpopKey, InvalidEndpoint, InvalidIssuer, InvalidRedirectUri,
     MetadataUrls, check_redirect_uri,

@@ -102,7 +102,8 @@ const fn bare(status: Status) -> Response {
     Response { head: ResponseHead::new(status, None), body: Vec::new() }
 }
 
-#[cfg(test)]
+// What the server says is read as a client reads it.
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use mcp_sansio::Revision;
     use mcp_sansio::http::Location;

@@ -285,5 +285,6 @@ impl ProtectedResource {
     }
 }
 
-#[cfg(test)]
+// What the server says is read as a client reads it.
+#[cfg(all(test, feature = "client"))]
 mod tests;

@@ -8,7 +8,7 @@ use mcp_sansio_sync::Arc;
 use crate::ResourceUri;
 use crate::client_authentication::AuthenticationMethod;
 use crate::credential::KeptTokens;
-use crate::metadata::endpoint;
+use crate::endpoint::endpoint;
 
 use super::super::tokens::Tokens;
 use super::super::{

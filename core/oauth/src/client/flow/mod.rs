@@ -16,7 +16,7 @@ use mcp_sansio::Instant;
 use mcp_sansio_sync::Arc;
 use token::TokenStep;
 
-use crate::metadata::is_secure;
+use crate::endpoint::is_secure;
 use crate::scopes::Scopes;
 use crate::{AuthorizationServerMetadata, BearerChallenge, MetadataUrls, ResourceUri};
 
