@@ -4,6 +4,7 @@
 
 mod auth_flow;
 mod auth_texts;
+mod commands;
 mod conduct;
 mod envelope;
 mod http;

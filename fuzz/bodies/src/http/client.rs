@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::commands;
 use crate::conduct::judge_form;
 use crate::operation::{Operation, script};
 use crate::words;
@@ -10,8 +11,7 @@ use mcp_sansio::http::{
     Client, ClientLimits, ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location,
     LostSession, Status,
 };
-use mcp_sansio::peer::{CallHandle, Event, InputHandle, Subject};
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::peer::{Applied, CallHandle, Event, InputHandle, Subject};
 
 use super::heads::{check_event_id, check_fields};
 
@@ -133,31 +133,6 @@ impl Rig {
                     self.client.handle_exchange_failed(exchange, failure, now);
                 }
             }
-            b'c' => {
-                let (method, params) = (words::method(operation), words::params(operation));
-                let options = words::call_options(operation);
-                let call = self.client.call(method, &params, &options, now);
-                self.called(call.ok());
-            }
-            b's' => {
-                let call = self.client.subscribe(&words::filter(operation), now);
-                self.called(call.ok());
-            }
-            b'o' => {
-                let (method, params) = (words::method(operation), words::params(operation));
-                let _refused = self.client.notify(method, &params, now);
-            }
-            b'l' => {
-                let level = LoggingLevel::ALL[operation.number % 8];
-                let _refused = self.client.set_log_level(level, now);
-            }
-            b'x' => {
-                if let Some(at) = operation.place(self.calls.len())
-                    && let Some(call) = self.calls.keys().nth(at)
-                {
-                    self.client.cancel(*call, operation.text(), now);
-                }
-            }
             b'i' | b'j' => self.end_input(operation),
             b't' => self.wake(now + operation.duration()),
             b'T' => {
@@ -165,8 +140,14 @@ impl Rig {
                     self.wake(due.max(now));
                 }
             }
-            b'k' if operation.text == b"ill" => self.client.close(now),
-            _ => return,
+            _ => {
+                let calls = operation.place(self.calls.len());
+                let call = calls.and_then(|at| self.calls.keys().nth(at)).copied();
+                match commands::ask_client(&mut self.client, operation, call, now) {
+                    None => return,
+                    Some(asked) => self.called(asked.ok().and_then(Applied::call)),
+                }
+            }
         }
         self.pull();
     }
@@ -201,14 +182,8 @@ impl Rig {
     fn end_input(&mut self, operation: &Operation<'_>) {
         let Some(at) = operation.place(self.inputs.len()) else { return };
         let input = self.inputs.swap_remove(at);
-        let outcome = if operation.verb == b'i' {
-            self.client.answer_input_with(input, &words::params(operation), self.now)
-        } else {
-            self.client.refuse_input(input, words::error(operation), self.now)
-        };
+        let outcome = commands::end_input(&mut self.client, operation, input, self.now);
         assert!(outcome.is_ok() || self.client.is_closed(), "a question stands: {outcome:?}");
-        let again = self.client.answer_input_with(input, &words::EMPTY, self.now);
-        assert!(again.is_err(), "answered twice");
     }
 
     fn wake(&mut self, now: Instant) {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::commands;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
-use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::{Answers, Transmit};
 use mcp_sansio::http::{
     ExchangeId, Principal, Refusal, RequestHead, Response, Server, ServerLimits, ServerOptions,
@@ -15,7 +15,6 @@ use mcp_sansio::http::{
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
 use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, Subject};
-use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio::{Revision, Revisions};
 
 use super::reply::Reply;
@@ -133,26 +132,10 @@ impl Rig {
             }
             b'h' => self.held = operation.number % 2 == 1,
             b'a' | b'r' | b'q' | b'f' => self.end_one(operation),
-            b'p' => {
-                if let Some(handle) = waiting {
-                    let progress = f64::from(operation.number as u32);
-                    self.server.progress(handle, progress, None, Some(operation.text()), now);
-                }
-            }
             b'v' => {
                 if let Some(handle) = waiting {
                     self.server.release_connection(handle, operation.duration());
                 }
-            }
-            b'l' => {
-                let level = LoggingLevel::ALL[operation.number % 8];
-                let written = self.server.log(waiting, level, None, operation.text(), now);
-                written.expect("a text can be written");
-            }
-            b'u' => self.server.resource_updated(operation.text(), now),
-            b'n' => {
-                let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
-                self.server.announce(Changes { tools, resources, prompts }, now);
             }
             b't' => self.wake(now + operation.duration()),
             b'T' => {
@@ -160,8 +143,11 @@ impl Rig {
                     self.wake(due.max(now));
                 }
             }
-            b'k' if operation.text == b"ill" => self.server.close(now),
-            _ => return,
+            _ => {
+                if commands::ask_server(&mut self.server, operation, waiting, None, now).is_none() {
+                    return;
+                }
+            }
         }
         self.pump();
     }

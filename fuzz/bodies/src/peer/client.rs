@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::commands;
 use crate::conduct::Conduct;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{CallHandle, Client, Event, InputHandle, RequestHandle, Subject};
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::peer::{Applied, CallHandle, Client, Event, InputHandle, RequestHandle, Subject};
 
 /// A client's side under any operations: it sends whole lines of valid messages, answers nothing
 /// twice and nothing that was not asked, ends every call once, takes the answer to every question
@@ -59,36 +59,6 @@ impl ClientRig {
         match operation.verb {
             b'{' => self.take(Ok(operation.text)),
             b'E' => self.take(Err(FrameError::TooLong { limit: operation.number })),
-            b'c' => {
-                let (method, params) = (words::method(operation), words::params(operation));
-                let options = words::call_options(operation);
-                let call = self.client.call(method, &params, &options, now);
-                self.called(call.ok());
-            }
-            b'C' => {
-                let options = words::call_options(operation);
-                let call = self.client.call_other(operation.text(), &words::EMPTY, &options, now);
-                self.called(call.ok());
-            }
-            b's' => {
-                let call = self.client.subscribe(&words::filter(operation), now);
-                self.called(call.ok());
-            }
-            b'o' => {
-                let _refused =
-                    self.client.notify(words::method(operation), &words::params(operation));
-            }
-            b'l' => {
-                let level = LoggingLevel::ALL[operation.number % 8];
-                let _refused = self.client.set_log_level(level, now);
-            }
-            b'x' => {
-                if let Some(at) = operation.place(self.calls.len())
-                    && let Some(call) = self.calls.keys().nth(at)
-                {
-                    self.client.cancel(*call, operation.text(), now);
-                }
-            }
             b'i' | b'j' => self.end_input(operation),
             b'a' | b'r' => self.end_request(operation),
             b't' => self.wake(now + operation.duration()),
@@ -98,8 +68,14 @@ impl ClientRig {
                 }
             }
             b'e' if operation.text == b"of" => self.client.handle_eof(),
-            b'k' if operation.text == b"ill" => self.client.close(),
-            _ => return,
+            _ => {
+                let calls = operation.place(self.calls.len());
+                let call = calls.and_then(|at| self.calls.keys().nth(at)).copied();
+                match commands::ask_client(&mut self.client, operation, call, now) {
+                    None => return,
+                    Some(asked) => self.called(asked.ok().and_then(Applied::call)),
+                }
+            }
         }
         self.look();
     }
@@ -113,14 +89,8 @@ impl ClientRig {
     fn end_input(&mut self, operation: &Operation<'_>) {
         let Some(at) = operation.place(self.inputs.len()) else { return };
         let input = self.inputs.swap_remove(at);
-        let outcome = if operation.verb == b'i' {
-            self.client.answer_input_with(input, &words::params(operation), self.now)
-        } else {
-            self.client.refuse_input(input, words::error(operation))
-        };
+        let outcome = commands::end_input(&mut self.client, operation, input, self.now);
         assert!(outcome.is_ok() || self.client.is_closed(), "a question stands: {outcome:?}");
-        let again = self.client.answer_input_with(input, &words::EMPTY, self.now);
-        assert!(again.is_err(), "answered twice");
     }
 
     fn end_request(&mut self, operation: &Operation<'_>) {

@@ -1,15 +1,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::commands;
 use crate::conduct::Conduct;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
-use mcp_sansio::catalog::Changes;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::ErrorObject;
-use mcp_sansio::peer::{CallHandle, Event, Request, RequestHandle, Server, Subject};
-use mcp_sansio::protocol::LoggingLevel;
+use mcp_sansio::peer::{Applied, CallHandle, Event, Request, RequestHandle, Server, Subject};
 
 /// A server's side under any operations: it sends whole lines of valid messages, answers nothing
 /// twice and nothing that was not asked, ends every call and every request once, says nothing after
@@ -64,44 +63,6 @@ impl ServerRig {
             b'{' => self.take(Ok(operation.text)),
             b'E' => self.take(Err(FrameError::TooLong { limit: operation.number })),
             b'a' | b'r' | b'q' => self.end_one(operation),
-            b'p' => {
-                if let Some(at) = operation.place(self.waiting.len()) {
-                    let handle = self.waiting[at].handle;
-                    let progress = f64::from(operation.number as u32) / 8.0;
-                    let total = operation.text().parse().ok();
-                    self.server.progress(handle, progress, total, Some(operation.text()), now);
-                }
-            }
-            b'l' => {
-                let request = operation.place(self.waiting.len()).map(|at| self.waiting[at].handle);
-                let level = LoggingLevel::ALL[operation.number % 8];
-                let written = self.server.log(request, level, None, operation.text());
-                written.expect("a text can be written");
-            }
-            b'u' => self.server.resource_updated(operation.text()),
-            b'n' => {
-                let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
-                self.server.announce(Changes { tools, resources, prompts });
-            }
-            b'c' => {
-                let options = words::call_options(operation);
-                let method = words::method(operation);
-                let params = words::params(operation);
-                if let Ok(call) = self.server.call(method, &params, &options, now) {
-                    assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
-                }
-            }
-            b'o' => {
-                let _refused =
-                    self.server.notify(words::method(operation), &words::params(operation));
-            }
-            b'x' => {
-                if let Some(at) = operation.place(self.calls.len())
-                    && let Some(call) = self.calls.keys().nth(at)
-                {
-                    self.server.cancel(*call, operation.text(), now);
-                }
-            }
             b't' => self.wake(now + operation.duration()),
             b'T' => {
                 if let Some(due) = self.server.poll_timeout() {
@@ -109,14 +70,27 @@ impl ServerRig {
                 }
             }
             b'e' if operation.text == b"of" => self.server.handle_eof(),
-            b'k' if operation.text == b"ill" => {
-                self.dropping = true;
-                self.server.close();
-                self.forget_requests();
+            _ => {
+                if let (b'k', b"ill") = (operation.verb, operation.text) {
+                    self.dropping = true;
+                    self.forget_requests();
+                }
+                let request = operation.place(self.waiting.len()).map(|at| self.waiting[at].handle);
+                let calls = operation.place(self.calls.len());
+                let call = calls.and_then(|at| self.calls.keys().nth(at)).copied();
+                match commands::ask_server(&mut self.server, operation, request, call, now) {
+                    None => return,
+                    Some(asked) => self.called(asked.ok().and_then(Applied::call)),
+                }
             }
-            _ => return,
         }
         self.look();
+    }
+
+    fn called(&mut self, call: Option<CallHandle>) {
+        if let Some(call) = call {
+            assert!(self.calls.insert(call, 0).is_none(), "a handle is used again");
+        }
     }
 
     /// Takes a frame, or what is none.

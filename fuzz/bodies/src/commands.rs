@@ -1,0 +1,107 @@
+//! What the application of a machine asks of it, by the verb of an operation: over either binding.
+
+use mcp_sansio::Instant;
+use mcp_sansio::catalog::Changes;
+use mcp_sansio::jsonrpc::Typed;
+use mcp_sansio::peer::{
+    Applied, CallHandle, ClientCommand, ClientMachine, CommandError, InputHandle, MethodName,
+    RequestHandle, ServerCommand, ServerMachine,
+};
+use mcp_sansio::protocol::{LoggingLevel, Verbatim};
+
+use super::operation::Operation;
+use super::words;
+
+/// What a command of an operation came to; `None` where the operation is none.
+pub(super) type Asked = Option<Result<Applied, CommandError>>;
+
+/// Asks what belongs to no question and no request of the server. `call` is what a cancellation
+/// names.
+pub(super) fn ask_client(
+    machine: &mut impl ClientMachine,
+    operation: &Operation<'_>,
+    call: Option<CallHandle>,
+    now: Instant,
+) -> Asked {
+    let (params, options) = (words::params(operation), words::call_options(operation));
+    let filter = words::filter(operation);
+    let command = match operation.verb {
+        b'c' => {
+            let method = MethodName::Known(words::method(operation));
+            ClientCommand::Call { method, params: &Verbatim(&params), options: &options }
+        }
+        b'C' => {
+            let method = MethodName::Other(operation.text().into());
+            ClientCommand::Call { method, params: &Verbatim(&words::EMPTY), options: &options }
+        }
+        b's' => ClientCommand::Subscribe(&filter),
+        b'o' => ClientCommand::Notify { method: words::method(operation), params: &params },
+        b'l' => ClientCommand::SetLogLevel(LoggingLevel::ALL[operation.number % 8]),
+        b'x' => ClientCommand::Cancel { call: call?, reason: operation.text() },
+        b'k' if operation.text == b"ill" => ClientCommand::Close,
+        _ => return None,
+    };
+    Some(machine.apply(command, now))
+}
+
+/// Ends a question: it is taken once.
+pub(super) fn end_input(
+    machine: &mut impl ClientMachine,
+    operation: &Operation<'_>,
+    input: InputHandle,
+    now: Instant,
+) -> Result<Applied, CommandError> {
+    let params = words::params(operation);
+    let command = match operation.verb {
+        b'i' => ClientCommand::AnswerInput { input, result: &Verbatim(&params) },
+        _ => ClientCommand::RefuseInput { input, error: words::error(operation) },
+    };
+    let outcome = machine.apply(command, now);
+    let result = &Verbatim(&words::EMPTY);
+    let again = machine.apply(ClientCommand::AnswerInput { input, result }, now);
+    assert!(again.is_err(), "answered twice");
+    outcome
+}
+
+/// Asks what answers no request. `request` is the one that the operation is about, and `call` what a
+/// cancellation names.
+pub(super) fn ask_server(
+    machine: &mut impl ServerMachine,
+    operation: &Operation<'_>,
+    request: Option<RequestHandle>,
+    call: Option<CallHandle>,
+    now: Instant,
+) -> Asked {
+    let (params, options) = (words::params(operation), words::call_options(operation));
+    let text = operation.text();
+    let command = match operation.verb {
+        b'p' => ServerCommand::Progress {
+            request: request?,
+            progress: f64::from(operation.number as u32) / 8.0,
+            total: text.parse().ok(),
+            message: Some(text),
+        },
+        b'l' => {
+            let level = LoggingLevel::ALL[operation.number % 8];
+            let data = &Typed(text);
+            let asked = ServerCommand::Log { request, level, logger: None, data };
+            let written = machine.apply(asked, now);
+            assert!(written.is_ok(), "a text can be written: {written:?}");
+            return Some(written);
+        }
+        b'u' => ServerCommand::ResourceUpdated { uri: text },
+        b'n' => {
+            let [tools, resources, prompts] = [1, 2, 4].map(|it| operation.number & it > 0);
+            ServerCommand::Announce(Changes { tools, resources, prompts })
+        }
+        b'c' => {
+            let method = words::method(operation);
+            ServerCommand::Call { method, params: &params, options: &options }
+        }
+        b'o' => ServerCommand::Notify { method: words::method(operation), params: &params },
+        b'x' => ServerCommand::Cancel { call: call?, reason: text },
+        b'k' if operation.text == b"ill" => ServerCommand::Close,
+        _ => return None,
+    };
+    Some(machine.apply(command, now))
+}
