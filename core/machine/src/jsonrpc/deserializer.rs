@@ -15,7 +15,7 @@ use serde::de::{
 };
 use serde_json::Error;
 
-use super::scan::Scanner;
+use super::scan::{Scanner, Written};
 use super::serializer::RAW_VALUE;
 use super::text::unescape;
 
@@ -44,7 +44,7 @@ impl<'de> Deserializer<'_, 'de> {
     }
 
     fn string(self) -> Result<Cow<'de, str>, Error> {
-        self.scanner.string().and_then(unescape).ok_or_else(|| Error::custom("not a string"))
+        self.scanner.string().and_then(Written::resolve).ok_or_else(|| Error::custom("not a string"))
     }
 
     /// That the value is another one than `expected`.
@@ -394,7 +394,7 @@ impl<'de> MapAccess<'de> for Elements<Deserializer<'_, 'de>> {
 impl<'de> Deserializer<'_, 'de> {
     /// Goes past a key and its colon.
     fn key(&mut self) -> Result<Cow<'de, str>, Error> {
-        self.scanner.key().and_then(unescape).ok_or_else(|| Error::custom("not a key"))
+        self.scanner.key().and_then(Written::resolve).ok_or_else(|| Error::custom("not a key"))
     }
 }
 

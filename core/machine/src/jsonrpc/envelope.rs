@@ -6,7 +6,7 @@ use super::malformed::{Malformed, Reason, Shape};
 use super::message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 use super::raw::RawJson;
 use super::scan::{ScanError, Scanner};
-use super::text::{is_escaped, resolve_key, unquote};
+use super::text::{resolve_key, unquote};
 use super::{ErrorCode, scan};
 
 /// What [`parse`] puts up with.
@@ -241,7 +241,7 @@ impl<'a> Envelope<'a> {
         }
         loop {
             let key = scanner.key().ok_or(ScanError::Syntax)?;
-            let slot = self.slot(key);
+            let slot = self.slot(key.text, key.escaped);
             let start = scanner.at();
             // Noted before the value is known to be right, so that a response is told from a
             // request even if what it carries is too deep.
@@ -249,7 +249,7 @@ impl<'a> Envelope<'a> {
                 None => scanner.value(depth)?,
                 Some((slot, repeats)) => {
                     if let Some(before) = slot.replace("") {
-                        repeats.note(key, before);
+                        repeats.note(key.text, before);
                     }
                     scanner.value_after(depth, known)?;
                     *slot = Some(scanner.since(start));
@@ -263,7 +263,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Where a member is noted, and its repeats.
-    fn slot(&mut self, key: &str) -> Option<Slot<'_, 'a>> {
+    fn slot(&mut self, key: &str, escaped: bool) -> Option<Slot<'_, 'a>> {
         let slot = match key {
             "jsonrpc" => &mut self.jsonrpc,
             "id" => &mut self.id,
@@ -271,10 +271,9 @@ impl<'a> Envelope<'a> {
             "params" => &mut self.params,
             "result" => &mut self.result,
             "error" => &mut self.error,
-            other if is_escaped(other) => match resolve_key(other) {
-                // What is resolved has no backslash that starts an escape of a known key.
-                Cow::Owned(name) if !is_escaped(&name) => return self.slot(&name),
-                _ => return None,
+            other if escaped => match resolve_key(other) {
+                Cow::Owned(name) => return self.slot(&name, false),
+                Cow::Borrowed(_) => return None,
             },
             _ => return None,
         };
@@ -429,7 +428,7 @@ fn read_error(text: &str) -> Option<ErrorObject<'_>> {
     let mut scanner = Scanner::new(text);
     scanner.bump();
     while scanner.peek() == Some(b'"') {
-        let key = resolve_key(scanner.key()?);
+        let key = scanner.key()?.resolve()?;
         let start = scanner.at();
         scanner.trusted_value();
         let slot = match key.as_ref() {

@@ -77,8 +77,8 @@ impl<'a> Members<'a> {
         let range = at..self.scanner.at();
         self.scanner.eat(b',');
         Some(Member {
-            key,
-            key_escaped: memchr::memchr(b'\\', key.as_bytes()).is_some(),
+            key: key.text,
+            key_escaped: key.escaped,
             value: RawJson::trusted(text),
             range,
         })

@@ -4,7 +4,10 @@
 //! so whoever decodes the string later would fail. Each byte is looked at a bounded number of
 //! times, and nesting costs a bit, not a stack frame.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
+
+use super::text::unescape_if;
 
 /// Why a scan stopped at [`Scanner::at`]. The place is not in the error, so that results fit in a
 /// register.
@@ -14,6 +17,22 @@ pub(super) enum ScanError {
     Syntax,
     /// More arrays and objects within each other than allowed.
     TooDeep,
+}
+
+/// What is between the quotes of a string.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written<'a> {
+    pub(super) text: &'a str,
+    /// There are escapes in it.
+    pub(super) escaped: bool,
+}
+
+impl<'a> Written<'a> {
+    /// The text with its escapes resolved; `None` if one stands for nothing.
+    #[inline]
+    pub(super) fn resolve(self) -> Option<Cow<'a, str>> {
+        unescape_if(self.escaped, self.text)
+    }
 }
 
 /// A place in a text.
@@ -83,14 +102,16 @@ impl<'a> Scanner<'a> {
     /// Goes past the key of a member, its colon and the white space after it; the key as written,
     /// without its quotes. `None` is an error of syntax.
     #[inline]
-    pub(super) fn key(&mut self) -> Option<&'a str> {
+    pub(super) fn key(&mut self) -> Option<Written<'a>> {
         let bytes = self.text.as_bytes();
         let quote = skip_space(bytes, self.at);
-        let end = member_key(bytes, quote);
+        let mut escaped = false;
+        let end = member_key(bytes, quote, &mut escaped);
         match end.and_then(|end| colon(bytes, end)) {
             Ok(after) => {
                 self.at = skip_space(bytes, after);
-                self.text.get(quote + 1..end.ok()? - 1)
+                let text = self.text.get(quote + 1..end.ok()? - 1)?;
+                Some(Written { text, escaped })
             }
             Err(at) => {
                 self.at = at;
@@ -101,11 +122,12 @@ impl<'a> Scanner<'a> {
 
     /// Goes past a string, which comes next; what is between its quotes, as written. `None` is an
     /// error of syntax.
-    pub(super) fn string(&mut self) -> Option<&'a str> {
-        let start = self.at;
-        let end = member_key(self.text.as_bytes(), start).ok()?;
+    pub(super) fn string(&mut self) -> Option<Written<'a>> {
+        let (start, mut escaped) = (self.at, false);
+        let end = member_key(self.text.as_bytes(), start, &mut escaped).ok()?;
         self.at = end;
-        self.text.get(start + 1..end - 1)
+        let text = self.text.get(start + 1..end - 1)?;
+        Some(Written { text, escaped })
     }
 
     /// Goes past one value with at most `depth` levels of nesting in it.
@@ -122,7 +144,7 @@ impl<'a> Scanner<'a> {
         let bytes = self.text.as_bytes();
         let step = match bytes.get(self.at) {
             // Most values of an envelope are no containers.
-            Some(b'"') => string(bytes, self.at + 1),
+            Some(b'"') => string(bytes, self.at + 1, &mut false),
             Some(b'1'..=b'9') => number(bytes, self.at),
             _ => return self.any_value(depth, known),
         };
@@ -180,7 +202,11 @@ impl<'a> Scanner<'a> {
     pub(super) fn trusted_value_after(&mut self, start: &str) {
         let bytes = self.text.as_bytes();
         let mut open = 0_usize;
-        self.peek();
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            self.trusted_string();
+            return;
+        }
         if !start.is_empty()
             && bytes.get(self.at..).unwrap_or_default().starts_with(start.as_bytes())
         {
@@ -227,7 +253,7 @@ impl<'a> Scanner<'a> {
 
     /// Goes past the rest of a string that is known to be right, its opening quote being behind.
     fn trusted_string(&mut self) {
-        self.at = string(self.text.as_bytes(), self.at).unwrap_or(self.text.len());
+        self.at = string(self.text.as_bytes(), self.at, &mut false).unwrap_or(self.text.len());
     }
 }
 
@@ -256,7 +282,7 @@ fn nested_value<const DEEP: bool, const AFTER: bool>(
     loop {
         at = skip_space(bytes, at);
         at = advance!(match bytes.get(at) {
-            Some(b'"') => string(bytes, at + 1),
+            Some(b'"') => string(bytes, at + 1, &mut false),
             // At any other depth it might go deeper than it may.
             Some(b'{') if AFTER && open == 1 && open < depth && starts_with(bytes, at, known) => {
                 open += 1;
@@ -348,12 +374,12 @@ fn some_space_end(bytes: &[u8], mut at: usize) -> usize {
 /// Goes past a key and its colon.
 #[inline]
 fn key(bytes: &[u8], at: usize) -> Step {
-    colon(bytes, member_key(bytes, at)?)
+    colon(bytes, member_key(bytes, at, &mut false)?)
 }
 
 #[inline]
-fn member_key(bytes: &[u8], at: usize) -> Step {
-    if bytes.get(at) == Some(&b'"') { string(bytes, at + 1) } else { Err(at) }
+fn member_key(bytes: &[u8], at: usize, escaped: &mut bool) -> Step {
+    if bytes.get(at) == Some(&b'"') { string(bytes, at + 1, escaped) } else { Err(at) }
 }
 
 #[inline]
@@ -401,9 +427,10 @@ fn digits(bytes: &[u8], start: usize) -> Step {
     if at == start { Err(at) } else { Ok(at) }
 }
 
-/// Goes past the rest of a string whose opening quote is behind, and its closing quote.
+/// Goes past the rest of a string whose opening quote is behind, and its closing quote; sets
+/// `escaped` if there are escapes.
 #[inline(always)]
-fn string(bytes: &[u8], at: usize) -> Step {
+fn string(bytes: &[u8], at: usize, escaped: &mut bool) -> Step {
     // The keys of an envelope are shorter than a word.
     let mut at = at;
     if let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -413,17 +440,18 @@ fn string(bytes: &[u8], at: usize) -> Step {
             None => at += word.len(),
         }
     }
-    long_string(bytes, at)
+    long_string(bytes, at, escaped)
 }
 
 /// As [`string`], for what is left of a long one or one with escapes.
 #[inline(never)]
-fn long_string(bytes: &[u8], mut at: usize) -> Step {
+fn long_string(bytes: &[u8], mut at: usize, escaped: &mut bool) -> Step {
     loop {
         at = plain_end(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => {
+                *escaped = true;
                 at = match bytes.get(at + 1) {
                     Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => at + 2,
                     Some(b'u') => code_point(bytes, at + 2)?,
@@ -470,12 +498,12 @@ pub(super) fn plain_prefix(bytes: &[u8]) -> usize {
     plain_end(bytes, 0)
 }
 
-/// The offset of the first byte from `at` on that does not stand for itself in a string.
+/// The offset of the first byte from `start` on that does not stand for itself in a string.
 #[inline]
-fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+fn plain_end(bytes: &[u8], start: usize) -> usize {
     // Most strings are a few words long; a block pays only when there is much of it.
     const WORDS_FIRST: usize = 4;
-    let mut words = 0;
+    let (mut at, mut words) = (start, 0);
     while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         if let Some(count) = plain_in_word(word) {
             return at + count;
@@ -500,7 +528,15 @@ fn plain_blocks_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// Of less than a word.
+#[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let halves = u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
+        if plain_in_word(&halves.to_le_bytes()).is_none() {
+            return bytes.len();
+        }
+    }
     bytes.iter().position(|byte| !is_plain(*byte)).unwrap_or(bytes.len())
 }
 

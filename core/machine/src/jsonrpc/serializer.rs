@@ -10,7 +10,7 @@ use core::fmt::{self, Write as _};
 use serde::ser::{self, Error as _, Serialize};
 use serde_json::{Error, Number};
 
-use super::text::{write_integer, write_string};
+use super::text::{write_escaped, write_integer, write_string};
 
 /// Appends `value` to `out`.
 pub(super) fn serialize<T: Serialize + ?Sized>(out: &mut String, value: &T) -> Result<(), Error> {
@@ -61,11 +61,13 @@ fn append(out: &mut String, text: &str) {
 /// Appends the key of a member, with the comma before it and the colon behind.
 #[inline(never)]
 fn write_key(out: &mut String, first: bool, key: &str) {
+    out.reserve(key.len() + 4);
     if !first {
         out.push(',');
     }
-    write_string(out, key);
-    out.push(':');
+    out.push('"');
+    write_escaped(out, key);
+    out.push_str("\":");
 }
 
 macro_rules! integers {
@@ -221,7 +223,7 @@ impl<'o> ser::Serializer for Serializer<'o> {
 
         impl fmt::Write for Escape<'_> {
             fn write_str(&mut self, text: &str) -> fmt::Result {
-                super::text::write_escaped(self.0, text);
+                write_escaped(self.0, text);
                 Ok(())
             }
         }

@@ -16,11 +16,13 @@ pub(super) fn unquote(text: &str) -> Option<Cow<'_, str>> {
 /// `None` if an escape stands for nothing: for half of a surrogate pair.
 #[inline]
 pub(super) fn unescape(written: &str) -> Option<Cow<'_, str>> {
-    if is_escaped(written) {
-        resolve(written).map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(written))
-    }
+    unescape_if(is_escaped(written), written)
+}
+
+/// The same for a string of which is known whether there are escapes.
+#[inline]
+pub(super) fn unescape_if(escaped: bool, written: &str) -> Option<Cow<'_, str>> {
+    if escaped { resolve(written).map(Cow::Owned) } else { Some(Cow::Borrowed(written)) }
 }
 
 // In bytes: a search for a `char` brings that for text into a device's image.
@@ -72,8 +74,10 @@ fn code_point(escape: &str) -> Option<(char, usize)> {
 }
 
 /// Whether a key, given as written between its quotes, is `name` once its escapes are resolved.
+// An escape is longer than what it stands for.
+#[inline]
 pub(super) fn key_is(key: &str, name: &str) -> bool {
-    key == name || (is_escaped(key) && resolve_key(key) == name)
+    key == name || (key.len() > name.len() && is_escaped(key) && resolve_key(key) == name)
 }
 
 /// A key, given as written between its quotes, with its escapes resolved.
@@ -94,19 +98,27 @@ pub fn write_string(out: &mut String, text: &str) {
 
 /// Appends `text` as a part of a JSON string, without quotes.
 pub(super) fn write_escaped(out: &mut String, text: &str) {
+    let length = plain_prefix(text.as_bytes());
+    if length == text.len() {
+        out.push_str(text);
+    } else {
+        write_escapes(out, text, length);
+    }
+}
+
+/// The same for a text with something to escape behind the first `length` bytes.
+#[inline(never)]
+fn write_escapes(out: &mut String, text: &str, mut length: usize) {
     let mut rest = text;
-    loop {
-        let length = plain_prefix(rest.as_bytes());
-        let Some(byte) = rest.as_bytes().get(length) else {
-            out.push_str(rest);
-            return;
-        };
+    while let Some(byte) = rest.as_bytes().get(length) {
         // What is escaped is ASCII, so no character is cut.
         let (plain, tail) = rest.split_at(length);
         out.push_str(plain);
         write_escape(out, *byte);
         rest = tail.split_at(1).1;
+        length = plain_prefix(rest.as_bytes());
     }
+    out.push_str(rest);
 }
 
 // The short forms where there are some, so that the output is that of `serde_json`.
