@@ -80,50 +80,57 @@ pub(super) struct Shares {
 }
 
 /// Those of whom something waits.
-// Not a map by their type: the tables that these are made of are there already.
+// Not a map by their type: the tables that these are made of are there already. The application is
+// apart, as a client has nobody else.
 #[derive(Debug, Default)]
 struct Parties {
-    shares: Slab<(Party, Share)>,
+    application: Share,
+    handlers: Slab<(RequestHandle, Share)>,
     places: Index,
 }
 
 impl Parties {
-    fn place(&self, party: &Party) -> Option<Key> {
+    fn place(&self, handler: &RequestHandle) -> Option<Key> {
         let is_it = |number| {
-            let entry = self.shares.get(Key::from_number(number));
-            entry.is_some_and(|(known, _)| known == party)
+            let entry = self.handlers.get(Key::from_number(number));
+            entry.is_some_and(|(known, _)| known == handler)
         };
-        self.places.find_hashed(hash(party), &is_it).map(Key::from_number)
+        self.places.find_hashed(hash(handler), &is_it).map(Key::from_number)
     }
 
     fn get(&self, party: &Party) -> Share {
-        let entry = self.place(party).and_then(|place| self.shares.get(place));
+        let Some(handler) = party else { return self.application };
+        let entry = self.place(handler).and_then(|place| self.handlers.get(place));
         entry.map_or_else(Share::default, |(_, share)| *share)
     }
 
     /// Sets what waits of a party.
     fn set(&mut self, party: &Party, share: Share) {
-        match self.place(party) {
+        let Some(handler) = party else {
+            self.application = share;
+            return;
+        };
+        match self.place(handler) {
             Some(place) if share == Share::default() => {
-                self.shares.remove(place);
-                self.places.remove_hashed(hash(party), &|number| number == place.to_number());
+                self.handlers.remove(place);
+                self.places.remove_hashed(hash(handler), &|number| number == place.to_number());
             }
             Some(place) => {
-                if let Some(entry) = self.shares.get_mut(place) {
+                if let Some(entry) = self.handlers.get_mut(place) {
                     entry.1 = share;
                 }
             }
             None if share == Share::default() => {}
             None => {
-                let place = self.shares.insert((*party, share));
-                self.places.insert_hashed(hash(party), place.to_number());
+                let place = self.handlers.insert((*handler, share));
+                self.places.insert_hashed(hash(handler), place.to_number());
             }
         }
     }
 }
 
-fn hash(party: &Party) -> u64 {
-    KeyedHash::default().hash_one(party)
+fn hash(handler: &RequestHandle) -> u64 {
+    KeyedHash::default().hash_one(handler)
 }
 
 impl Room {
@@ -300,6 +307,6 @@ mod tests {
         charges.iter().for_each(|charge| shares.release(charge));
         assert!(shares.is_news(&charges[2]));
         assert_eq!(shares.total, Share::default());
-        assert_eq!(shares.parties.shares.len(), 0);
+        assert_eq!(shares.parties.handlers.len(), 0);
     }
 }

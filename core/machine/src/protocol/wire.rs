@@ -223,8 +223,8 @@ pub(crate) fn tag<'j>(
     if !json.is_object() {
         return refuse("is a member of an object");
     }
-    let mut found = None;
-    for member in json.members() {
+    let (mut found, mut members) = (None, json.members());
+    while let Some(member) = members.next_after("") {
         if member.is_named(name) && found.replace(member.value).is_some() {
             return refuse("is there twice");
         }
