@@ -15,11 +15,8 @@ pub(super) struct Buffer<'b> {
 #[derive(Debug)]
 enum Storage<'b> {
     Lent(&'b mut [u8]),
-    Grown { bytes: Vec<u8>, limit: usize },
+    Grown { bytes: Vec<u8>, initial: usize, limit: usize },
 }
-
-/// What a growing buffer starts with: most messages are shorter, and most connections are idle.
-pub(super) const INITIAL: usize = 2 * 1024;
 
 /// What a growing buffer keeps. Giving back less would cost a peer that sends 64 KiB at a time an
 /// allocation for each; keeping more would let one large message weigh on an idle connection.
@@ -37,8 +34,9 @@ impl<'b> Buffer<'b> {
         Self { storage: Storage::Lent(storage), start: 0, end: 0 }
     }
 
-    pub(super) const fn growing(limit: usize) -> Self {
-        Self { storage: Storage::Grown { bytes: Vec::new(), limit }, start: 0, end: 0 }
+    /// One that starts with `initial` bytes, once there is something to hold.
+    pub(super) const fn growing(initial: usize, limit: usize) -> Self {
+        Self { storage: Storage::Grown { bytes: Vec::new(), initial, limit }, start: 0, end: 0 }
     }
 
     /// Where the next bytes go. Empty only while the storage is full of bytes that were not taken.
@@ -51,7 +49,7 @@ impl<'b> Buffer<'b> {
     /// Makes room for `count` bytes more, no more than is kept by an idle buffer, and none where
     /// the storage is lent.
     pub(super) fn reserve(&mut self, count: usize) {
-        if let Storage::Grown { bytes, limit } = &mut self.storage {
+        if let Storage::Grown { bytes, limit, .. } = &mut self.storage {
             let length = self.end.saturating_add(count).min(*limit).min(KEPT);
             if bytes.len() < length {
                 grow(bytes, length);
@@ -124,8 +122,9 @@ impl<'b> Buffer<'b> {
         self.capacity() - self.end < self.room_wanted()
     }
 
+    /// Of a small buffer a part, so that it does not grow before a message asks for it.
     fn room_wanted(&self) -> usize {
-        ROOM_WANTED.min(self.limit() / 2).max(1)
+        ROOM_WANTED.min(self.capacity() / 2).max(1)
     }
 
     fn make_room(&mut self) {
@@ -145,11 +144,11 @@ impl<'b> Buffer<'b> {
             (self.start, self.end) = (0, rest);
         }
         let short = self.is_short();
-        if let Storage::Grown { bytes, limit } = &mut self.storage {
+        if let Storage::Grown { bytes, initial, limit } = &mut self.storage {
             if self.end == 0 && length > KEPT {
                 *bytes = vec![0; KEPT.min(*limit)];
             } else if short && length < *limit {
-                grow(bytes, (length * 2).max(INITIAL).min(*limit));
+                grow(bytes, (length * 2).max(*initial).min(*limit));
             }
         }
     }

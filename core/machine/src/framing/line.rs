@@ -2,6 +2,10 @@ use memchr::memchr;
 
 use super::buffer::Buffer;
 
+/// What the memory of a decoder starts with that grows: most messages are shorter, and most
+/// connections are idle. The first longer message makes it larger for good.
+const INITIAL: usize = 512;
+
 /// Cuts a byte stream into lines, in memory that it is lent or that it grows up to a limit.
 ///
 /// Read into [`LineDecoder::space`], [`LineDecoder::commit`] what was read, take every
@@ -50,7 +54,7 @@ impl<'b> LineDecoder<'b> {
     /// end included, and shrinks again after a long line.
     #[must_use]
     pub const fn growing(limit: usize) -> LineDecoder<'static> {
-        LineDecoder::new(Buffer::growing(limit))
+        LineDecoder::new(Buffer::growing(INITIAL, limit))
     }
 
     /// The most heap that one takes which [grows](Self::growing) up to `limit`, in bytes: there are
@@ -154,7 +158,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
-    use super::super::buffer::{INITIAL, KEPT};
+    use super::super::buffer::KEPT;
     use super::*;
 
     type Outcome = Result<String, FrameError>;

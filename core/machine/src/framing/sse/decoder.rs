@@ -9,6 +9,10 @@ use super::super::buffer::Buffer;
 use super::event::{SseError, SseEvent};
 use super::field::{milliseconds, set, value};
 
+/// What the memory of a decoder starts with that grows: several events, as a stream that is open has
+/// some.
+pub(super) const INITIAL: usize = 2 * 1024;
+
 /// Reads a stream of Server-Sent Events, in memory that it is lent or that it grows up to a limit.
 ///
 /// Read into [`SseDecoder::space`], [`SseDecoder::commit`] what was read, take every
@@ -69,7 +73,7 @@ impl<'b> SseDecoder<'b> {
     /// long event.
     #[must_use]
     pub const fn growing(limit: usize) -> SseDecoder<'static> {
-        SseDecoder::new(Buffer::growing(limit))
+        SseDecoder::new(Buffer::growing(INITIAL, limit))
     }
 
     const fn new(buffer: Buffer<'b>) -> Self {

@@ -3,7 +3,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::super::buffer::{INITIAL, KEPT};
+use super::super::buffer::KEPT;
+use super::decoder::INITIAL;
 use super::*;
 
 /// An event as its type, data and id, with a dash for no id.
