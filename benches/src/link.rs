@@ -234,7 +234,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The answer of the tool: a block with the text that came.
 pub(crate) fn echoed(request: &Request<'_>) -> impl Fn(&mut String) -> Result<(), WriteError> {
     move |out| {
-        let arguments = request.params.get("arguments");
+        let arguments = request.arguments();
         let text = arguments.as_ref().and_then(|arguments| arguments.get("text"));
         out.push_str(r#"{"content":[{"type":"text","text":"#);
         out.push_str(text.as_ref().map_or("\"\"", RawJson::as_str));

@@ -47,7 +47,7 @@ fn on(event: Event<'_>, machine: &mut peer::Server, _: Instant) {
     let Event::Request(request) = event else { return };
     // The machine has made sure that the tool is the one of the catalog.
     let answered = if request.method == Method::ToolsCall {
-        let arguments = request.params.get("arguments").unwrap_or(RawJson::EMPTY_OBJECT);
+        let arguments = request.arguments().unwrap_or(RawJson::EMPTY_OBJECT);
         let text = arguments.get("text").unwrap_or(RawJson::NULL);
         let text = text.to_text().unwrap_or_default().to_uppercase();
         machine.respond(request.handle, &CallToolResult::text(text))

@@ -15,7 +15,7 @@ pub struct RequestHead<'a> {
     pub(crate) query: Hidden<&'a str>,
     pub(crate) host: Option<&'a [u8]>,
     pub(crate) origin: Option<&'a [u8]>,
-    pub(crate) accept: Vec<&'a [u8]>,
+    pub(crate) accept: FieldLines<'a>,
     pub(crate) content_type: Option<&'a [u8]>,
     pub(crate) content_length: Option<&'a [u8]>,
     pub(crate) session_id: Option<&'a [u8]>,
@@ -31,6 +31,33 @@ pub struct RequestHead<'a> {
     pub(crate) params: Vec<(&'a str, &'a [u8])>,
     /// A field that must not be repeated came with different values.
     pub(crate) contradictory: Option<&'static str>,
+}
+
+/// The values of a field that may come in several lines. The first, mostly the only one, takes no
+/// memory of its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FieldLines<'a> {
+    first: Option<&'a [u8]>,
+    others: Vec<&'a [u8]>,
+}
+
+impl<'a> FieldLines<'a> {
+    fn push(&mut self, value: &'a [u8]) {
+        if self.first.is_none() {
+            self.first = Some(value);
+        } else {
+            self.others.push(value);
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// In the order they came.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.first.into_iter().chain(self.others.iter().copied())
+    }
 }
 
 /// A value that is never shown.
@@ -102,7 +129,7 @@ impl<'a> RequestHead<'a> {
             query: Hidden(query),
             host: None,
             origin: None,
-            accept: Vec::new(),
+            accept: FieldLines::default(),
             content_type: None,
             content_length: None,
             session_id: None,

@@ -114,7 +114,7 @@ impl Server {
                 // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
                 // A client of 2024-11-05 may know nothing of `Accept`.
                 let silent = route == Route::EventStream && head.accept.is_empty();
-                if !silent && !Accepted::of(head.accept.iter().copied()).event_stream {
+                if !silent && !Accepted::of(head.accept.iter()).event_stream {
                     let message = "`Accept` must list text/event-stream";
                     return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
                 }
@@ -190,7 +190,7 @@ impl Server {
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
         if route == Route::Post && !head.accept.is_empty() {
-            let accepted = Accepted::of(head.accept.iter().copied());
+            let accepted = Accepted::of(head.accept.iter());
             if !(accepted.json && accepted.event_stream) {
                 let message = "`Accept` must list application/json and text/event-stream";
                 return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
@@ -202,7 +202,8 @@ impl Server {
 
 /// The revision that the header names, if it is one that exists.
 pub(super) fn named_revision(head: &RequestHead<'_>) -> Option<Revision> {
-    core::str::from_utf8(head.protocol_version?).ok().and_then(Revision::parse)
+    let named = head.protocol_version?;
+    Revision::ALL.into_iter().find(|revision| revision.as_str().as_bytes() == named)
 }
 
 fn only(method: &'static str, head: &RequestHead<'_>, route: Route) -> Result<Route, Response> {
