@@ -142,6 +142,14 @@ impl<'a> RawJson<'a> {
         }
     }
 
+    /// The string that is all there is between `opening` and `closing`, its escapes resolved.
+    pub(crate) fn string_between(&self, opening: &str, closing: &str) -> Option<Cow<'_, str>> {
+        let text = self.as_str().strip_prefix(opening)?.strip_suffix(closing)?;
+        let mut scanner = Scanner::new(text);
+        let string = scanner.string()?;
+        if scanner.at() == text.len() { string.resolve() } else { None }
+    }
+
     /// The number that this value is; `None` if it is none, or none of this type.
     pub(crate) fn to_number<T: for<'de> Deserialize<'de>>(&self) -> Option<T> {
         // Of anything else there would be an error that repeats it, however long it is.

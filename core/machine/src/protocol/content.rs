@@ -12,6 +12,7 @@ use super::meta::Meta;
 use super::resource::{BlobResourceContents, ResourceContents};
 use super::revision::Revision;
 use super::wire::Wire;
+use crate::jsonrpc::RawJson;
 
 tagged! {
     /// A block of content in a tool's result or a prompt's message.
@@ -23,7 +24,7 @@ tagged! {
     // MCP 2025-03-26 server/tools#tool-result [TOOL-013]
     // MCP 2026-07-28 server/tools#tool-result [TOOL-014], MCP 2026-07-28 schema.json#Resource
     // [META-014]
-    pub enum ContentBlock by "type" {
+    pub enum ContentBlock by "type", before that plain_text {
         /// A text.
         Text(TextContent) = Some("text"),
         /// A picture.
@@ -35,6 +36,11 @@ tagged! {
         /// A resource with its contents.
         Resource(EmbeddedResource) = Some("resource"),
     }
+}
+
+/// A block of text with nothing else, as nearly all peers write it: it is read at one glance.
+fn plain_text(json: &RawJson<'_>) -> Option<ContentBlock> {
+    json.string_between(r#"{"type":"text","text":"#, "}").map(ContentBlock::text)
 }
 
 impl ContentBlock {
@@ -230,6 +236,29 @@ mod tests {
 
     fn text_at(block: &ContentBlock, revision: Revision) -> String {
         block.to_json_at(revision).unwrap().as_str().into()
+    }
+
+    #[test]
+    fn a_text_is_the_same_however_it_is_written() {
+        let read = |text: &str| RawJson::parse(text).unwrap().decode::<ContentBlock>();
+        for text in [
+            r#"{"type":"text","text":"a\"}b"}"#,
+            r#"{"text":"a\"}b","type":"text"}"#,
+            r#"{ "type": "text", "text": "a\"}b" }"#,
+            r#"{"type":"text","text":"a\u0022}b","x":"y"}"#,
+        ] {
+            assert_eq!(read(text).unwrap(), ContentBlock::text("a\"}b"), "{text}");
+        }
+        let noted = read(r#"{"type":"text","text":"a","_meta":{"k":"v"}}"#).unwrap();
+        assert!(matches!(noted, ContentBlock::Text(text) if text.meta.is_some()));
+        for text in [
+            r#"{"type":"text","text":"a","type":"text"}"#,
+            r#"{"type":"text","text":"a","text":"b"}"#,
+            r#"{"type":"text","text":1}"#,
+            r#"{"type":"text","text":{}}"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -208,7 +208,7 @@ pub(crate) use word;
 macro_rules! tagged {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident by $tag:literal {
+        pub enum $name:ident by $tag:literal $(, before that $shortcut:path)? {
             $( $(#[$vmeta:meta])* $variant:ident($inner:ty) = $text:pat, )+
         }
     ) => {
@@ -229,6 +229,9 @@ macro_rules! tagged {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = $crate::jsonrpc::RawJson::deserialize(deserializer)?;
+                $( if let Some(value) = $shortcut(&json) {
+                    return Ok(value);
+                } )?
                 let tag = $crate::protocol::wire::tag(&json, $tag);
                 match tag.map_err(serde::de::Error::custom)?.as_deref() {
                     $( $text => json.decode().map(Self::$variant), )+

@@ -441,7 +441,7 @@ fn fields_of<'a>(head: &RequestHead<'a>, stand_ins: StandIns) -> Vec<Field<'a>> 
         ("last-event-id", head.last_event_id),
     ];
     fields.extend(single.into_iter().filter_map(|(name, it)| Some(Field::of(name, it?))));
-    fields.extend(head.accept.iter().map(|value| Field::of("accept", *value)));
+    fields.extend(head.accept.iter().map(|value| Field::of("accept", value)));
     let session = head.session_id.map(|id| stand_ins.named_session(id));
     fields.extend(session.map(|id| Field::of("mcp-session-id", id)));
     fields.extend(head.params.iter().map(|(name, value)| Field::of(*name, *value)));
