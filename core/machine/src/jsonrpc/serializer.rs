@@ -55,7 +55,12 @@ impl<'o> Serializer<'o> {
 // Once for all types, as `write_key`: what is inlined here is inlined for each field of each.
 #[inline(never)]
 fn append(out: &mut String, text: &str) {
-    out.push_str(text);
+    // Most are a bracket or a comma, for which a copy of any length takes long to begin.
+    if let [byte] = text.as_bytes() {
+        out.push(char::from(*byte));
+    } else {
+        out.push_str(text);
+    }
 }
 
 /// Appends the key of a member, with the comma before it and the colon behind.
