@@ -52,16 +52,6 @@ impl<'f> ParsedBody<'f> {
         &self.frame
     }
 
-    /// The frame, and what the parameters in it say.
-    pub(super) fn split(
-        body: Result<Self, Malformed>,
-    ) -> (Result<Frame<'f>, Malformed>, Option<Read<'f>>) {
-        match body {
-            Ok(Self { frame, read }) => (Ok(frame), read),
-            Err(malformed) => (Err(malformed), None),
-        }
-    }
-
     /// Shows each request in it: its method, and what it is about. A request whose parameters are
     /// refused is about nothing.
     pub fn for_each_request(&self, mut show: impl FnMut(&str, Option<&str>)) {

@@ -77,10 +77,14 @@ impl Server {
         if matches!(route, Route::Post | Route::Message) {
             let standing = self.declared.as_ref().map(Declared::standing).unwrap_or_default();
             let limits = self.blueprint.parse_limits();
-            let body = ParsedBody::parse_after(body, limits, standing);
-            let permitted = permit(body.as_ref().ok());
-            let (frame, mut read) = ParsedBody::split(body);
-            let body = Body { frame, read: read.as_mut() };
+            let mut parsed = ParsedBody::parse_after(body, limits, standing);
+            let permitted = permit(parsed.as_ref().ok());
+            let body = match parsed {
+                Ok(ParsedBody { frame, ref mut read }) => {
+                    Body { frame: Ok(frame), read: read.as_mut() }
+                }
+                Err(malformed) => Body { frame: Err(malformed), read: None },
+            };
             let request = named_request(&body.frame);
             permitted.map_err(|refusal| refusal.to_response(request))?;
             // What needs no answer frees something more often than not.
