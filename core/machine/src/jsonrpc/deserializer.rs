@@ -44,7 +44,10 @@ impl<'de> Deserializer<'_, 'de> {
     }
 
     fn string(self) -> Result<Cow<'de, str>, Error> {
-        self.scanner.string().and_then(Written::resolve).ok_or_else(|| Error::custom("not a string"))
+        self.scanner
+            .string()
+            .and_then(Written::resolve)
+            .ok_or_else(|| Error::custom("not a string"))
     }
 
     /// That the value is another one than `expected`.

@@ -532,7 +532,8 @@ fn plain_blocks_end(bytes: &[u8], mut at: usize) -> usize {
 #[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        let halves = u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
+        let halves =
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
         if plain_in_word(&halves.to_le_bytes()).is_none() {
             return bytes.len();
         }

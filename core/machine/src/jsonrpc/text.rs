@@ -137,7 +137,8 @@ fn write_escape(out: &mut String, byte: u8) {
             return;
         }
     };
-    out.extend(['\\', short]);
+    out.push('\\');
+    out.push(short);
 }
 
 /// Appends `number` in decimal.
