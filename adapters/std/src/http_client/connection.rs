@@ -102,3 +102,27 @@ impl Drop for ClosesWhenDropped {
         self.0.close();
     }
 }
+
+#[cfg(all(test, feature = "http-server"))]
+mod tests {
+    use mcp_sansio::Era;
+    use mcp_sansio::http::{Location, ServerOptions};
+    use mcp_sansio_async::http_client::Connect;
+    use mcp_sansio_handlers::Server;
+
+    use super::*;
+    use crate::{HttpListener, HttpService};
+
+    #[test]
+    fn a_connector_remembers_of_which_era_a_server_is() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let service = HttpService::new(&Server::new("test", "1"), ServerOptions::new()).unwrap();
+        let serving = HttpListener::new(listener).spawn(service).unwrap();
+        let url = Location::parse(&format!("http://{}/mcp", serving.address())).unwrap();
+        let connector = Connector::builder().no_proxy().build();
+        assert_eq!(connector.eras().of(url.origin()), None);
+        let options = ClientOptions::new(url.clone());
+        connect_with(options, &connector, &Host::new("test", "1")).unwrap().close();
+        assert_eq!(connector.eras().of(url.origin()), Some(Era::Modern));
+    }
+}
