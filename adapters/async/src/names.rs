@@ -28,7 +28,7 @@ pub use mcp_sansio_auth::{
     open_in_browser,
 };
 #[cfg(feature = "verify")]
-pub use mcp_sansio_auth::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
+pub use mcp_sansio_auth::{JwtFault, JwtVerifier};
 #[cfg(feature = "sign")]
 pub use mcp_sansio_auth::{KeyFault, KeyFileError, SignFailure, Signer};
 pub use mcp_sansio_handlers as handler;

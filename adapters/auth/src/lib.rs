@@ -54,4 +54,4 @@ pub use private_file::Untrusted;
 #[cfg(feature = "sign")]
 pub use sign::{KeyFault, KeyFileError, SignFailure, Signer};
 #[cfg(feature = "verify")]
-pub use verify::{DOCUMENT_LENGTH_MAX, JwtFault, JwtVerifier};
+pub use verify::{JwtFault, JwtVerifier};

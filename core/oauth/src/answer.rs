@@ -3,11 +3,10 @@
 use alloc::string::String;
 use core::fmt;
 
+use mcp_sansio::http::DOCUMENT_LENGTH_MAX;
 use serde::Deserializer;
 use serde::de::{self, DeserializeOwned, Visitor};
 
-/// The longest answer that is read, in bytes.
-const ANSWER_LENGTH_MAX: usize = 256 * 1024;
 /// The most characters of what a server says of an error.
 const TEXT_LENGTH_MAX: usize = 1024;
 
@@ -17,7 +16,7 @@ const TEXT_LENGTH_MAX: usize = 1024;
 #[non_exhaustive]
 pub enum AnswerFault {
     /// It is longer than 256 KiB.
-    #[error("the answer is longer than {ANSWER_LENGTH_MAX} bytes")]
+    #[error("the answer is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
     /// It is no JSON object, has a member twice, or has one of another type than it should.
     #[error("the answer is malformed")]
@@ -26,7 +25,7 @@ pub enum AnswerFault {
 
 /// Reads the members that are wanted of a JSON object. Linear in its length.
 pub(super) fn read_object<T: DeserializeOwned>(body: &[u8]) -> Result<T, AnswerFault> {
-    if body.len() > ANSWER_LENGTH_MAX {
+    if body.len() > DOCUMENT_LENGTH_MAX {
         return Err(AnswerFault::TooLong);
     }
     // The derived readers take an array for an object too.
@@ -137,7 +136,7 @@ mod tests {
         }
         let deep = format!(r#"{{"x":{}"#, "[".repeat(100_000));
         assert_eq!(read_object::<Time>(deep.as_bytes()), Err(AnswerFault::Malformed));
-        let long = alloc::vec![b' '; ANSWER_LENGTH_MAX + 1];
+        let long = alloc::vec![b' '; DOCUMENT_LENGTH_MAX + 1];
         assert_eq!(read_object::<Time>(&long), Err(AnswerFault::TooLong));
     }
 

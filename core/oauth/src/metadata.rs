@@ -4,15 +4,12 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use mcp_sansio::http::Location;
+use mcp_sansio::http::{DOCUMENT_LENGTH_MAX, Location};
 use serde::{Deserialize, Deserializer};
 
 use super::answer::printable;
 use super::endpoint::{InvalidEndpoint, endpoint};
 use super::resource::{ResourceMismatch, ResourceUri};
-
-/// The longest metadata document that is read, in bytes.
-pub const METADATA_LENGTH_MAX: usize = 256 * 1024;
 
 /// The metadata of a protected resource: of an MCP server. As it was written, unchecked; members
 /// that a client has no use for are not kept.
@@ -62,8 +59,8 @@ pub struct AuthorizationServerMetadata {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataFault {
-    /// The document is longer than [`METADATA_LENGTH_MAX`].
-    #[error("the metadata is longer than {METADATA_LENGTH_MAX} bytes")]
+    /// The document is longer than [`DOCUMENT_LENGTH_MAX`].
+    #[error("the metadata is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
     /// The document is no JSON object, lacks a required member, has a member twice, or has one of
     /// another type than it should. What is wrong, in words for a developer: at most 1,024
@@ -196,7 +193,7 @@ fn required(name: &'static str, url: Option<&str>) -> Result<Location, MetadataF
 }
 
 fn parse<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, MetadataFault> {
-    if document.len() > METADATA_LENGTH_MAX {
+    if document.len() > DOCUMENT_LENGTH_MAX {
         return Err(MetadataFault::TooLong);
     }
     // The derived readers take an array for an object too.
@@ -271,7 +268,7 @@ mod tests {
             let it = ProtectedResourceMetadata::parse(document.as_bytes());
             assert!(matches!(it, Err(MetadataFault::Malformed(_))), "{document}");
         }
-        let long = alloc::vec![b' '; METADATA_LENGTH_MAX + 1];
+        let long = alloc::vec![b' '; DOCUMENT_LENGTH_MAX + 1];
         assert_eq!(AuthorizationServerMetadata::parse(&long), Err(MetadataFault::TooLong));
     }
 

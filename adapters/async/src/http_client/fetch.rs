@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
+use mcp_sansio::http::DOCUMENT_LENGTH_MAX;
 
 use super::exchanger::poll_piece;
 use super::{Connect, ConnectorError};
 use crate::Timer;
-
-/// The longest document that is fetched, in bytes. 256 KiB: metadata and keys of an issuer take a few.
-pub const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 
 /// How long a document may take, from the first look at the network to its last byte. 20 s: that of
 /// two connections, so that a first one that is not there in time says so by itself.
@@ -30,8 +28,8 @@ pub enum FetchError {
         /// Any but 200.
         status: u16,
     },
-    /// The server sends more than [`DOCUMENT_BYTES_MAX`].
-    #[error("the document is longer than {DOCUMENT_BYTES_MAX} bytes")]
+    /// The server sends more than [`DOCUMENT_LENGTH_MAX`].
+    #[error("the document is longer than {DOCUMENT_LENGTH_MAX} bytes")]
     TooLong,
     /// The document was not there within [`FETCH_TIME_MAX`].
     #[error("the document was not there within {FETCH_TIME_MAX:?}")]
@@ -67,7 +65,7 @@ async fn document(connector: impl Connect, url: String) -> Result<Vec<u8>, Fetch
     let (mut body, mut document) = (response.into_body(), Vec::new());
     while let Some(piece) = poll_fn(|cx| poll_piece(&mut body, cx)).await {
         let piece = piece?;
-        if piece.len() > DOCUMENT_BYTES_MAX - document.len() {
+        if piece.len() > DOCUMENT_LENGTH_MAX - document.len() {
             return Err(FetchError::TooLong);
         }
         document.extend_from_slice(&piece);

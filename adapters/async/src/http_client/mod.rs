@@ -30,7 +30,7 @@ pub use connector_error::ConnectorError;
 #[cfg(feature = "http-client")]
 pub use dialer::{Dial, port};
 pub use exchanger::{Connect, ConnectorExchange, ConnectorExchanger, Trouble};
-pub use fetch::{DOCUMENT_BYTES_MAX, FETCH_TIME_MAX, FetchError, fetch};
+pub use fetch::{FETCH_TIME_MAX, FetchError, fetch};
 #[cfg(feature = "http-client")]
 pub use proxy::Proxy;
 #[cfg(feature = "http-client")]

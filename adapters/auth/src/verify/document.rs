@@ -6,15 +6,12 @@ use std::future::Future;
 use std::pin::Pin;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::{Location, Scheme};
+use mcp_sansio::http::{DOCUMENT_LENGTH_MAX, Location, Scheme};
 use mcp_sansio_oauth::MetadataUrls;
 use serde::Deserialize;
 
 use super::JwtFault;
 use super::key_set::KeySet;
-
-/// The longest document of an issuer that is read, in bytes. 256 KiB.
-pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
 
 /// Where the keys of an issuer are.
 #[derive(Clone, Debug)]

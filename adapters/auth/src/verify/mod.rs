@@ -12,6 +12,5 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
-pub use document::DOCUMENT_LENGTH_MAX;
 pub use fault::JwtFault;
 pub use verifier::JwtVerifier;

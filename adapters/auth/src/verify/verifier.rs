@@ -66,7 +66,7 @@ impl JwtVerifier {
     /// `fetch` gets the document at a URL: it answers with the body of a response of status 200, and
     /// with an error in every other case. It must come to an end by itself (give it a time-out), must
     /// not follow redirects to other origins, and had best stop reading after
-    /// [`DOCUMENT_LENGTH_MAX`](super::DOCUMENT_LENGTH_MAX) bytes: what is longer is not used.
+    /// [`DOCUMENT_LENGTH_MAX`](mcp_sansio::http::DOCUMENT_LENGTH_MAX) bytes: what is longer is not used.
     ///
     /// # Errors
     ///

@@ -19,6 +19,10 @@ mod refusal;
 mod remote_address;
 pub mod server;
 
+/// The longest document that is fetched or read of a server beside its messages, in bytes: metadata,
+/// tokens, keys. 256 KiB: they take a few.
+pub const DOCUMENT_LENGTH_MAX: usize = 256 * 1024;
+
 pub use crate::Principal;
 pub use authority::{Origin, Scheme};
 pub use backoff::Backoff;

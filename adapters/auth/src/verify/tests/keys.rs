@@ -107,7 +107,7 @@ fn keys_are_found_by_the_metadata_of_the_issuer() {
         Some(metadata("https://a.example", "https://a.example/jwks")),
         Some(metadata(ISSUER, "http://a.example/jwks")),
         Some(metadata(ISSUER, "https://a.example/nothing")),
-        Some(vec![b' '; DOCUMENT_LENGTH_MAX + 1]),
+        Some(vec![b' '; mcp_sansio::http::DOCUMENT_LENGTH_MAX + 1]),
     ] {
         let result = check(document);
         assert!(matches!(result, Err(JwtFault::Unavailable(_))), "{result:?}");
