@@ -120,6 +120,11 @@ pub(super) async fn drive<C: Future>(
                 }
             }
         }
+        // Before a response that may be ready as well: it tells the client that it is the last one.
+        if is_known && !stops && stop.is_cut() {
+            stops = true;
+            shutdown(connection.as_mut());
+        }
         loop {
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());

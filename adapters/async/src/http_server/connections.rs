@@ -54,17 +54,17 @@ impl Connections {
 
     /// Tells all of them to end when they have no request under way.
     pub(super) fn stop(&self) {
-        self.all().iter().for_each(|connection| connection.stop.cut());
+        Cut::cut_all(&self.all(|connection| &connection.stop));
     }
 
-    fn all(&self) -> Vec<Connection> {
-        lock(&self.0).open.values().cloned().collect()
+    fn all(&self, which: impl Fn(&Connection) -> &Cut) -> Vec<Cut> {
+        lock(&self.0).open.values().map(which).cloned().collect()
     }
 }
 
 impl Drop for Connections {
     fn drop(&mut self) {
-        self.all().iter().for_each(|connection| connection.cut.cut());
+        Cut::cut_all(&self.all(|connection| &connection.cut));
     }
 }
 

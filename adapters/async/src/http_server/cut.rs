@@ -32,7 +32,17 @@ impl Cut {
 
     /// Ends what is run by it, now or as soon as it is.
     pub fn cut(&self) {
-        self.0.is_cut.store(true, Ordering::Release);
+        Self::cut_all(core::slice::from_ref(self));
+    }
+
+    /// Ends what is run by any of them. All are cut before the first is woken, so what one of them
+    /// does about it happens when the others are cut as well.
+    pub(super) fn cut_all(cuts: &[Self]) {
+        cuts.iter().for_each(|cut| cut.0.is_cut.store(true, Ordering::Release));
+        cuts.iter().for_each(Self::wake);
+    }
+
+    fn wake(&self) {
         let waker = self.0.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(waker) = waker {
             waker.wake();
@@ -85,7 +95,7 @@ mod tests {
     use std::future::{pending, ready};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::pin::pin;
-    use std::task::Context;
+    use std::task::{Context, Wake};
 
     use super::*;
 
@@ -100,6 +110,23 @@ mod tests {
         assert!(!poll(cut.clone().run(pending::<()>())));
         cut.cut();
         assert!(poll(cut.run(pending::<()>())));
+    }
+
+    #[test]
+    fn all_are_cut_before_one_is_woken() {
+        struct Sees(Cut, AtomicBool);
+
+        impl Wake for Sees {
+            fn wake(self: Arc<Self>) {
+                self.1.store(self.0.is_cut(), Ordering::Relaxed);
+            }
+        }
+
+        let cuts = [Cut::default(), Cut::default()];
+        let sees = Arc::new(Sees(cuts[1].clone(), AtomicBool::new(false)));
+        assert!(!cuts[0].poll(&Waker::from(Arc::clone(&sees))));
+        Cut::cut_all(&cuts);
+        assert!(sees.1.load(Ordering::Relaxed));
     }
 
     #[test]
