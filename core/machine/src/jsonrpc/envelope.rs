@@ -3,6 +3,7 @@ use alloc::borrow::Cow;
 use super::error::ErrorObject;
 use super::id::RequestId;
 use super::malformed::{Malformed, Reason, Shape};
+use super::member_index::MemberIndex;
 use super::message::{Message, NotificationMessage, RequestMessage, ResponseMessage};
 use super::raw::RawJson;
 use super::scan::{ScanError, Scanner};
@@ -54,20 +55,21 @@ pub enum Frame<'a> {
 ///
 /// The peer's fault: the frame is no message. [`Malformed::answer`] says what to answer.
 pub fn parse(bytes: &[u8], limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
-    parse_after(bytes, limits, "")
+    parse_noting(bytes, limits, "", None)
 }
 
-/// As [`parse`], without a look at what is `known` of a member of the parameters: the start of an
-/// object that was in an earlier frame, parsed with the same limits. It ends with a member, which is
-/// no number.
-pub(crate) fn parse_after<'a>(
+/// As [`parse`], with the members of the parameters of a request noted in `index`. What is `known` of one of them
+/// is not looked at: the start of an object that was in an earlier frame, parsed with the same limits.
+/// It ends with a member, which is no number.
+pub(crate) fn parse_noting<'a>(
     bytes: &'a [u8],
     limits: ParseLimits,
     known: &str,
+    index: Option<&mut MemberIndex>,
 ) -> Result<Frame<'a>, Malformed> {
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
     match core::str::from_utf8(bytes) {
-        Ok(text) => parse_text_after(text, limits, known),
+        Ok(text) => parse_text_noting(text, limits, known, index),
         Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
     }
 }
@@ -78,13 +80,14 @@ pub(crate) fn parse_after<'a>(
 ///
 /// See [`parse`].
 pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
-    parse_text_after(text, limits, "")
+    parse_text_noting(text, limits, "", None)
 }
 
-fn parse_text_after<'a>(
+fn parse_text_noting<'a>(
     text: &'a str,
     limits: ParseLimits,
     known: &str,
+    index: Option<&mut MemberIndex>,
 ) -> Result<Frame<'a>, Malformed> {
     let mut scanner = Scanner::new(text);
     let depth = limits.depth.min(ParseLimits::DEPTH_MAX);
@@ -92,7 +95,7 @@ fn parse_text_after<'a>(
         Some(b'{') => {
             let mut envelope = Envelope::default();
             envelope
-                .fill(&mut scanner, depth, known)
+                .fill(&mut scanner, depth, known, index)
                 .and_then(|()| scanner.end())
                 .map_err(|error| envelope.unscannable(error, scanner.at(), depth))?;
             envelope.message(limits.id_length).map(Frame::Single)
@@ -159,13 +162,15 @@ impl<'a> Iterator for Batch<'a> {
         self.remaining = self.remaining.checked_sub(1)?;
         let mut envelope = Envelope::default();
         let message = match self.scanner.peek() {
-            Some(b'{') => match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX, "") {
-                Ok(()) => envelope.message(self.id_length_max),
-                Err(error) => {
-                    let at = self.scanner.at();
-                    Err(envelope.unscannable(error, at, ParseLimits::DEPTH_MAX))
+            Some(b'{') => {
+                match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX, "", None) {
+                    Ok(()) => envelope.message(self.id_length_max),
+                    Err(error) => {
+                        let at = self.scanner.at();
+                        Err(envelope.unscannable(error, at, ParseLimits::DEPTH_MAX))
+                    }
                 }
-            },
+            }
             first => {
                 self.scanner.trusted_value();
                 Err(if first == Some(b'[') { Reason::BatchNested } else { Reason::NotAnObject }
@@ -231,6 +236,7 @@ impl<'a> Envelope<'a> {
         scanner: &mut Scanner<'a>,
         depth: usize,
         known: &str,
+        mut index: Option<&mut MemberIndex>,
     ) -> Result<(), ScanError> {
         let Some(depth) = depth.checked_sub(1) else {
             return Err(ScanError::TooDeep);
@@ -241,6 +247,7 @@ impl<'a> Envelope<'a> {
         }
         loop {
             let key = scanner.key().ok_or(ScanError::Syntax)?;
+            let is_request = self.id.is_some();
             let slot = self.slot(key.text, key.escaped);
             let start = scanner.at();
             // Noted before the value is known to be right, so that a response is told from a
@@ -251,7 +258,17 @@ impl<'a> Envelope<'a> {
                     if let Some(before) = slot.replace("") {
                         repeats.note(key.text, before);
                     }
-                    scanner.value_after(depth, known)?;
+                    // Of requests alone, and nearly all say first that they are.
+                    if let Some(index) = index.as_deref_mut()
+                        && MemberIndex::IS_KEPT
+                        && is_request
+                        && key.text == "params"
+                        && scanner.peek() == Some(b'{')
+                    {
+                        index.fill(scanner, depth, known)?;
+                    } else {
+                        scanner.value(depth)?;
+                    }
                     *slot = Some(scanner.since(start));
                 }
             }

@@ -6,6 +6,7 @@
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::text::unescape_if;
 
@@ -133,22 +134,52 @@ impl<'a> Scanner<'a> {
     /// Goes past one value with at most `depth` levels of nesting in it.
     #[inline]
     pub(super) fn value(&mut self, depth: usize) -> Result<(), ScanError> {
-        self.value_after(depth, "")
-    }
-
-    /// The same, without a look at `known` in each member of the value that starts with it: whole
-    /// members of an object, its brace before them, the last of which is no number, as they were
-    /// gone past in such a place before.
-    #[inline]
-    pub(super) fn value_after(&mut self, depth: usize, known: &str) -> Result<(), ScanError> {
         let bytes = self.text.as_bytes();
         let step = match bytes.get(self.at) {
             // Most values of an envelope are no containers.
             Some(b'"') => string(bytes, self.at + 1, &mut false),
             Some(b'1'..=b'9') => number(bytes, self.at),
-            _ => return self.any_value(depth, known),
+            _ => return self.any_value::<false>(depth),
         };
         self.finish(step)
+    }
+
+    /// Goes past an object with at most `depth` levels of nesting, itself the first, and shows its
+    /// members to `note`: the key, and where it starts; and where the value starts and ends.
+    ///
+    /// A value that starts with `known` is looked at from there on: whole members of an object, its
+    /// brace before them, the last of which is no number, as they were gone past in such a place before.
+    pub(super) fn object(
+        &mut self,
+        depth: usize,
+        known: &str,
+        mut note: impl FnMut(usize, Written<'a>, Range<usize>),
+    ) -> Result<(), ScanError> {
+        let depth = depth.min(DEPTH_MAX).checked_sub(1).ok_or(ScanError::TooDeep)?;
+        self.bump();
+        if self.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            self.peek();
+            let quote = self.at;
+            let key = self.key().ok_or(ScanError::Syntax)?;
+            let start = self.at;
+            if depth > 0
+                && !known.is_empty()
+                && starts_with(self.text.as_bytes(), start, known.as_bytes())
+            {
+                self.at += known.len();
+                self.any_value::<true>(depth)?;
+            } else {
+                self.value(depth)?;
+            }
+            note(quote + 1, key, start..self.at);
+            if self.eat(b',') {
+                continue;
+            }
+            return if self.eat(b'}') { Ok(()) } else { Err(ScanError::Syntax) };
+        }
     }
 
     /// Moves to where a step has ended or failed.
@@ -166,16 +197,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Where it is `WITHIN`, the rest of an object, behind a member.
     #[inline(never)]
-    fn any_value(&mut self, depth: usize, known: &str) -> Result<(), ScanError> {
+    fn any_value<const WITHIN: bool>(&mut self, depth: usize) -> Result<(), ScanError> {
         let (bytes, depth) = (self.text.as_bytes(), depth.min(DEPTH_MAX));
-        let (known, outer) = (known.as_bytes(), &mut Vec::new());
-        let step = if STANDING_IS_KEPT && !known.is_empty() {
-            nested_value::<false, true>(bytes, self.at, depth, known, outer)
-        } else {
-            nested_value::<false, false>(bytes, self.at, depth, known, outer)
-        };
-        match step {
+        match nested_value::<false, WITHIN>(bytes, self.at, depth, &mut Vec::new()) {
             Some(step) => self.finish(step),
             None => Err(ScanError::TooDeep),
         }
@@ -185,7 +211,7 @@ impl<'a> Scanner<'a> {
     /// the application's own.
     pub(super) fn deep_value(&mut self) -> Result<(), ScanError> {
         let (bytes, outer) = (self.text.as_bytes(), &mut Vec::new());
-        match nested_value::<true, false>(bytes, self.at, DEPTH_MAX, b"", outer) {
+        match nested_value::<true, false>(bytes, self.at, DEPTH_MAX, outer) {
             Some(step) => self.finish(step),
             None => Err(ScanError::TooDeep),
         }
@@ -259,13 +285,11 @@ impl<'a> Scanner<'a> {
 
 /// Goes past one value; `None` if it is too deep. Where it is `DEEP` nothing is: each time that
 /// `depth` is reached, the set of open containers goes to `outer`, and another one begins. Where it
-/// is `AFTER`, members that start with `known` are looked at from there on: see
-/// [`Scanner::value_after`].
-fn nested_value<const DEEP: bool, const AFTER: bool>(
+/// is `WITHIN`, goes past the rest of an object, behind a member.
+fn nested_value<const DEEP: bool, const WITHIN: bool>(
     bytes: &[u8],
     mut at: usize,
     depth: usize,
-    known: &[u8],
     outer: &mut Vec<Nesting>,
 ) -> Option<Step> {
     macro_rules! advance {
@@ -277,18 +301,13 @@ fn nested_value<const DEEP: bool, const AFTER: bool>(
         };
     }
 
-    let mut open = 0;
-    let mut objects: Nesting = 0;
+    let (mut open, mut objects): (_, Nesting) = if WITHIN { (1, 1) } else { (0, 0) };
+    let mut ended = WITHIN;
     loop {
         at = skip_space(bytes, at);
         at = advance!(match bytes.get(at) {
+            _ if WITHIN && core::mem::take(&mut ended) => Ok(at),
             Some(b'"') => string(bytes, at + 1, &mut false),
-            // At any other depth it might go deeper than it may.
-            Some(b'{') if AFTER && open == 1 && open < depth && starts_with(bytes, at, known) => {
-                open += 1;
-                objects = objects << 1 | 1;
-                Ok(at + known.len())
-            }
             Some(opening @ (b'{' | b'[')) => {
                 if open == depth {
                     if !DEEP {

@@ -1,7 +1,10 @@
 use alloc::borrow::Cow;
 use core::ops::Range;
 
-use crate::jsonrpc::{Member, Members, RawJson, RequestId, STANDING_IS_KEPT};
+use crate::jsonrpc::{
+    Frame, Malformed, Member, MemberIndex, Members, Message, ParseLimits, RawJson, RequestId,
+    STANDING_IS_KEPT, parse_noting,
+};
 use crate::protocol::{LoggingLevel, Method};
 
 use super::members::{MetaKey, Param, Seen};
@@ -52,6 +55,9 @@ pub(crate) struct Standing<'a> {
     pub(crate) text: &'a str,
     pub(crate) seen: Seen,
 }
+
+/// What the parameters of a request say, or what is wrong with them.
+pub(crate) type Read<'f> = Result<Metadata<'f>, &'static str>;
 
 /// Where the members are that handlers are found by.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,26 +119,38 @@ impl<'a> Metadata<'a> {
         params: &RawJson<'a>,
         standing: Standing<'_>,
     ) -> Result<Self, &'static str> {
+        Self::read_noted(params, &MemberIndex::default(), standing)
+    }
+
+    /// The same where the members of `params` may have been noted.
+    fn read_noted(
+        params: &RawJson<'a>,
+        index: &MemberIndex,
+        standing: Standing<'_>,
+    ) -> Result<Self, &'static str> {
         if u32::try_from(params.as_str().len()).is_err() {
             return Err("the parameters are too long");
         }
         let mut found = Self::default();
-        let mut members = params.walk();
-        while let Some(member) = members.next_after(standing.text) {
-            if let Some(param) = Param::parse(&member.name()) {
-                param.once(&mut found.seen)?;
-                found.take(param, member, standing)?;
+        match index.members(params.frame_text()) {
+            Some(members) => {
+                for member in members {
+                    found.take(member, standing)?;
+                }
+            }
+            None => {
+                let mut members = params.walk();
+                while let Some(member) = members.next_after(standing.text) {
+                    found.take(member, standing)?;
+                }
             }
         }
         Ok(found)
     }
 
-    fn take(
-        &mut self,
-        param: Param,
-        member: Member<'a>,
-        standing: Standing<'_>,
-    ) -> Result<(), &'static str> {
+    fn take(&mut self, member: Member<'a>, standing: Standing<'_>) -> Result<(), &'static str> {
+        let Some(param) = Param::parse(&member.name()) else { return Ok(()) };
+        param.once(&mut self.seen)?;
         match param {
             Param::Meta => self.read_meta(&member.value, standing)?,
             Param::Name => {
@@ -260,6 +278,27 @@ impl<'a> Metadata<'a> {
             || self.names_subscription
             || self.modern_fault.is_some()
     }
+}
+
+/// Finds the message in a frame, and reads the parameters of a single request, if it has any, into
+/// `read`: each byte is looked at once for both. `standing` is what the other side said before.
+///
+/// The error is that of [`parse`](crate::jsonrpc::parse).
+pub(crate) fn parse<'f>(
+    frame: &'f [u8],
+    limits: ParseLimits,
+    standing: Standing<'_>,
+    read: &mut Option<Read<'f>>,
+) -> Result<Frame<'f>, Malformed> {
+    let mut index = MemberIndex::default();
+    let parsed = parse_noting(frame, limits, standing.text, Some(&mut index));
+    if let Ok(Frame::Single(Message::Request(request))) = &parsed
+        && let Some(params) = &request.params
+        && params.as_str() != RawJson::EMPTY_OBJECT.as_str()
+    {
+        *read = Some(Metadata::read_noted(params, &index, standing));
+    }
+    parsed
 }
 
 /// The string that `value` is.

@@ -1,8 +1,7 @@
 //! The body of a request, read once.
 
-use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson, parse_after};
-use crate::peer::metadata::{Metadata, Standing};
-use crate::peer::server::Read;
+use crate::jsonrpc::{Frame, Malformed, Message, ParseLimits, RawJson};
+use crate::peer::metadata::{self, Metadata, Read, Standing};
 use crate::protocol::Method;
 
 /// The body of a request, parsed, with what the parameters of its message say.
@@ -35,14 +34,11 @@ impl<'f> ParsedBody<'f> {
         limits: ParseLimits,
         standing: Standing<'_>,
     ) -> Result<Self, Malformed> {
-        let frame = parse_after(body, limits, standing.text)?;
-        let read = match &frame {
-            Frame::Single(Message::Request(request)) => {
-                let params = request.params.as_ref().unwrap_or(&RawJson::EMPTY_OBJECT);
-                Some(Metadata::read_after(params, standing))
-            }
-            _ => None,
-        };
+        let mut read = None;
+        let frame = metadata::parse(body, limits, standing, &mut read)?;
+        if let (Frame::Single(Message::Request(_)), None) = (&frame, &read) {
+            read = Some(Metadata::read(&RawJson::EMPTY_OBJECT));
+        }
         Ok(Self { frame, read })
     }
 

@@ -12,8 +12,8 @@ use crate::jsonrpc::{
 };
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::Metadata;
+use crate::peer::metadata::Read;
 use crate::peer::outbox::{Channel, Verdict};
-use crate::peer::server::Read;
 use crate::peer::{Event, Violation};
 use crate::protocol::{Era, Method};
 use crate::{Instant, Revisions};

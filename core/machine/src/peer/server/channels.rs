@@ -11,7 +11,8 @@ use crate::peer::outbox::{Channel, ChannelMessage};
 use crate::peer::requests::ReplyTo;
 use crate::{Instant, Revision};
 
-use super::{Blueprint, Declared, Read, Server};
+use super::{Blueprint, Declared, Server};
+use crate::peer::metadata::Read;
 
 impl Server {
     /// Takes one frame that came on `channel`. What it says of requests is answered there, at once

@@ -26,7 +26,7 @@ use mcp_sansio_sync::Arc;
 use crate::binding::Binding;
 use crate::catalog::Catalog;
 use crate::framing::FrameError;
-use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, parse_after, to_shared_json};
+use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, to_shared_json};
 use crate::protocol::{
     Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
 };
@@ -39,6 +39,7 @@ use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Event, Failure, Violation};
 use super::handle::{CallHandle, RequestHandle};
 use super::machine::{Applied, ServerMachine, machine, stream_machine};
+use super::metadata;
 use super::method_name::MethodName;
 use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, Outgoing};
@@ -53,8 +54,6 @@ pub(super) use declared::DECLARED_LENGTH_MAX;
 pub(crate) use declared::Declared;
 pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::{ServerOptions, ServerRole};
-#[cfg(feature = "http")]
-pub(crate) use receive::Read;
 pub(super) use rounds::{Question, Round};
 
 /// The server's side of one connection over a byte stream, as a state machine.
@@ -191,10 +190,12 @@ impl Server {
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
         let channel = Channel::UNSOLICITED;
-        let known = self.last_declared.as_ref().map(Declared::standing);
-        let known = known.unwrap_or_default().text;
-        let flow = match parse_after(frame, self.connection.parse_limits(), known) {
-            Ok(Frame::Single(message)) => self.receive(message, None, ReplyTo::on(channel), now),
+        let standing = self.last_declared.as_ref().map(Declared::standing).unwrap_or_default();
+        let (limits, mut read) = (self.connection.parse_limits(), None);
+        let flow = match metadata::parse(frame, limits, standing, &mut read) {
+            Ok(Frame::Single(message)) => {
+                self.receive(message, read.as_mut(), ReplyTo::on(channel), now)
+            }
             Ok(Frame::Batch(batch)) => self.receive_batch(batch, channel, now),
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };

@@ -10,7 +10,7 @@ use crate::peer::connection::Flow;
 use crate::peer::event::{Ended, Event, Failure, Inputs, Notification, Opened, Request, Violation};
 use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
-use crate::peer::metadata::{Metadata, text};
+use crate::peer::metadata::{Metadata, Read, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
@@ -37,9 +37,6 @@ pub(super) struct Incoming<'m, 'f> {
 /// What a call is about; or the result that tells the model what is wrong with its arguments; or the
 /// error that tells the client.
 type Checked = Result<Result<Target, CallToolResult>, ErrorObject<'static>>;
-
-/// What the parameters of a request say, or what is wrong with them.
-pub(crate) type Read<'f> = Result<Metadata<'f>, &'static str>;
 
 impl Server {
     /// Takes a message. `read` is what its parameters say, where they have been read on the way
