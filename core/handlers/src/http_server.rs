@@ -1,3 +1,8 @@
+#![allow(
+    clippy::use_self,
+    reason = "the machine itself is meant, which is another type where it is recorded"
+)]
+
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

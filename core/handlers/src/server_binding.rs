@@ -1,5 +1,10 @@
 //! What a binding decides for the handlers of a server.
 
+#![allow(
+    clippy::use_self,
+    reason = "the machine itself is meant, which is another type where it is recorded"
+)]
+
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;

@@ -58,7 +58,7 @@ impl MemberIndex {
 
     /// The members of `object`, which is the one that was noted; `None` if it was not.
     pub(crate) fn members<'a>(&self, object: &'a str) -> Option<impl Iterator<Item = Member<'a>>> {
-        if !self.whole {
+        if !Self::IS_KEPT || !self.whole {
             return None;
         }
         Some(self.places.iter().take(self.count).filter_map(|place| {

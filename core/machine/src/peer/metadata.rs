@@ -331,6 +331,39 @@ mod tests {
     }
 
     #[test]
+    fn a_request_says_the_same_whether_its_members_were_noted_or_not() {
+        let (standing, seen) = standing_of(BOTH).unwrap();
+        let standing = Standing { text: &standing, seen };
+        let meta = alloc::format!(r#""_meta":{{{BOTH}, "progressToken":7}}"#);
+        let mut two = alloc::vec![String::from(r#""name":"a""#); 2];
+        two.push(meta.clone());
+        let many = (0..9).map(|number| alloc::format!(r#""x{number}":[{{"name":1}}]"#));
+        for members in [
+            alloc::vec![],
+            alloc::vec![meta.clone()],
+            alloc::vec![
+                r#" "na\u006de" : "a\"}" "#.into(),
+                meta.clone(),
+                r#""arguments":{}"#.into()
+            ],
+            many.clone().take(5).chain([meta.clone()]).collect(),
+            many.chain([meta, r#""uri":"u""#.into()]).collect(),
+            two,
+        ] {
+            let params = alloc::format!("{{{}}}", members.join(","));
+            for (head, tail) in [(r#""id":1,"#, ""), ("", r#","id":1"#)] {
+                let start = r#"{"jsonrpc":"2.0","method":"m","#;
+                let frame = alloc::format!(r#"{start}{head} "params" : {params} {tail}}}"#);
+                let mut noted = None;
+                parse(frame.as_bytes(), ParseLimits::default(), standing, &mut noted).unwrap();
+                let read = Metadata::read_after(&RawJson::trusted(&params), standing);
+                let read = (!members.is_empty()).then_some(read);
+                assert_eq!(alloc::format!("{noted:?}"), alloc::format!("{read:?}"), "{frame}");
+            }
+        }
+    }
+
+    #[test]
     fn the_subject_is_the_member_that_the_method_has() {
         let params = RawJson::trusted(r#"{"name":"a","uri":"b"}"#);
         let found = Metadata::read(&params).unwrap();
