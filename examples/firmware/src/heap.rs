@@ -8,8 +8,8 @@ use embedded_alloc::LlffHeap;
 
 /// The size of the heap, in bytes.
 ///
-/// The server needs half of it at rest, and three quarters whatever its peer does.
-pub(crate) const SIZE: usize = 12 * 1024;
+/// The server needs two fifths of it at rest, and two thirds whatever its peer does.
+pub(crate) const SIZE: usize = 11 * 1024;
 
 static mut MEMORY: [MaybeUninit<u8>; SIZE] = [MaybeUninit::uninit(); SIZE];
 

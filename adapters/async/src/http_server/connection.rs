@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker, ready};
 use std::time::Duration;
 
+use http::header::{self, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
@@ -62,7 +63,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
     match version {
         Version::Http1 => {
             let turn = Arc::new(Turn::new(first_head, settings.head_time, runtime));
-            let budget = &budget;
+            let (budget, stopping) = (&budget, &stop);
             let serve = service_fn(|request| {
                 let answering = Turn::begin(&turn);
                 let mut served = Box::pin(service.serve(request));
@@ -71,7 +72,12 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
                 poll_fn(move |cx| {
                     let response = ready!(served.as_mut().poll(cx));
                     let answering = answering.take();
-                    let response = SendBody::http1(response, budget);
+                    let mut response = SendBody::http1(response, budget);
+                    // It may be ready before the connection was told, which says it otherwise.
+                    if stopping.is_cut() {
+                        let close = HeaderValue::from_static("close");
+                        response.headers_mut().insert(header::CONNECTION, close);
+                    }
                     Poll::Ready(Ok::<_, Infallible>(
                         response.map(|body| Answer { body, _answering: answering }),
                     ))
@@ -83,7 +89,7 @@ pub(super) async fn serve_connection<N: HyperNetwork>(
             let socket = Watched { socket, turn: Arc::clone(&turn) };
             let connection = pin!(builder.serve_connection(socket, serve));
             let shutdown = http1::Connection::graceful_shutdown;
-            drive(connection, shutdown, || turn.due(), stop, timer).await;
+            drive(connection, shutdown, || turn.due(), stop.clone(), timer).await;
         }
         #[cfg(feature = "http2-listener")]
         Version::Http2 => {
@@ -119,11 +125,6 @@ pub(super) async fn drive<C: Future>(
                     Due::Close => return Poll::Ready(()),
                 }
             }
-        }
-        // Before a response that may be ready as well: it tells the client that it is the last one.
-        if is_known && !stops && stop.is_cut() {
-            stops = true;
-            shutdown(connection.as_mut());
         }
         loop {
             if connection.as_mut().poll(cx).is_ready() {
