@@ -3,7 +3,7 @@
 //! [`HttpService`] answers requests as [`http`] has them. A [`Runtime`](crate::Runtime) brings the time,
 //! and runs handlers that go on; an HTTP library brings the requests. With the feature `http-listener`
 //! [`HttpListener`] does that by hyper, over the sockets of a `HyperNetwork`;
-//! whoever speaks HTTP by other means has [`Accepting`].
+//! an HTTP server of another kind uses [`Accepting`].
 
 mod accepting;
 mod alarm;

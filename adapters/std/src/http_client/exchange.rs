@@ -81,9 +81,9 @@ fn of_exchange(error: ureq::Error, agent: &Agent, host: &str) -> ConnectorError 
     let connect = |cause| ConnectorError::Connect { host: host.to_owned(), cause: Arc::new(cause) };
     match error {
         // Not its own words: the URL is among them.
-        BadUri(_) => request("its URL is none"),
+        BadUri(_) => request("its URL is not valid"),
         Http(error) => request(&error.to_string()),
-        InvalidProxyUrl => request("the URL of the proxy is none"),
+        InvalidProxyUrl => request("the URL of the proxy is not valid"),
         HostNotFound => connect(io::Error::new(io::ErrorKind::NotFound, "there is no such host")),
         Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
             let after = agent.agent.config().timeouts().connect.unwrap_or_default();

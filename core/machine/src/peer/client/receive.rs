@@ -24,12 +24,10 @@ use crate::{Era, Instant, Revision};
 use super::Client;
 use super::subscriptions::Standing;
 
-/// Whether an object says with its first or its last member that it is a complete result, as most do.
-/// Nothing of this can be within a string, where quotes are escaped.
-fn is_complete_at_an_end(result: &RawJson<'_>) -> bool {
-    let text = result.as_str();
-    text.ends_with(r#","resultType":"complete"}"#)
-        || text.starts_with(r#"{"resultType":"complete","#)
+/// Whether the first member of a result says that it is complete, as in most results: what
+/// [`RawJson::get`] would find, without a walk over the members.
+fn starts_complete(result: &RawJson<'_>) -> bool {
+    result.as_str().starts_with(r#"{"resultType":"complete","#)
 }
 
 impl Client {
@@ -162,8 +160,8 @@ impl Client {
         };
         let modern = self.session.as_ref().is_some_and(|s| s.revision.era() == Era::Modern);
         // MCP 2026-07-28 basic/index#resulttype [RPC-020] [RPC-021] [RPC-022]
-        let looks_complete = !modern || is_complete_at_an_end(&result);
-        let kind = if looks_complete { None } else { result.get("resultType") };
+        let complete = !modern || starts_complete(&result);
+        let kind = if complete { None } else { result.get("resultType") };
         match kind.as_ref().map(RawJson::as_str) {
             None | Some(r#""complete""#) => {
                 // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
