@@ -15,7 +15,7 @@ use mcp_sansio::stream::Endpoint;
 use mcp_sansio_collections::{Key, Slab};
 
 #[cfg(feature = "http")]
-use super::authorization::Stage;
+use super::Stage;
 use super::client::{Client, ClientError, Command, Session, Shared};
 use super::context::Received;
 use super::executor::Executor;

@@ -6,11 +6,11 @@ use mcp_sansio::peer::{Inputs, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, Wire};
 use mcp_sansio::{Era, Principal};
 
+use super::Sealing;
 use super::context::{Outlet, Received};
 use super::kind::{Kind, Step};
 use super::panics::PanicGuard;
 use super::reply::{Body, Outcome};
-use super::sealing::Sealing;
 use super::server::Handlers;
 
 impl<K: Kind> Handlers<K> {

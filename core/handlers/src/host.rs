@@ -13,7 +13,9 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Era, Instant};
 
 #[cfg(feature = "auth")]
-use super::authorization::{Authorization, Stage};
+use super::Stage;
+#[cfg(feature = "auth")]
+use super::authorization::Authorization;
 use super::client::Client;
 use super::client_endpoint::ClientEndpoint;
 use super::connection_options::connection_options;

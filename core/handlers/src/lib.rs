@@ -114,9 +114,6 @@ mod access;
 mod ask;
 #[cfg(feature = "auth")]
 mod authorization;
-#[cfg(all(feature = "http", not(feature = "auth")))]
-#[path = "unauthorized.rs"]
-mod authorization;
 mod blocking;
 mod catalog_edit;
 mod client;
@@ -141,6 +138,10 @@ mod into_endpoint;
 mod kind;
 mod machines;
 mod mailbox;
+#[cfg(all(feature = "http", not(feature = "auth")))]
+mod no_authorization;
+#[cfg(not(feature = "seal"))]
+mod no_sealing;
 mod opening;
 mod panics;
 mod pending;
@@ -154,9 +155,6 @@ mod reply;
 #[cfg(feature = "schemars")]
 mod schema;
 #[cfg(feature = "seal")]
-mod sealing;
-#[cfg(not(feature = "seal"))]
-#[path = "unsealed.rs"]
 mod sealing;
 mod server;
 mod server_binding;
@@ -207,3 +205,13 @@ pub use task::{TaskNews, TaskSettings};
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};
 
 pub use mcp_sansio::stream::Endpoint;
+
+// What a feature adds, or its stand-in without that feature, under one name.
+#[cfg(feature = "auth")]
+use authorization::Stage;
+#[cfg(all(feature = "http", not(feature = "auth")))]
+use no_authorization::Stage;
+#[cfg(not(feature = "seal"))]
+use no_sealing::Sealing;
+#[cfg(feature = "seal")]
+use sealing::Sealing;

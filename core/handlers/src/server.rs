@@ -12,6 +12,7 @@ use mcp_sansio::protocol::{
     Tool,
 };
 
+use super::Sealing;
 use super::blocking::Spawner;
 use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::connection_options::connection_options;
@@ -23,7 +24,6 @@ use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
 use super::panics::PanicGuard;
 use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
-use super::sealing::Sealing;
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;

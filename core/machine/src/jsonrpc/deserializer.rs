@@ -436,9 +436,7 @@ impl<'de> VariantAccess<'de> for Deserializer<'_, 'de> {
     }
 }
 
-#[path = "deserializer_key.rs"]
 mod key;
 
 #[cfg(test)]
-#[path = "deserializer_tests.rs"]
 mod tests;

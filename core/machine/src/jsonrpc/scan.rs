@@ -594,5 +594,4 @@ fn is_plain_block(block: &[u8; 128]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "scan_tests.rs"]
 mod tests;

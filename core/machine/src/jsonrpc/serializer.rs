@@ -345,9 +345,7 @@ impl ser::SerializeMap for Compound<'_> {
     }
 }
 
-#[path = "serializer_key.rs"]
 mod key;
 
 #[cfg(test)]
-#[path = "serializer_tests.rs"]
 mod tests;

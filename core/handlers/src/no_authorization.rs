@@ -1,4 +1,4 @@
-//! In place of what authorizes, where the feature `auth` is off.
+//! Stands in for `authorization` where the feature `auth` is off.
 
 use core::marker::PhantomData;
 use core::task::Context;

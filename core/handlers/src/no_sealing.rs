@@ -1,4 +1,4 @@
-//! In place of what seals states, where the feature `seal` is off.
+//! Stands in for `sealing` where the feature `seal` is off.
 
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::Request;
