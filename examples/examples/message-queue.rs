@@ -1,5 +1,5 @@
 //! MCP over message queues, those of the standard library: each message is a frame, so there is
-//! nothing to decode. `docs/custom-transport.md` goes through it.
+//! nothing to decode. `docs/guide/custom-transport.md` goes through it.
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
 use std::sync::Arc;

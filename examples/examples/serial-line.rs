@@ -1,5 +1,5 @@
 //! MCP over a serial line that loses, doubles and damages packets: the link layer of
-//! `examples/src/serial`, on a clock and a line that are simulated. `docs/custom-transport.md` goes
+//! `examples/src/serial`, on a clock and a line that are simulated. `docs/guide/custom-transport.md` goes
 //! through it.
 #![allow(clippy::print_stdout, reason = "a program for people")]
 

@@ -9,7 +9,7 @@ use crate::{Failure, counter, files};
 /// The budgets.
 const FILE: &str = "benches/budgets.tsv";
 /// Where people read them.
-const DOCUMENT: &str = "docs/performance.md";
+const DOCUMENT: &str = "docs/guide/performance.md";
 const MARK: &str = "budgets";
 
 /// How much more than its budget something may cost, in per cent: what another minor version of the

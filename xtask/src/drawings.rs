@@ -10,13 +10,13 @@ use std::fs;
 use crate::crates::all;
 use crate::{Failure, files, layers};
 
-/// `docs/crates.svg` and `docs/request.svg`.
+/// `docs/guide/crates.svg` and `docs/guide/request.svg`.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let all = all()?;
     let uses = layers::modules(layers::machine(&all)?)?;
     let drawings = [
-        ("docs/crates.svg", crates::drawing(&all, &uses)?),
-        ("docs/request.svg", request::drawing(&all)?),
+        ("docs/guide/crates.svg", crates::drawing(&all, &uses)?),
+        ("docs/guide/request.svg", request::drawing(&all)?),
     ];
     for (name, drawing) in &drawings {
         let path = files::root().join(name);

@@ -11,7 +11,7 @@ use crate::Failure;
 use crate::files::root;
 
 /// Where the documentation keeps the table.
-const DOCUMENT: &str = "docs/gate-table.md";
+const DOCUMENT: &str = "docs/guide/gate-table.md";
 
 const HEAD: &str = "\
 # Who may send what

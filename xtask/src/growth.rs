@@ -9,11 +9,11 @@ use crate::document::{self, thousands};
 use crate::{Failure, counter, files};
 
 /// What was counted.
-const FILE: &str = "docs/performance/growth.tsv";
+const FILE: &str = "docs/guide/performance/growth.tsv";
 /// The same, drawn.
-const PICTURE: &str = "docs/performance/growth.svg";
+const PICTURE: &str = "docs/guide/performance/growth.svg";
 /// Where people read it.
-const DOCUMENT: &str = "docs/performance.md";
+const DOCUMENT: &str = "docs/guide/performance.md";
 const MARK: &str = "growth";
 
 const HEAD: &str = "\

@@ -35,24 +35,24 @@ cargo run -p xtask -- COMMAND
       Counts instructions and allocations of what benches/budgets.tsv names, and bytes of the heap;
       fails where one is more than its budget there: instructions and bytes by more than 5 %, which
       is left to compilers, allocations at all. Needs valgrind.
-      --write    makes what was counted the budgets, there and in docs/performance.md
+      --write    makes what was counted the budgets, there and in docs/guide/performance.md
   drawings [--check]
-      Draws docs/crates.svg, the crates and layers, and docs/request.svg, how a request comes in
+      Draws docs/guide/crates.svg, the crates and layers, and docs/guide/request.svg, how a request comes in
       and its result goes out; fails where a box names a file or function that does not exist.
       --check    draws nothing, and fails unless the files are what the code says
   firmware-size
       Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of
       it; fails beyond the budget. The path of the image is printed last.
   gate-table [--write | --check]
-      Prints docs/gate-table.md, who may send what, from the table that the machines consult.
+      Prints docs/guide/gate-table.md, who may send what, from the table that the machines consult.
       --write    writes it
       --check    fails unless the file is what the table says
   growth [--write | --draw | --check]
       Counts instructions of messages while there is ever more of something else, and prints a
       table. Takes minutes, and valgrind.
-      --write    writes docs/performance/growth.tsv as well, and draws
-      --draw     counts nothing, and draws what is in that file: docs/performance/growth.svg, and
-                 the table in docs/performance.md
+      --write    writes docs/guide/performance/growth.tsv as well, and draws
+      --draw     counts nothing, and draws what is in that file: docs/guide/performance/growth.svg, and
+                 the table in docs/guide/performance.md
       --check    goes to a size of 1,000, which takes seconds, and fails where a cost grows with a
                  size that it should not depend on
   layers
@@ -71,7 +71,7 @@ cargo run -p xtask -- COMMAND
       thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
   sizes
       Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers;
-      prints the table of docs/adapters.md: how many crates each brings along, and its size.
+      prints the table of docs/guide/adapters.md: how many crates each brings along, and its size.
   tidy
       Checks the house rules that the compiler does not: length and names of files, reasons of
       `allow`, ignored tests, Markdown, and that the code shown in it is that of the examples.

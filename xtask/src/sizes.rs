@@ -217,12 +217,12 @@ mod tests {
 
     #[test]
     fn the_crates_in_the_documentation_are_those_that_there_are() {
-        let text = std::fs::read_to_string(files::root().join("docs/adapters.md")).unwrap();
+        let text = std::fs::read_to_string(files::root().join("docs/guide/adapters.md")).unwrap();
         for subject in &SUBJECTS {
             let row = subject.row().unwrap();
             assert!(
                 text.lines().any(|line| line.starts_with(&row)),
-                "docs/adapters.md lacks `{row}`; `cargo run -p xtask -- sizes` prints the table"
+                "docs/guide/adapters.md lacks `{row}`; `cargo run -p xtask -- sizes` prints the table"
             );
         }
     }

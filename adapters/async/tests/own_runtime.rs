@@ -1,5 +1,5 @@
 //! A runtime in some sixty lines, a thread for each task, and a server and a client on it: what
-//! `docs/runtimes.md` shows.
+//! `docs/guide/runtimes.md` shows.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! A recording as a picture: who said what to whom, when, and on which stream.
 //!
-//! It reads lines as `docs/recording.md` describes them, and knows nothing of the machines.
+//! It reads lines as `docs/guide/recording.md` describes them, and knows nothing of the machines.
 
 mod exchanges;
 mod json;

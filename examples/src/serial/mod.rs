@@ -1,5 +1,5 @@
 //! MCP over a serial line that loses, doubles and damages what it carries: a link layer of its own
-//! under an endpoint, on a clock and a line that are simulated. `docs/custom-transport.md` goes
+//! under an endpoint, on a clock and a line that are simulated. `docs/guide/custom-transport.md` goes
 //! through it.
 //!
 //! The link moves frames and changes none: what they say, and when, stays the machines'. How a

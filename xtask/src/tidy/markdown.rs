@@ -32,6 +32,10 @@ pub(super) fn check(
     }
 }
 
+/// Where the files of the project are on the web. The guide links to files outside its folder by these
+/// addresses.
+const REPOSITORY: &str = "https://github.com/mcp-sansio/mcp-sansio/blob/main/";
+
 /// The links of a line that lead into the project, without their fragments: `[text](path#part)`
 /// and `[name]: path`.
 fn links(line: &str) -> Vec<&str> {
@@ -51,13 +55,18 @@ fn links(line: &str) -> Vec<&str> {
             rest = tail;
         }
     }
-    found.retain(|link| !link.contains("://") && !link.starts_with("mailto:"));
+    let is_inside =
+        |link: &str| link.starts_with(REPOSITORY) || !link.contains("://") && !link.starts_with("mailto:");
+    found.retain(|link| is_inside(link));
     let found = found.into_iter().map(|link| link.split('#').next().unwrap_or(link));
     found.filter(|link| !link.is_empty()).collect()
 }
 
 /// The file that `link` in `file` names; `None` if it leaves the project.
 fn resolve(file: &Path, link: &str) -> Option<PathBuf> {
+    if let Some(path) = link.strip_prefix(REPOSITORY) {
+        return Some(PathBuf::from(path));
+    }
     let mut path = match link.strip_prefix('/') {
         Some(_) => PathBuf::new(),
         None => file.parent()?.to_path_buf(),
@@ -96,6 +105,8 @@ mod tests {
         assert_eq!(errors("![a](c.md \"t\")"), ["docs/b.md:1: `c.md` leads nowhere"]);
         assert_eq!(errors("[a]: c.md"), ["docs/b.md:1: `c.md` leads nowhere"]);
         assert_eq!(errors("[a](../../README.md)").len(), 1);
+        assert_eq!(errors(&format!("[r]({REPOSITORY}README.md#x)")), [""; 0]);
+        assert_eq!(errors(&format!("[r]({REPOSITORY}READ.md)")).len(), 1);
         assert_eq!(errors("`[a](c.md)` [`a`](a.md)\n```\n[a](c.md)\n```"), [""; 0]);
     }
 }

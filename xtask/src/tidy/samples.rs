@@ -1,6 +1,8 @@
 //! Programs shown in Markdown are files of the project: a block of code after a comment that names
 //! a file is that file, word for word, but for the comment at its head. After a comment `from` a file
 //! it is some lines of that file, one after the other, but for their common indentation.
+//! All other Rust code in the guide and in `README.md` is compiled as a documentation test, so it must
+//! not be marked `ignore`.
 
 use std::path::Path;
 
@@ -15,6 +17,12 @@ pub(super) fn check(
     let mut lines = (1..).zip(text.lines());
     while let Some((number, line)) = lines.next() {
         let Some(file) = line.strip_prefix("<!-- ").and_then(|it| it.strip_suffix(" -->")) else {
+            if line.starts_with("```rust,ignore") {
+                errors.push(format!(
+                    "{}:{number}: code that is neither compiled nor quoted from a file",
+                    path.display()
+                ));
+            }
             continue;
         };
         // Around a table that another command prints.
@@ -86,6 +94,16 @@ mod tests {
             ["README.md:1: the block is not what `a.rs` has"]
         );
         assert_eq!(found("<!-- b.rs -->\n```rust\n```\n"), ["README.md:1: there is no `b.rs`"]);
+    }
+
+    #[test]
+    fn a_block_that_names_no_file_is_compiled() {
+        assert_eq!(found("```rust\nfn f() {}\n```\n"), [""; 0]);
+        assert_eq!(
+            found("```rust,ignore\nfn f() {}\n```\n"),
+            ["README.md:1: code that is neither compiled nor quoted from a file"]
+        );
+        assert_eq!(found("<!-- from a.rs -->\n```rust,ignore\nfn main() {}\n```\n"), [""; 0]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use mcp_sansio::http::server::{EventPlace, NotStored, StoreAction, StoredEvent};
 use super::site::Site;
 
 /// A store that keeps the events of HTTP clients that come back for them, when there are more than
-/// fit in memory: Redis, a database, a disk. See `docs/http.md` for what is asked of it.
+/// fit in memory: Redis, a database, a disk. See `docs/guide/http.md` for what is asked of it.
 ///
 /// Each is awaited before the next is asked for, so a read sees what was appended before it. Session,
 /// stream and principal belong to the key of an event, all three.

@@ -6,7 +6,7 @@
 //!
 //! [`Recorded`] wraps a machine and notes on a [`Tape`] what it is asked, what goes in and what comes
 //! out. Servers and hosts of `mcp-sansio-handlers` have a builder for that, so that each adapter can
-//! record. The format of the file is described in `docs/recording.md`.
+//! record. The format of the file is described in `docs/guide/recording.md`.
 //!
 //! A recording holds the contents of all messages. What names a session of HTTP, who a user is and
 //! the tokens that requests bring along are not in it: stand-ins are, or nothing.

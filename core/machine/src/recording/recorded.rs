@@ -51,7 +51,7 @@ impl Notes {
 #[allow(unnameable_types, reason = "the machines of this crate are all that there are")]
 pub trait Recordable: Machine + fmt::Debug {
     /// Whether each command is noted with its time. On a byte stream those that make no deadline are
-    /// not: see `docs/recording.md`.
+    /// not: see `docs/guide/recording.md`.
     #[doc(hidden)]
     const NOTES_ALL_TIMES: bool;
 

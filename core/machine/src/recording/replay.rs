@@ -72,7 +72,7 @@ enum Played {
 pub struct Step<'r> {
     /// Its number; the first line is 1.
     pub line: usize,
-    /// The line: a JSON object. See `docs/recording.md`.
+    /// The line: a JSON object. See `docs/guide/recording.md`.
     pub text: &'r str,
     /// The machine's time, as far as it is known.
     pub at: Option<Instant>,

@@ -18,7 +18,7 @@ use super::http_client::HttpClientSettings;
 use super::http_server::HttpServerSettings;
 use super::server::ServerSettings;
 
-/// The version of the format: see `docs/recording.md`.
+/// The version of the format: see `docs/guide/recording.md`.
 pub const FORMAT: u32 = 1;
 
 /// What comes before the first call.

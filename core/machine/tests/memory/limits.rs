@@ -58,7 +58,7 @@ const fn tight() -> (Limits, MessageLengths) {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn the_documentation_has_the_figures_of_the_formulas() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/memory.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/memory.md");
     let documentation = std::fs::read_to_string(path).unwrap();
     let (small, small_lengths) = small();
     let (tight, tight_lengths) = tight();

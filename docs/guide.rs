@@ -1,0 +1,5 @@
+//! The code blocks of the guide and of `README.md`, one module for each page: `cargo test --doc -p guide`
+//! compiles and runs them.
+
+#![forbid(unsafe_code)]
+#![cfg(doctest)]
