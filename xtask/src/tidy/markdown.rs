@@ -55,8 +55,9 @@ fn links(line: &str) -> Vec<&str> {
             rest = tail;
         }
     }
-    let is_inside =
-        |link: &str| link.starts_with(REPOSITORY) || !link.contains("://") && !link.starts_with("mailto:");
+    let is_inside = |link: &str| {
+        link.starts_with(REPOSITORY) || !link.contains("://") && !link.starts_with("mailto:")
+    };
     found.retain(|link| is_inside(link));
     let found = found.into_iter().map(|link| link.split('#').next().unwrap_or(link));
     found.filter(|link| !link.is_empty()).collect()
