@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    CallHandle, CloseReason, CommandError, Event, MethodName, Request, RequestHandle, Subject,
-    Violation,
+    Applied, CallHandle, CallOptions, CloseReason, CommandError, Event, MethodName, Request,
+    RequestHandle, ServerCommand, Subject, Violation,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::{LoggingLevel, Method, Verbatim};
+use mcp_sansio::{Era, Instant};
 
-use crate::machine::ServerMachine;
+use crate::machine::DeskMachine;
 use crate::scene::Scene;
 use crate::tally::Happening;
 use crate::work::{self, Answer, Note};
@@ -57,6 +59,9 @@ struct Job {
     logs: u64,
 }
 
+/// How long a call of the server's own waits for its answer.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// More of either than this, and a run says nothing more.
 const STEPS_MAX: u64 = 30;
 
@@ -88,8 +93,8 @@ impl Desk {
 
     // ------------------------------------------------------------------ what it is told
 
-    pub(crate) fn listen(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
-        while let Some(event) = machine.event() {
+    pub(crate) fn listen(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
+        while let Some(event) = machine.poll_event() {
             self.hear(event, scene);
         }
     }
@@ -186,7 +191,7 @@ impl Desk {
     // ------------------------------------------------------------------ what it does
 
     /// Does something, of its own accord.
-    pub(crate) fn act(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    pub(crate) fn act(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
         let at = scene.random.index(self.jobs.len());
         if self.jobs.is_empty() || (!scene.calm && scene.random.once_in(8)) {
             self.act_unasked(machine, scene);
@@ -196,7 +201,7 @@ impl Desk {
         self.listen(machine, scene);
     }
 
-    fn act_unasked(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    fn act_unasked(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
         if scene.calm {
             return;
         }
@@ -205,7 +210,10 @@ impl Desk {
             2 | 3 => self.update(machine, scene),
             4 => {
                 let method = scene.random.one_of([Method::Ping, Method::RootsList]);
-                if let Some(call) = machine.call(method, scene.now) {
+                let options = &CallOptions::default().timeout(QUESTION_TIMEOUT);
+                let params = &RawJson::EMPTY_OBJECT;
+                let command = ServerCommand::Call { method, params, options };
+                if let Ok(Applied::Started(call)) = machine.apply(command, scene.now) {
                     scene.count(Happening::Questioned);
                     self.calls.push(call);
                 }
@@ -214,39 +222,40 @@ impl Desk {
         }
     }
 
-    pub(crate) fn broadcast(&mut self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    pub(crate) fn broadcast(&mut self, machine: &mut impl DeskMachine, scene: &mut Scene) {
         let (number, index) = (scene.serial(), self.broadcasts + 1);
         let data = Note::Broadcast { number, index }.write(scene);
         if machine.is_behind() {
             // Whoever hears it nevertheless hears the next one of this index, too.
             scene.count(Happening::LeftOut);
-            return machine.log(None, &data, scene.now);
+            return log(machine, None, &data, scene.now);
         }
         scene.count(Happening::Broadcast);
         (self.broadcast, self.broadcasts) = (number, index);
         scene.note(format_args!("{} tells everybody {}", self.name, self.broadcast));
-        machine.log(None, &data, scene.now);
+        log(machine, None, &data, scene.now);
     }
 
-    pub(crate) fn update(&self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    pub(crate) fn update(&self, machine: &mut impl DeskMachine, scene: &mut Scene) {
         scene.note(format_args!("{} changes its resource", self.name));
-        machine.resource_updated(work::RESOURCE, scene.now);
+        let told = machine.apply(ServerCommand::ResourceUpdated { uri: work::RESOURCE }, scene.now);
+        assert!(told.is_ok(), "{}: {told:?} of its resource", self.name);
     }
 
     /// What is said of a request that has ended goes nowhere.
-    fn answer_too_late(&self, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    fn answer_too_late(&self, machine: &mut impl DeskMachine, scene: &mut Scene) {
         let ended: Vec<RequestHandle> = self.ended.keys().copied().collect();
         let Some(&handle) = scene.random.pick(&ended) else { return };
         scene.count(Happening::LateAnswer);
-        machine.progress(handle, 1e9, scene.now);
+        progress(machine, handle, 1e9, scene.now);
         let data = Note::OfRun { n: 0, run: 0, step: 0 }.write(scene);
-        machine.log(Some(handle), &data, scene.now);
+        log(machine, Some(handle), &data, scene.now);
         let late = Answer { n: 0, run: 0, progress: 0, logs: 0 }.write(scene);
-        let outcome = machine.respond(handle, &late, scene.now);
+        let outcome = respond(machine, handle, &late, scene.now);
         assert!(matches!(outcome, Err(CommandError::NotDue)), "{outcome:?}");
     }
 
-    fn work(&mut self, at: usize, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    fn work(&mut self, at: usize, machine: &mut impl DeskMachine, scene: &mut Scene) {
         let now = scene.now;
         let talks = if scene.calm { 2 } else { 12 };
         let job = &mut self.jobs[at];
@@ -260,25 +269,25 @@ impl Desk {
                     let step = job.progress + 1;
                     if machine.is_behind() {
                         scene.count(Happening::LeftOut);
-                        return machine.progress(handle, work::progress_at(job.run, step), now);
+                        return progress(machine, handle, work::progress_at(job.run, step), now);
                     }
                     scene.count(Happening::Progress);
                     job.progress = step;
-                    machine.progress(handle, work::progress_at(job.run, step), now);
+                    progress(machine, handle, work::progress_at(job.run, step), now);
                     if scene.random.once_in(8) {
                         // Less than before: nobody is told.
-                        machine.progress(handle, 0.5, now);
+                        progress(machine, handle, 0.5, now);
                     }
                 } else {
                     let Job { serial: n, run, logs, .. } = *job;
                     let data = Note::OfRun { n, run, step: logs + 1 }.write(scene);
                     if machine.is_behind() {
                         scene.count(Happening::LeftOut);
-                        return machine.log(Some(handle), &data, now);
+                        return log(machine, Some(handle), &data, now);
                     }
                     scene.count(Happening::Logged);
                     job.logs += 1;
-                    machine.log(Some(handle), &data, now);
+                    log(machine, Some(handle), &data, now);
                 }
             }
             12 if !scene.calm => {
@@ -295,7 +304,8 @@ impl Desk {
                 scene.count(Happening::Rejected);
                 self.jobs.swap_remove(at);
                 self.end(handle, "rejected");
-                let outcome = machine.reject(handle, now);
+                let error = ErrorObject::internal("not today");
+                let outcome = machine.apply(ServerCommand::Reject { request: handle, error }, now);
                 assert!(outcome.is_ok(), "{}: {outcome:?} of an open request", self.name);
             }
             _ => {
@@ -305,25 +315,26 @@ impl Desk {
                 let Job { serial: n, run, progress, logs, .. } = job;
                 scene.note(format_args!("{} answers run {run} of number {n}", self.name));
                 let result = Answer { n, run, progress, logs }.write(scene);
-                let outcome = machine.respond(handle, &result, now);
+                let outcome = respond(machine, handle, &result, now);
                 assert!(outcome.is_ok(), "{}: {outcome:?} of an open request", self.name);
             }
         }
     }
 
-    fn ask(&mut self, at: usize, machine: &mut impl ServerMachine, scene: &mut Scene) {
+    fn ask(&mut self, at: usize, machine: &mut impl DeskMachine, scene: &mut Scene) {
         let job = self.jobs.swap_remove(at);
         let handle = job.request.handle;
         let era = job.request.revision.era();
         let required = work::questions(scene);
         scene.note(format_args!("{} asks for run {}", self.name, job.run));
-        match machine.require_input(job.request, &required, scene.now) {
-            Ok(()) => {
+        let command = ServerCommand::RequireInput { request: &job.request, required: &required };
+        match machine.apply(command, scene.now) {
+            Ok(_) => {
                 scene.count(Happening::Asked);
                 match era {
                     // It comes back as another request.
-                    mcp_sansio::Era::Modern => self.end(handle, "asked"),
-                    mcp_sansio::Era::Legacy => self.asking.push(handle),
+                    Era::Modern => self.end(handle, "asked"),
+                    Era::Legacy => self.asking.push(handle),
                 }
             }
             Err(CommandError::NotDeclared(_) | CommandError::InputNotAllowed(_)) => {
@@ -332,4 +343,31 @@ impl Desk {
             Err(other) => panic!("{}: {other} of an open request", self.name),
         }
     }
+}
+
+fn respond(
+    machine: &mut impl DeskMachine,
+    request: RequestHandle,
+    result: &RawJson<'_>,
+    now: Instant,
+) -> Result<Applied, CommandError> {
+    machine.apply(ServerCommand::Respond { request, result: &Verbatim(result) }, now)
+}
+
+fn progress(machine: &mut impl DeskMachine, request: RequestHandle, progress: f64, now: Instant) {
+    let message = Some("on its way");
+    let told =
+        machine.apply(ServerCommand::Progress { request, progress, total: None, message }, now);
+    assert!(told.is_ok(), "progress is told or dropped: {told:?}");
+}
+
+fn log(
+    machine: &mut impl DeskMachine,
+    request: Option<RequestHandle>,
+    data: &RawJson<'_>,
+    now: Instant,
+) {
+    let level = LoggingLevel::Emergency;
+    let logged = machine.apply(ServerCommand::Log { request, level, logger: None, data }, now);
+    assert!(logged.is_ok(), "the data is JSON: {logged:?}");
 }

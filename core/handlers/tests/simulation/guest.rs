@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_sansio::jsonrpc::RawJson;
+use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, CloseReason, Ended, Event, Failure, Input, InputHandle, Limits,
-    Notification, OpeningFailure, Progress, Subject, TransportFailure, Violation,
+    Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CloseReason, Ended, Event,
+    Failure, Input, InputHandle, Limits, MethodName, Notification, OpeningFailure, Progress,
+    Subject, TransportFailure, Violation,
 };
-use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter};
+use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter, Verbatim};
 use mcp_sansio::{Era, Instant, Revision};
 
-use crate::machine::ClientMachine;
 use crate::scene::Scene;
 use crate::tally::Happening;
 use crate::work::{self, Answer, Note};
@@ -128,7 +128,7 @@ impl Guest {
     // ------------------------------------------------------------------ what it is told
 
     pub(crate) fn listen(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
-        while let Some(event) = machine.event() {
+        while let Some(event) = machine.poll_event() {
             self.hear(event, machine, scene);
         }
     }
@@ -326,8 +326,8 @@ impl Guest {
         } else {
             self.calls.values_mut().for_each(|call| call.asked = true);
         }
-        let (revision, _) = machine.agreed().expect("who asks has a session");
-        assert_eq!(input.revision, revision);
+        let session = machine.session().expect("who asks has a session");
+        assert_eq!(input.revision, session.revision());
         let known = self.inputs.iter().any(|(known, _)| *known == input.handle);
         assert!(!known, "asked twice by one name");
         self.inputs.push((input.handle, input.method));
@@ -390,7 +390,7 @@ impl Guest {
 
     /// Does something, of its own accord.
     pub(crate) fn act(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
-        if machine.is_closed() {
+        if self.closed.is_some() {
             return self.listen(machine, scene);
         }
         let now = scene.now;
@@ -402,7 +402,8 @@ impl Guest {
                 let filter = SubscriptionFilter::new()
                     .tools_list_changed(true)
                     .resource_subscriptions([work::RESOURCE.to_owned()]);
-                if let Ok(handle) = machine.subscribe(&filter, now) {
+                let command = ClientCommand::Subscribe(&filter);
+                if let Ok(Applied::Started(handle)) = machine.apply(command, now) {
                     scene.count(Happening::Subscribed);
                     let kind = Kind::Subscription { honoured: None };
                     self.begin(handle, kind, &CallOptions::default(), false, scene);
@@ -416,12 +417,14 @@ impl Guest {
                     LoggingLevel::Emergency,
                 ]);
                 // Not open yet, or the server has no log.
-                let _sent = machine.set_log_level(level, now);
+                let _sent = machine.apply(ClientCommand::SetLogLevel(level), now);
                 self.gives_up(work::CALL_TIMEOUT, scene);
             }
             16 => {
                 // Not open yet, or no roots.
-                let _sent = machine.notify(Method::RootsListChanged, now);
+                let method = Method::RootsListChanged;
+                let params = &RawJson::EMPTY_OBJECT;
+                let _sent = machine.apply(ClientCommand::Notify { method, params }, now);
             }
             17 if scene.random.once_in(12) => {
                 scene.count(Happening::Closed);
@@ -435,8 +438,9 @@ impl Guest {
     /// Asks for something, so that a client that has been silent learns what became of its session.
     pub(crate) fn touch(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
         let options = CallOptions::default();
-        let params = RawJson::EMPTY_OBJECT;
-        if let Ok(handle) = machine.call(Method::ToolsList, &params, &options, scene.now) {
+        let (method, params) = (MethodName::Known(Method::ToolsList), &RawJson::EMPTY_OBJECT);
+        let command = ClientCommand::Call { method, params: &Verbatim(params), options: &options };
+        if let Ok(Applied::Started(handle)) = machine.apply(command, scene.now) {
             scene.count(Happening::Called);
             self.begin(handle, Kind::Machine, &options, false, scene);
         }
@@ -445,12 +449,13 @@ impl Guest {
 
     /// Closes the connection.
     pub(crate) fn leave(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
-        if machine.is_closed() {
+        if self.closed.is_some() {
             return;
         }
         scene.note(format_args!("{} closes", self.name));
         self.closing = true;
-        machine.close(scene.now);
+        let left = machine.apply(ClientCommand::Close, scene.now);
+        assert!(left.is_ok(), "{}: {left:?} of an open connection", self.name);
         self.listen(machine, scene);
         assert!(self.closed.is_some(), "closing is told at once");
     }
@@ -476,11 +481,13 @@ impl Guest {
         };
         let serial = scene.serial();
         let params = work::params(method, serial, scene);
-        let Ok(handle) = machine.call(method, &params, &options, scene.now) else { return };
+        let (params, name) = (&Verbatim(&params), MethodName::Known(method));
+        let command = ClientCommand::Call { method: name, params, options: &options };
+        let Ok(Applied::Started(handle)) = machine.apply(command, scene.now) else { return };
         scene.count(Happening::Called);
-        let (revision, server) = machine.agreed().expect("calls are made of open connections");
-        let logs = server.contains(Capability::Logging)
-            && (revision.era() == Era::Legacy || options.log_level.is_some());
+        let session = machine.session().expect("calls are made of open connections");
+        let logs = session.server_capabilities().contains(Capability::Logging)
+            && (session.revision().era() == Era::Legacy || options.log_level.is_some());
         let call = self.begin(handle, kind, &options, logs, scene);
         call.serial = serial;
         scene.note(format_args!("{} calls {method}, number {serial}", self.name));
@@ -519,11 +526,14 @@ impl Guest {
         let call = self.calls.get_mut(&handle).expect("it is there");
         call.cancelled = true;
         scene.note(format_args!("{} cancels number {}", self.name, call.serial));
-        machine.cancel(handle, scene.now);
-        self.listen(machine, scene);
-        assert!(!self.calls.contains_key(&handle), "a cancelled call ends at once");
         // Once more changes nothing.
-        machine.cancel(handle, scene.now);
+        for _ in 0..2 {
+            let command = ClientCommand::Cancel { call: handle, reason: "enough" };
+            let cancelled = machine.apply(command, scene.now);
+            assert!(cancelled.is_ok(), "{}: {cancelled:?}", self.name);
+            self.listen(machine, scene);
+            assert!(!self.calls.contains_key(&handle), "a cancelled call ends at once");
+        }
     }
 
     fn answer(&mut self, machine: &mut impl ClientMachine, scene: &mut Scene) {
@@ -532,14 +542,17 @@ impl Guest {
         }
         let at = scene.random.index(self.inputs.len());
         let (input, method) = self.inputs.swap_remove(at);
-        let outcome = if scene.strikes(5) {
+        let result = work::answer_to(method);
+        let result = &Verbatim(&result);
+        let command = if scene.strikes(5) {
             scene.count(Happening::InputRefused);
             self.calls.values_mut().for_each(|call| call.input_refused = true);
-            machine.refuse(input, scene.now)
+            ClientCommand::RefuseInput { input, error: ErrorObject::internal("not today") }
         } else {
             scene.count(Happening::InputAnswered);
-            machine.answer(input, &work::answer_to(method), scene.now)
+            ClientCommand::AnswerInput { input, result }
         };
+        let outcome = machine.apply(command, scene.now);
         assert!(outcome.is_ok(), "{}: {outcome:?} of an open question", self.name);
     }
 }
@@ -548,10 +561,11 @@ impl Guest {
     /// Whether messages to everybody are to be heard, and how many subscriptions get updates, where
     /// that is certain.
     pub(crate) fn listens(&self, machine: &impl ClientMachine) -> (bool, Option<u64>) {
-        let Some((revision, server)) = machine.agreed() else { return (false, None) };
-        if machine.is_closed() || self.deaf {
+        let Some(session) = machine.session() else { return (false, None) };
+        if self.closed.is_some() || self.deaf {
             return (false, None);
         }
+        let (revision, server) = (session.revision(), session.server_capabilities());
         // The oldest revision has no stream for it over Streamable HTTP.
         let stream = self.binding == Binding::Stream || revision > Revision::V2024_11_05;
         let hears = stream && revision.era() == Era::Legacy && server.contains(Capability::Logging);

@@ -191,10 +191,9 @@ impl Side for ServerSide {
     }
 
     fn announce(&mut self, scene: &mut Scene) {
-        use crate::machine::ServerMachine;
         self.desk.broadcast(&mut self.machine, scene);
         self.desk.update(&mut self.machine, scene);
-        assert!(self.machine.event().is_none(), "nothing comes back");
+        assert!(self.machine.poll_event().is_none(), "nothing comes back");
     }
 
     fn said(&self) -> u64 {

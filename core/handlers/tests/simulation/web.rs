@@ -8,7 +8,6 @@ use mcp_sansio::http::{Client, ExchangeFailure, ExchangeId, IncomingResponse, Se
 use crate::desk::Desk;
 use crate::flight::{Carried, Piece};
 use crate::guest::Guest;
-use crate::machine::ServerMachine;
 use crate::scene::Scene;
 use crate::shelf::Completion;
 
@@ -244,7 +243,7 @@ impl WebServer for BareServer {
     fn announce(&mut self, scene: &mut Scene) {
         self.desk.broadcast(&mut self.machine, scene);
         self.desk.update(&mut self.machine, scene);
-        assert!(self.machine.event().is_none(), "nothing comes back");
+        assert!(self.machine.poll_event().is_none(), "nothing comes back");
     }
 
     fn said(&self) -> u64 {
