@@ -8,6 +8,7 @@
 //! `PROPTEST_CASES` sets the number of cases.
 
 mod capabilities;
+mod commands;
 mod gate;
 mod ids;
 mod outcome;

@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use mcp_sansio::Instant;
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, Client, ClientOptions, CloseReason, CommandError, Event, Failure,
-    InputHandle, RequestHandle, Subject as Gone,
+    CallHandle, Client, ClientCommand, ClientOptions, CloseReason, Event, Failure, InputHandle,
+    MethodName, RequestHandle, Subject as Gone,
 };
-use mcp_sansio::protocol::Method;
 use serde_json::{Value, json};
 
 use crate::capabilities;
+use crate::commands::{self, OBJECT, OPTIONS, VERBATIM, method, nth};
 use crate::outcome::Outcome;
 use crate::question::input_requests;
-use crate::server::refusal_of_call;
 use crate::transcript::Subject;
 use crate::wire::spell_lines;
 
@@ -100,6 +99,37 @@ impl Machine {
         out.tell(line);
     }
 
+    /// The command of an operation, if it is one of the application and its number names something.
+    fn resolve(&self, operation: &Operation) -> Option<ClientCommand<'static>> {
+        let Self { calls, inputs, requests, .. } = self;
+        Some(match *operation {
+            Operation::Call(name) => {
+                let method = MethodName::Known(method(name));
+                ClientCommand::Call { method, params: &VERBATIM, options: &OPTIONS }
+            }
+            Operation::Tell(name) => {
+                ClientCommand::Notify { method: method(name), params: &OBJECT }
+            }
+            Operation::GiveUp(it) => ClientCommand::Cancel { call: *nth(calls, it)?, reason: "" },
+            Operation::AnswerInput(it) => {
+                ClientCommand::AnswerInput { input: *nth(inputs, it)?, result: &VERBATIM }
+            }
+            Operation::RefuseInput(it) => {
+                let error = ErrorObject::new(ErrorCode(-1), "no");
+                ClientCommand::RefuseInput { input: *nth(inputs, it)?, error }
+            }
+            Operation::Respond(it) => {
+                ClientCommand::Respond { request: *nth(requests, it)?, result: &OBJECT }
+            }
+            Operation::Reject(it) => {
+                let error = ErrorObject::internal("no");
+                ClientCommand::Reject { request: *nth(requests, it)?, error }
+            }
+            Operation::Close => ClientCommand::Close,
+            _ => return None,
+        })
+    }
+
     fn drain(&mut self, out: &mut Outcome) {
         while let Some(event) = self.client.poll_event() {
             self.note(event, out);
@@ -122,68 +152,22 @@ impl Machine {
 
 impl Subject<Operation> for Machine {
     fn apply(&mut self, operation: &Operation) -> Outcome {
-        use Operation::*;
-
         let mut out = Outcome::default();
         self.drain(&mut out);
         let o = &mut out;
         if let Some(message) = message(operation, self.newest) {
             self.take(&message, o);
         }
-        let empty = RawJson::EMPTY_OBJECT;
-        let nth = |number: usize, count: usize| number.checked_rem(count);
-        let mut refuse = |outcome: Result<(), CommandError>| match outcome {
-            Ok(()) => {}
-            Err(CommandError::NotDue) => o.refuse("not due"),
-            Err(other) => panic!("{other}"),
-        };
         match operation {
-            Wait(seconds) => {
+            Operation::Wait(seconds) => {
                 self.now = self.now + Duration::from_secs(*seconds);
                 self.client.handle_timeout(self.now);
             }
-            EndOfInput => self.client.handle_eof(),
-            Call(method) => {
-                let method = Method::parse(method).expect("a method of the table");
-                match self.client.call(method, &empty, &CallOptions::default(), self.now) {
-                    Ok(call) => self.calls.push(call),
-                    Err(error) => o.refuse(refusal_of_call(error)),
-                }
-            }
-            Tell(method) => {
-                let method = Method::parse(method).expect("a method of the table");
-                if let Err(error) = self.client.notify(method, &empty) {
-                    o.refuse(refusal_of_call(error));
-                }
-            }
-            GiveUp(it) => {
-                if let Some(it) = nth(*it, self.calls.len()) {
-                    self.client.cancel(self.calls[it], "", self.now);
-                }
-            }
-            AnswerInput(it) => {
-                if let Some(it) = nth(*it, self.inputs.len()) {
-                    refuse(self.client.answer_input_with(self.inputs[it], &empty, self.now));
-                }
-            }
-            RefuseInput(it) => {
-                if let Some(it) = nth(*it, self.inputs.len()) {
-                    let error = ErrorObject::new(ErrorCode(-1), "no");
-                    refuse(self.client.refuse_input(self.inputs[it], error));
-                }
-            }
-            Respond(it) => {
-                if let Some(it) = nth(*it, self.requests.len()) {
-                    refuse(self.client.respond_with(self.requests[it], &empty));
-                }
-            }
-            Reject(it) => {
-                if let Some(it) = nth(*it, self.requests.len()) {
-                    refuse(self.client.reject(self.requests[it], ErrorObject::internal("no")));
-                }
-            }
-            Close => self.client.close(),
+            Operation::EndOfInput => self.client.handle_eof(),
             _ => {}
+        }
+        if let Some(command) = self.resolve(operation) {
+            commands::note(self.client.apply(command, self.now), &mut self.calls, o);
         }
         self.drain(&mut out);
         out

@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
+use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, CloseReason, CommandError, Event, Failure, Request, RequestHandle,
-    Server, Subject as Gone,
+    CallHandle, CloseReason, Event, Failure, Request, RequestHandle, Server, ServerCommand,
+    Subject as Gone,
 };
-use mcp_sansio::protocol::Method;
+use mcp_sansio::protocol::InputRequiredResult;
 use serde_json::{Value, json};
 
 use crate::capabilities;
+use crate::commands::{self, OBJECT, OPTIONS, VERBATIM, method, nth};
 use crate::outcome::Outcome;
 use crate::question::{KEYS, input_required, spell_inputs};
 use crate::transcript::Subject;
@@ -107,24 +108,6 @@ impl Machine {
         self.requests.iter().position(|request| request.handle == handle)
     }
 
-    fn nth(&self, number: usize) -> Option<Request<'static>> {
-        let number = number.checked_rem(self.requests.len())?;
-        self.requests.get(number).cloned()
-    }
-
-    fn call(&mut self, method: &str) -> Result<(), &'static str> {
-        let method = Method::parse(method).expect("a method of the table");
-        let options = CallOptions::default();
-        let called = self.server.call(method, &RawJson::EMPTY_OBJECT, &options, self.now);
-        self.calls.push(called.map_err(refusal_of_call)?);
-        Ok(())
-    }
-
-    fn tell(&mut self, method: &str) -> Result<(), &'static str> {
-        let method = Method::parse(method).expect("a method of the table");
-        self.server.notify(method, &RawJson::EMPTY_OBJECT).map_err(refusal_of_call)
-    }
-
     fn drain(&mut self, out: &mut Outcome) {
         while let Some(event) = self.server.poll_event() {
             self.note(event, out);
@@ -148,63 +131,65 @@ impl Machine {
 
 impl Subject<Operation> for Machine {
     fn apply(&mut self, operation: &Operation) -> Outcome {
-        use Operation::*;
-
         let mut out = Outcome::default();
         let o = &mut out;
         self.steps += 1;
         if let Some(message) = message(operation, self.newest) {
             self.take(&message, o);
         }
-        let mut refuse =
-            |outcome: Result<(), &'static str>| outcome.unwrap_or_else(|why| o.refuse(why));
         match operation {
-            Wait(seconds) => {
+            Operation::Wait(seconds) => {
                 self.now = self.now + Duration::from_secs(*seconds);
                 self.server.handle_timeout(self.now);
             }
-            EndOfInput => self.server.handle_eof(),
-            Respond(request) => {
-                if let Some(request) = self.nth(*request) {
-                    let empty = RawJson::EMPTY_OBJECT;
-                    refuse(self.server.respond_with(request.handle, &empty).map_err(of_answer));
-                }
-            }
-            Reject(request) => {
-                if let Some(request) = self.nth(*request) {
-                    let error = ErrorObject::internal("no");
-                    refuse(self.server.reject(request.handle, error).map_err(of_answer));
-                }
-            }
-            Ask { request, questions, state } => {
-                if let Some(request) = self.nth(*request) {
-                    let required = input_required(questions, *state);
-                    let asked = self.server.require_input(request, &required, self.now);
-                    refuse(asked.map_err(of_answer));
-                }
-            }
-            Progress(request) => {
-                if let Some(request) = self.nth(*request) {
-                    let progress = f64::from(self.steps);
-                    self.server.progress(request.handle, progress, None, None, self.now);
-                }
-            }
-            Call(method) => refuse(self.call(method)),
-            Tell(method) => refuse(self.tell(method)),
-            GiveUp(call) => {
-                let call = call.checked_rem(self.calls.len()).map(|call| self.calls[call]);
-                call.into_iter().for_each(|call| self.server.cancel(call, "", self.now));
-            }
-            Announce => {
-                let changes = Changes { tools: true, ..Changes::default() };
-                self.server.announce(changes);
-            }
-            Close => self.server.close(),
+            Operation::EndOfInput => self.server.handle_eof(),
             _ => {}
+        }
+        let mut required = InputRequiredResult::new();
+        let Self { server, now, requests, calls, steps, .. } = self;
+        if let Some(command) = resolve(operation, requests, calls, *steps, &mut required) {
+            commands::note(server.apply(command, *now), calls, o);
         }
         self.drain(&mut out);
         out
     }
+}
+
+/// The command of an operation, if it is one of the application and its number names something.
+fn resolve<'a>(
+    operation: &Operation,
+    requests: &'a [Request<'static>],
+    calls: &[CallHandle],
+    steps: u32,
+    required: &'a mut InputRequiredResult,
+) -> Option<ServerCommand<'a>> {
+    let request = |number| nth(requests, number).map(|request| request.handle);
+    Some(match operation {
+        Operation::Respond(it) => {
+            ServerCommand::Respond { request: request(*it)?, result: &VERBATIM }
+        }
+        Operation::Reject(it) => {
+            ServerCommand::Reject { request: request(*it)?, error: ErrorObject::internal("no") }
+        }
+        Operation::Ask { request, questions, state } => {
+            *required = input_required(questions, *state);
+            ServerCommand::RequireInput { request: nth(requests, *request)?, required }
+        }
+        Operation::Progress(it) => {
+            let (request, progress) = (request(*it)?, f64::from(steps));
+            ServerCommand::Progress { request, progress, total: None, message: None }
+        }
+        Operation::Call(name) => {
+            ServerCommand::Call { method: method(name), params: &OBJECT, options: &OPTIONS }
+        }
+        Operation::Tell(name) => ServerCommand::Notify { method: method(name), params: &OBJECT },
+        Operation::GiveUp(it) => ServerCommand::Cancel { call: *nth(calls, *it)?, reason: "" },
+        Operation::Announce => {
+            ServerCommand::Announce(Changes { tools: true, ..Changes::default() })
+        }
+        Operation::Close => ServerCommand::Close,
+        _ => return None,
+    })
 }
 
 /// The text of what the client sends.
@@ -263,23 +248,4 @@ fn message(operation: &Operation, newest: i64) -> Option<String> {
     let mut message = message;
     message["jsonrpc"] = json!("2.0");
     Some(message.to_string())
-}
-
-pub(crate) fn refusal_of_call(error: CommandError) -> &'static str {
-    match error {
-        CommandError::Forbidden(_) => "forbidden",
-        CommandError::OutOfPlace(_) => "out of place",
-        CommandError::NotOpen => "not open",
-        CommandError::Closed(_) => "closed",
-        other => panic!("{other}"),
-    }
-}
-
-fn of_answer(error: CommandError) -> &'static str {
-    match error {
-        CommandError::NotDue => "not due",
-        CommandError::NotDeclared(_) => "not declared",
-        CommandError::InputNotAllowed(_) => "not allowed",
-        other => panic!("{other}"),
-    }
 }

@@ -13,7 +13,6 @@ use machine::Machine;
 use model::Model;
 use operation::{operation, setting, traffic};
 
-pub(crate) use machine::refusal_of_call;
 pub(crate) use operation::policy;
 
 proptest! {
