@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use mcp_sansio_oauth::Grant;
 
-use super::context::{Context, Received};
+use super::context::{Context, Incoming};
 use super::reply::Error;
 
 /// What is known of the rights of a client.
@@ -20,10 +20,10 @@ pub(super) enum Access {
 }
 
 impl Access {
-    pub(super) fn of(received: &Received<'_, '_>) -> Self {
-        match received.request.attachment.get::<Grant>() {
+    pub(super) fn of(call: &Incoming<'_, '_>) -> Self {
+        match call.request.attachment.get::<Grant>() {
             Some(grant) => Self::Granted(grant.clone()),
-            None if received.on_http => Self::Unknown,
+            None if call.on_http => Self::Unknown,
             None => Self::Owner,
         }
     }

@@ -8,7 +8,7 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
-    Event, Failure, Input, InputHandle, MethodName, Request, RequestHandle, StreamMachine, Subject,
+    Event, Failure, Input, InputHandle, MethodName, StreamMachine, Subject,
 };
 use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
@@ -249,10 +249,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
             return;
         };
         let place = self.inputs.insert(input.handle);
-        let handle = RequestHandle::from_number(place.to_number());
-        let method = MethodName::Known(input.method);
-        let request = Request::new(handle, method, input.params, input.revision);
-        let called = self.tasks.guard.run(|| function(Received::new(&request)));
+        let called = self.tasks.guard.run(|| function(Received::question(&input)));
         match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
             Step::Done(outcome) => self.answer(place, outcome, now),
             Step::Running(task) => {

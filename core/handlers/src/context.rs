@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, RawJson};
-use mcp_sansio::peer::{Inputs, Request, RequestHandle};
+use mcp_sansio::peer::{Input, Inputs, Request, RequestHandle};
 use mcp_sansio::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
     Method,
@@ -29,15 +29,23 @@ use super::reply::{
 };
 use super::shares::{Charge, Once, Party, Post};
 
-/// A request on its way to a handler.
+/// A request, or a question to a host, on its way to a handler.
 pub struct Received<'r, 'f> {
-    pub(super) request: &'r Request<'f>,
-    /// Where a server's handlers leave what they want; a host's have nothing to leave.
-    pub(super) outlet: Option<&'r Outlet>,
+    pub(super) params: &'r RawJson<'f>,
+    pub(super) revision: Revision,
+    /// What only the handlers of a server have; `None` of a question to a host.
+    pub(super) call: Option<&'r Incoming<'r, 'f>>,
     /// Where blocking handlers run.
     pub(super) spawner: Option<&'r Spawner>,
     /// What tells a blocking handler that nobody waits for it any more.
     pub(super) cancelled: Option<Arc<AtomicBool>>,
+}
+
+/// A request to a server, and what its handler is told beside it.
+pub(super) struct Incoming<'r, 'f> {
+    pub(super) request: &'r Request<'f>,
+    /// Where the handler leaves what it wants of the connection.
+    pub(super) outlet: &'r Outlet,
     pub(super) principal: Option<&'r Principal>,
     /// Whether it came over HTTP, where clients may be anybody.
     #[cfg(feature = "protection")]
@@ -49,24 +57,27 @@ pub struct Received<'r, 'f> {
 }
 
 impl<'r, 'f> Received<'r, 'f> {
-    pub(super) const fn new(request: &'r Request<'f>) -> Self {
+    pub(super) const fn question(input: &'r Input<'f>) -> Self {
         Self {
-            request,
-            outlet: None,
+            params: &input.params,
+            revision: input.revision,
+            call: None,
             spawner: None,
             cancelled: None,
-            principal: None,
-            #[cfg(feature = "protection")]
-            on_http: false,
-            tasks: false,
-            is_task: false,
         }
+    }
+
+    /// What a server's handler decodes. The error is for a function that was made for a server and
+    /// is asked as a host's, which the types of [`Host`](super::Host) leave no way to do.
+    fn call(&self) -> Result<&'r Incoming<'r, 'f>, Error> {
+        self.call.ok_or_else(|| Error::failed("a question is no call"))
     }
 }
 
 impl fmt::Debug for Received<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Received").field("request", &self.request).finish_non_exhaustive()
+        let mut out = f.debug_struct("Received");
+        out.field("params", &self.params).field("revision", &self.revision).finish_non_exhaustive()
     }
 }
 
@@ -164,7 +175,7 @@ pub struct Context {
     capabilities: Capabilities,
     wants_progress: bool,
     inputs: Inputs<'static>,
-    outlet: Option<Outlet>,
+    outlet: Outlet,
     cancelled: Option<Arc<AtomicBool>>,
     principal: Option<Principal>,
     #[cfg(feature = "protection")]
@@ -174,8 +185,8 @@ pub struct Context {
 }
 
 impl Context {
-    fn new(received: &Received<'_, '_>) -> Self {
-        let request = received.request;
+    fn new(call: &Incoming<'_, '_>, cancelled: Option<Arc<AtomicBool>>) -> Self {
+        let request = call.request;
         Self {
             handle: request.handle,
             revision: request.revision,
@@ -186,13 +197,13 @@ impl Context {
             } else {
                 request.inputs.clone().into_owned()
             },
-            outlet: received.outlet.map(Arc::clone),
-            cancelled: received.cancelled.clone(),
-            principal: received.principal.cloned(),
+            outlet: Arc::clone(call.outlet),
+            cancelled,
+            principal: call.principal.cloned(),
             #[cfg(feature = "protection")]
-            access: Access::of(received),
-            tasks: received.tasks && request.method == Method::ToolsCall,
-            is_task: received.is_task,
+            access: Access::of(call),
+            tasks: call.tasks && request.method == Method::ToolsCall,
+            is_task: call.is_task,
         }
     }
 
@@ -343,16 +354,11 @@ impl Context {
 
     /// Says what may be left out where the driver is far behind.
     fn report(&self, command: Command) {
-        if let Some(outlet) = &self.outlet {
-            let _sent = outlet.send(command);
-        }
+        let _sent = self.outlet.send(command);
     }
 
     fn send(&self, command: Command) -> Result<(), CommandError> {
-        match &self.outlet {
-            Some(outlet) => Ok(outlet.send(command)?),
-            None => Err(CommandError::Closed),
-        }
+        Ok(self.outlet.send(command)?)
     }
 }
 
@@ -419,11 +425,14 @@ impl<A: DeserializeOwned> FromReceived<OfTool> for Call<A> {
     // of the protocol.
     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]: they are one of the tool.
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let arguments = received.request.arguments();
+        let call = received.call()?;
+        let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
         match arguments.decode() {
-            Ok(arguments) => Ok(Self { arguments, context: Context::new(&received) }),
-            Err(error) => Err(invalid_arguments(&error, received.request.revision)),
+            Ok(arguments) => {
+                Ok(Self { arguments, context: Context::new(call, received.cancelled) })
+            }
+            Err(error) => Err(invalid_arguments(&error, received.revision)),
         }
     }
 }
@@ -441,37 +450,44 @@ fn invalid_arguments(error: &serde_json::Error, revision: Revision) -> Error {
 
 impl<A: DeserializeOwned> FromReceived<OfPrompt> for Call<A> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let arguments = received.request.arguments();
+        let call = received.call()?;
+        let arguments = call.request.arguments();
         let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
         // MCP 2025-11-25 server/prompts#error-handling [PRMT-006] [PRMT-007]
         let arguments = arguments.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { arguments, context: Context::new(&received) })
+        Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }
 
 impl FromReceived<OfResource> for Call<Read> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let uri = received.request.subject();
+        let call = received.call()?;
+        let uri = call.request.subject();
         let uri = uri.and_then(|uri| uri.to_text().map(Cow::into_owned)).unwrap_or_default();
-        let template = match &received.request.target {
+        let template = match &call.request.target {
             Target::Template(found) => Some(found.clone()),
             _ => None,
         };
-        Ok(Self { arguments: Read { uri, template }, context: Context::new(&received) })
+        Ok(Self {
+            arguments: Read { uri, template },
+            context: Context::new(call, received.cancelled),
+        })
     }
 }
 
 impl FromReceived<OfCompletion> for Call<CompleteParams> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let arguments = received.request.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { arguments, context: Context::new(&received) })
+        let call = received.call()?;
+        let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }
 
 impl<A: DeserializeOwned> FromReceived<OfRequest> for Call<A> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        let arguments = received.request.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { arguments, context: Context::new(&received) })
+        let call = received.call()?;
+        let arguments = received.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { arguments, context: Context::new(call, received.cancelled) })
     }
 }
 
@@ -491,8 +507,8 @@ pub struct Question<P> {
 
 impl<P: DeserializeOwned> Question<P> {
     fn decode(received: &Received<'_, '_>) -> Result<Self, Error> {
-        let params = received.request.params.decode().map_err(|error| invalid_params(&error))?;
-        Ok(Self { params, revision: received.request.revision })
+        let params = received.params.decode().map_err(|error| invalid_params(&error))?;
+        Ok(Self { params, revision: received.revision })
     }
 }
 
@@ -514,6 +530,6 @@ impl FromReceived<OfSampling> for Question<CreateMessageParams> {
 
 impl FromReceived<OfRoots> for Question<()> {
     fn from_received(received: Received<'_, '_>) -> Result<Self, Error> {
-        Ok(Self { params: (), revision: received.request.revision })
+        Ok(Self { params: (), revision: received.revision })
     }
 }

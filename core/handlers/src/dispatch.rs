@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{CallToolResult, Capability, Method, Wire};
 use mcp_sansio::{Era, Principal};
 
 use super::Sealing;
-use super::context::{Outlet, Received};
+use super::context::{Incoming, Outlet, Received};
 use super::kind::{Kind, Step};
 use super::panics::PanicGuard;
 use super::reply::{Body, Outcome};
@@ -87,14 +87,19 @@ impl<K: Kind> Invocation<'_, K> {
         };
         let called = self.guard.run(|| {
             function(Received {
-                outlet: Some(self.outlet),
+                params: &request.params,
+                revision: request.revision,
+                call: Some(&Incoming {
+                    request,
+                    outlet: self.outlet,
+                    principal: self.principal,
+                    #[cfg(feature = "protection")]
+                    on_http: self.on_http,
+                    tasks: self.tasks,
+                    is_task: self.is_task,
+                }),
                 spawner: self.handlers.spawner.as_ref(),
-                principal: self.principal,
-                #[cfg(feature = "protection")]
-                on_http: self.on_http,
-                tasks: self.tasks,
-                is_task: self.is_task,
-                ..Received::new(request)
+                cancelled: None,
             })
         });
         called.unwrap_or_else(|panicked| Step::Done(panicked.into()))

@@ -176,9 +176,9 @@ fn calls_of_many_threads_end_with_their_own_results() {
 #[test]
 fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
     use mcp_sansio::catalog::Catalog;
-    use mcp_sansio::peer::{MethodName, Request, RequestHandle};
 
     use super::http_work::{Ran, Work};
+    use super::received_requests::received_requests;
     use super::{NoArguments, PanicGuard};
 
     explore(1, || {
@@ -186,10 +186,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
             .request("x/wait", async |_: Call<NoArguments>| -> Json {
                 core::future::pending().await
             });
-        let handle = RequestHandle::from_number(0);
-        let method = MethodName::Other("x/wait".into());
-        let params = RawJson::EMPTY_OBJECT;
-        let request = Request::new(handle, method, params, mcp_sansio::Revision::LATEST);
+        let request = received_requests(1).remove(0);
         let work = Work {
             now: Instant::ZERO,
             function: server

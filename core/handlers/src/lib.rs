@@ -148,6 +148,8 @@ mod pending;
 #[cfg(feature = "protection")]
 mod protection;
 mod questions;
+#[cfg(test)]
+mod received_requests;
 #[cfg(feature = "recording")]
 mod recorder;
 mod remote;

@@ -253,11 +253,13 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::received_requests::received_requests;
 
-    const PARTIES: u64 = 4;
+    const PARTIES: usize = 4;
 
-    fn party(number: u64) -> Party {
-        Some(RequestHandle::from_number(number))
+    fn parties() -> [Party; PARTIES] {
+        let requests = received_requests(PARTIES as u32);
+        core::array::from_fn(|number| Some(requests[number].handle))
     }
 
     fn shares() -> Shares {
@@ -268,21 +270,22 @@ mod tests {
 
     #[test]
     fn one_that_is_alone_has_as_much_as_the_limits_say() {
+        let [party, ..] = parties();
         let mut shares = shares();
-        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party(1), 1))).count();
+        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party, 1))).count();
         assert_eq!(taken, 100);
         let mut shares = self::shares();
-        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party(1), 100))).count();
+        let taken = (0..1000).filter(|_| shares.take(&Charge::Report(party, 100))).count();
         assert_eq!(taken, 10);
-        assert!(!shares.take(&Charge::Report(party(1), usize::MAX)));
+        assert!(!shares.take(&Charge::Report(party, usize::MAX)));
     }
 
     #[test]
     fn many_that_never_pause_share_the_room_and_leave_some_for_the_next() {
-        let mut shares = shares();
-        let mut taken = [0; PARTIES as usize];
+        let (mut shares, parties) = (shares(), parties());
+        let mut taken = [0; PARTIES];
         for number in (0..PARTIES).cycle().take(4000) {
-            taken[number as usize] += usize::from(shares.take(&Charge::Report(party(number), 1)));
+            taken[number] += usize::from(shares.take(&Charge::Report(parties[number], 1)));
         }
         // 2 / (n + 1) of the room each.
         assert_eq!(taken, [40; 4]);
@@ -293,17 +296,18 @@ mod tests {
     #[test]
     fn what_is_taken_out_leaves_its_room_to_all() {
         let mut shares = shares();
+        let [first, second, ..] = parties();
         let charges = [
-            Charge::Report(party(1), 7),
-            Charge::Command(party(1), 9),
-            Charge::Once(party(2), Once::RunAsTask),
+            Charge::Report(first, 7),
+            Charge::Command(first, 9),
+            Charge::Once(second, Once::RunAsTask),
             Charge::Free,
         ];
         for charge in &charges {
             assert!(shares.is_news(charge) && shares.take(charge));
         }
         assert!(!shares.is_news(&charges[2]));
-        assert!(shares.is_news(&Charge::Once(party(2), Once::ReleaseConnection)));
+        assert!(shares.is_news(&Charge::Once(second, Once::ReleaseConnection)));
         charges.iter().for_each(|charge| shares.release(charge));
         assert!(shares.is_news(&charges[2]));
         assert_eq!(shares.total, Share::default());

@@ -114,7 +114,7 @@ impl TaskTable {
             }
             // MCP 2025-11-25 basic/utilities/tasks#result-retrieval [TASK-013]: until it is over.
             MethodName::Known(Method::TasksResult) => {
-                entry.waiting.push(request.handle);
+                entry.waiting.push(waiting_request(request, &entry.task.task_id));
                 self.waiting.insert(request.handle, key);
                 self.note(key);
                 Ok(None)
@@ -210,15 +210,15 @@ impl TaskTable {
                 withdraw_input(machine, asked, now);
             }
             for request in core::mem::take(&mut entry.waiting) {
-                self.waiting.remove(&request);
+                self.waiting.remove(&request.handle);
                 self.settings.tell(TaskNews::Retrieved, entry);
-                answer(machine, request, final_answer(entry), now);
+                answer(machine, request.handle, final_answer(entry), now);
             }
             return;
         }
         // One that came anew has left the others, or so it may be.
         while entry.waiting.len() > WAITING_MAX {
-            let request = entry.waiting.remove(0);
+            let request = entry.waiting.remove(0).handle;
             self.waiting.remove(&request);
             if entry.asked == Some(request) {
                 entry.asked = None;
@@ -231,7 +231,7 @@ impl TaskTable {
         // the stream, and ask again.
         if let Some(asked) = entry.asked
             && !machine.is_heard(asked)
-            && entry.waiting.iter().any(|waiting| machine.is_heard(*waiting))
+            && entry.waiting.iter().any(|waiting| machine.is_heard(waiting.handle))
         {
             entry.asked = None;
             withdraw_input(machine, asked, now);
@@ -239,15 +239,15 @@ impl TaskTable {
         while entry.asked.is_none()
             && let Some(required) = entry.questions()
         {
-            let heard = entry.waiting.iter().find(|waiting| machine.is_heard(**waiting));
-            let Some(&request) = heard.or_else(|| entry.waiting.first()) else { break };
-            let asking = &waiting_request(request, &entry.task.task_id);
+            let heard = entry.waiting.iter().find(|waiting| machine.is_heard(waiting.handle));
+            let Some(asking) = heard.or_else(|| entry.waiting.first()) else { break };
+            let request = asking.handle;
             let ask = ServerCommand::RequireInput { request: asking, required: &required };
             // If it cannot be asked, the request has its answer.
             if machine.apply(ask, now).is_ok() {
                 entry.asked = Some(request);
             } else {
-                entry.waiting.retain(|waiting| *waiting != request);
+                entry.waiting.retain(|waiting| waiting.handle != request);
                 self.waiting.remove(&request);
             }
         }
@@ -281,15 +281,17 @@ fn final_answer(entry: &Entry) -> Result<Json, ErrorObject<'static>> {
     }
 }
 
-/// A request for the result of a task, as far as anybody looks at it.
-fn waiting_request(handle: RequestHandle, task: &str) -> Request<'static> {
+/// A request for the result of a task as it is kept: with the name of the task as its only
+/// parameter, whatever the client put beside that.
+fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
     let mut params = String::new();
     params.push_str(r#"{"taskId":"#);
     write_string(&mut params, task);
     params.push('}');
-    let params = RawJson::trusted_string(params);
-    let method = MethodName::Known(Method::TasksResult);
-    Request::new(handle, method, params, Revision::V2025_11_25)
+    let mut waiting = request.clone();
+    waiting.forget_params();
+    waiting.params = RawJson::trusted_string(params);
+    waiting.into_owned()
 }
 
 /// What a result says of a failure, if it is one.

@@ -34,7 +34,7 @@ pub(super) struct Entry {
     /// The progress that its call asked for; at 2025-11-25 alone.
     pub(super) progress: Option<ProgressOut>,
     /// Requests for its result that wait for it, a few, the oldest first; at 2025-11-25 alone.
-    pub(super) waiting: Vec<RequestHandle>,
+    pub(super) waiting: Vec<Request<'static>>,
     /// The one of them on whose way its questions were asked.
     pub(super) asked: Option<RequestHandle>,
 }

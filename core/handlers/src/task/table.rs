@@ -67,7 +67,7 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.wishes.remove(&request);
         let Some(key) = self.waiting.remove(&request) else { return };
         let Some(entry) = self.entries.get_mut(key) else { return };
-        entry.waiting.retain(|waiting| *waiting != request);
+        entry.waiting.retain(|waiting| waiting.handle != request);
         if entry.asked == Some(request) {
             // Its questions are open again, for the next one who waits.
             entry.asked = None;
@@ -212,8 +212,8 @@ impl<M: ServerBinding> Tasks<M> for TaskTable {
         self.names.remove(&entry.task.task_id);
         self.requestors.remove(&entry.requestor, entry.number);
         for waiting in entry.waiting {
-            self.waiting.remove(&waiting);
-            self.orphaned.push_back(waiting);
+            self.waiting.remove(&waiting.handle);
+            self.orphaned.push_back(waiting.handle);
         }
         let request = entry.request.handle;
         self.requests.remove(&request);
@@ -320,8 +320,9 @@ impl TaskTable {
         relate_meta(params.meta.get_or_insert_default(), &entry.task.task_id);
         let params = params.to_json_at(entry.request.revision).ok()?;
         let call = entry.request.handle;
-        let here = |waiting: &&RequestHandle| waiting.connection() == call.connection();
-        Some((*entry.waiting.iter().find(here).unwrap_or(&call), params))
+        let mut waiting = entry.waiting.iter().map(|waiting| waiting.handle);
+        let here = waiting.find(|waiting| waiting.connection() == call.connection());
+        Some((here.unwrap_or(call), params))
     }
 
     /// Keeps what there is to say of a status.

@@ -108,30 +108,7 @@ pub struct Request<'a> {
     pub(crate) places: Places,
 }
 
-impl<'a> Request<'a> {
-    /// A request that no peer has sent, of a client without capabilities: for a layer above that
-    /// handles something else as it handles requests, and for tests of handlers.
-    #[must_use]
-    pub fn new(
-        handle: RequestHandle,
-        method: MethodName<'a>,
-        params: RawJson<'a>,
-        revision: Revision,
-    ) -> Self {
-        Self {
-            handle,
-            method,
-            params,
-            revision,
-            capabilities: Capabilities::NONE,
-            wants_progress: false,
-            inputs: Inputs::default(),
-            target: Target::None,
-            attachment: Attachment::default(),
-            places: Places::default(),
-        }
-    }
-
+impl Request<'_> {
     /// What it is about: the value of `name`, `uri` or `taskId`, by its method, as every check before
     /// has read it.
     #[must_use]

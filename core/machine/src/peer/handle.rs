@@ -39,20 +39,6 @@ handles! {
 }
 
 impl RequestHandle {
-    /// A handle that a layer above gives to a request of its own: `number` says which one. Machines
-    /// know nothing of such requests; tell their handles apart from those of a machine by where they
-    /// are kept.
-    #[must_use]
-    pub const fn from_number(number: u64) -> Self {
-        Self::of(Key::from_number(number))
-    }
-
-    /// The number of a handle from [`from_number`](Self::from_number).
-    #[must_use]
-    pub const fn to_number(self) -> u64 {
-        self.key.to_number()
-    }
-
     /// The connection that the request came on.
     #[must_use]
     pub const fn connection(self) -> ConnectionHandle {

@@ -1,0 +1,27 @@
+//! Requests for tests, as a machine hands them out.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use mcp_sansio::Instant;
+use mcp_sansio::peer::{Event, Policy, Request, Server, ServerOptions, UnknownMethods};
+use mcp_sansio::protocol::Implementation;
+
+/// `count` requests `x/wait` of one client, which all wait for their answer.
+pub(super) fn received_requests(count: u32) -> Vec<Request<'static>> {
+    let mut policy = Policy::default();
+    policy.unknown_methods = UnknownMethods::Deliver;
+    let mut server =
+        Server::new(ServerOptions::new(Implementation::new("s", "1")).policy(policy), 1);
+    let receive = |id| {
+        let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"x/wait","params":{{"_meta":{meta}}}}}"#
+        );
+        match server.handle_message(line.as_bytes(), Instant::ZERO) {
+            Ok(Some(Event::Request(request))) => request.into_owned(),
+            other => panic!("no request: {other:?}"),
+        }
+    };
+    (0..count).map(receive).collect()
+}
