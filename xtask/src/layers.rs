@@ -45,16 +45,6 @@ pub(crate) const FOUNDATION: [&str; 3] = ["instant", "panic_guard", "principal"]
 /// needed any more is an error.
 const EXCEPTIONS: &[Exception] = &[
     Exception {
-        files: &["jsonrpc/code.rs"],
-        rule: Rule::Below,
-        reason: "the number of an error depends on the revision",
-    },
-    Exception {
-        files: &["catalog/recorded.rs"],
-        rule: Rule::Below,
-        reason: "a catalog in a recording reads its private tables",
-    },
-    Exception {
         files: &["jsonrpc/writer.rs", "protocol/wire.rs", "recording/recorded.rs"],
         rule: Rule::NothingHidden,
         reason: "provided methods of public traits, which only the types of this crate override",

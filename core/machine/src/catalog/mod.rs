@@ -28,7 +28,7 @@ mod item;
 mod list;
 mod page;
 #[cfg(feature = "recording")]
-pub(crate) mod recorded;
+pub(crate) mod snapshot;
 pub(crate) mod subject;
 pub mod template;
 mod uri;

@@ -2,8 +2,6 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::revision::{Era, Revision};
-
 /// The code of an error answer. A peer may send any integer; what this side sends is held to
 /// [`ErrorCode::is_emittable_at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -22,118 +20,10 @@ impl ErrorCode {
     pub const INVALID_PARAMS: Self = Self(-32602);
     /// The receiver failed for a reason of its own.
     pub const INTERNAL_ERROR: Self = Self(-32603);
-
-    /// There is no such resource: up to 2025-11-25. 2026-07-28 uses [`Self::INVALID_PARAMS`].
-    pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
-    /// The user must first visit a URL: 2025-11-25 alone.
-    pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
-
-    // MCP 2026-07-28 basic/index#error-codes [RPC-026]
-    /// An HTTP header and the body say different things: from 2026-07-28.
-    pub const HEADER_MISMATCH: Self = Self(-32020);
-    /// The request needs a capability that the client did not declare: from 2026-07-28.
-    pub const MISSING_REQUIRED_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The server does not speak the revision that was asked for: from 2026-07-28.
-    pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
-
-    /// The user declined: an application code that the specification's sampling examples use.
-    pub const USER_REJECTED: Self = Self(-1);
-
-    /// The code that says the same at `revision`.
-    // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-025] [RPC-027],
-    // MCP 2026-07-28 server/resources#error-handling [RSRC-010]
-    #[must_use]
-    pub fn at_revision(self, revision: Revision) -> Self {
-        if self == Self::RESOURCE_NOT_FOUND && revision.era() == Era::Modern {
-            Self::INVALID_PARAMS
-        } else if self.is_emittable_at(revision) {
-            self
-        } else {
-            Self::INTERNAL_ERROR
-        }
-    }
-
-    /// Whether a message at `revision` may carry this code when this side is its author.
-    #[must_use]
-    pub const fn is_emittable_at(self, revision: Revision) -> bool {
-        match self {
-            Self::PARSE_ERROR
-            | Self::INVALID_REQUEST
-            | Self::METHOD_NOT_FOUND
-            | Self::INVALID_PARAMS
-            | Self::INTERNAL_ERROR => true,
-            // MCP 2026-07-28 basic/index#error-codes [RPC-027]: -32002 and -32042 are never emitted.
-            Self::RESOURCE_NOT_FOUND => matches!(revision.era(), Era::Legacy),
-            Self::URL_ELICITATION_REQUIRED => matches!(revision, Revision::V2025_11_25),
-            // A client takes these for the mark of a modern server, so a legacy answer must not
-            // carry them.
-            code if code.is_modern_error() => matches!(revision.era(), Era::Modern),
-            // MCP 2026-07-28 basic/index#error-codes [RPC-023] [RPC-024] [RPC-025]: nothing from
-            // -32000..-32019, and from -32020..-32099 only what the specification defines. Older
-            // revisions leave the whole range to implementations.
-            Self(-32099..=-32000) => matches!(revision.era(), Era::Legacy),
-            // MCP 2026-07-28 basic/index#error-codes [RPC-028]: JSON-RPC keeps the rest of its
-            // range for itself.
-            Self(-32768..=-32100) => false,
-            _ => true,
-        }
-    }
-
-    /// Whether only a server of 2026-07-28 or newer answers with this code: how a client tells
-    /// the era of the server it probes.
-    #[must_use]
-    pub const fn is_modern_error(self) -> bool {
-        matches!(
-            self,
-            Self::HEADER_MISMATCH
-                | Self::MISSING_REQUIRED_CLIENT_CAPABILITY
-                | Self::UNSUPPORTED_PROTOCOL_VERSION
-        )
-    }
 }
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn standard_and_application_codes_are_emittable_everywhere() {
-        // Rule: [RPC-016] [RPC-028].
-        for revision in Revision::ALL {
-            for code in [-32700, -32600, -32601, -32602, -32603, -1, 0, 404, -31999, -32769] {
-                assert!(ErrorCode(code).is_emittable_at(revision), "{code} at {revision}");
-            }
-            for code in [-32768, -32500, -32100, -32604] {
-                assert!(!ErrorCode(code).is_emittable_at(revision), "{code} at {revision}");
-            }
-        }
-    }
-
-    #[test]
-    fn modern_answers_use_only_the_defined_server_codes() {
-        // Rule: [RPC-023] [RPC-024] [RPC-025] [RPC-026] [RPC-027].
-        for code in -32099..=-32000 {
-            let defined = (-32022..=-32020).contains(&code);
-            assert_eq!(ErrorCode(code).is_emittable_at(Revision::V2026_07_28), defined, "{code}");
-            assert_eq!(ErrorCode(code).is_modern_error(), defined, "{code}");
-        }
-    }
-
-    #[test]
-    fn legacy_answers_never_look_modern() {
-        // Rule: [RPC-026].
-        for revision in Revision::ALL.into_iter().filter(|r| r.era() == Era::Legacy) {
-            assert!(!ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.is_emittable_at(revision));
-            assert!(ErrorCode::RESOURCE_NOT_FOUND.is_emittable_at(revision));
-            assert!(ErrorCode(-32000).is_emittable_at(revision));
-        }
-        assert!(ErrorCode::URL_ELICITATION_REQUIRED.is_emittable_at(Revision::V2025_11_25));
-        assert!(!ErrorCode::URL_ELICITATION_REQUIRED.is_emittable_at(Revision::V2025_06_18));
     }
 }

@@ -8,8 +8,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::catalog::{Kinds, State};
 use crate::Instant;
-use crate::catalog::recorded::{Kinds, State};
 use crate::framing::FrameError;
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::{ConnectionClosed, Event};

@@ -9,9 +9,9 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::catalog::{Kinds, State};
 use crate::Instant;
 use crate::catalog::Catalog;
-use crate::catalog::recorded::{Kinds, State};
 use crate::http::origin::HostTexts;
 use crate::http::server::{
     Answers, CallerHandle, EventStore, NotStored, ReadId, StoreAction, StoredEvent, Transmit,

@@ -13,6 +13,7 @@
 
 mod arguments;
 mod call;
+mod catalog;
 mod client;
 mod error;
 mod event;
@@ -37,5 +38,5 @@ pub use replay::{Replay, Step};
 pub use start::FORMAT;
 pub use tape::Tape;
 
-pub(crate) use arguments::{Unperformable, decoded};
-pub(crate) use every_revision::whole;
+use arguments::{Unperformable, decoded};
+use every_revision::whole;

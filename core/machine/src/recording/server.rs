@@ -6,8 +6,8 @@ use alloc::string::{String, ToString};
 
 use serde::{Deserialize, Serialize};
 
+use super::catalog::{Kinds, State};
 use crate::catalog::Catalog;
-use crate::catalog::recorded::{Kinds, State};
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::metadata::Places;
 

@@ -1,16 +1,17 @@
 //! What a catalog has, as a recording holds it.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::item::{Listed, Schemas, ToolItem};
-use super::list::List;
-use super::{Catalog, Changes, match_template, runs_as_task};
+use super::{Unperformable, decoded, whole};
+use crate::catalog::snapshot::{self, NUMBER_MAX, Snapshot};
+use crate::catalog::{Catalog, Changes};
 use crate::jsonrpc::RawJson;
-use crate::recording::{Unperformable, decoded, whole};
+use crate::protocol::Wire;
 
 /// The kinds of lists that something is true of.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -33,7 +34,7 @@ impl Kinds {
     }
 }
 
-/// A catalog whose changes have been taken, but for what validates: no machine asks that.
+/// What a [`Snapshot`] of a catalog has.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct State<'a> {
@@ -52,7 +53,7 @@ pub(crate) struct State<'a> {
     subscribe: bool,
 }
 
-/// A list: its entries, each with the number that cursors know it by.
+/// A list: its entries, each with its number.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entries<'a> {
@@ -61,70 +62,57 @@ struct Entries<'a> {
     entries: Vec<(u64, RawJson<'a>)>,
 }
 
-/// More insertions than any catalog sees, with room for the kind of an entry beside its number.
-const NUMBER_MAX: u64 = u64::MAX / 8;
-
 impl Entries<'_> {
-    fn of<T: Listed>(list: &List<T>) -> Self {
-        let (entries, next) = list.numbered();
-        Self { next, entries: entries.map(|(number, it)| (number, whole(it.message()))).collect() }
+    fn of<M: Wire + Clone>(list: &snapshot::Entries<'_, M>) -> Self {
+        let entries = list.entries.iter();
+        let entries = entries.map(|(number, item)| (*number, whole(&**item))).collect();
+        Self { next: list.next, entries }
     }
 
-    fn to_list<T: Listed, M: DeserializeOwned>(
+    fn to_list<M: DeserializeOwned + Clone>(
         &self,
-        item: impl Fn(M) -> T,
-    ) -> Result<List<T>, Unperformable> {
+    ) -> Result<snapshot::Entries<'static, M>, Unperformable> {
         let numbers = self.entries.iter().map(|(number, _)| *number).chain([self.next]);
         if numbers.max() > Some(NUMBER_MAX) {
             return Err(Unperformable("the number of an entry is too large"));
         }
         let entries = self.entries.iter();
-        let items: Vec<(u64, T)> = entries
-            .map(|(number, json)| Ok((*number, item(decoded(json)?))))
+        let entries = entries
+            .map(|(number, json)| Ok((*number, Cow::Owned(decoded(json)?))))
             .collect::<Result<_, Unperformable>>()?;
-        Ok(List::restored(items.into_iter(), self.next))
+        Ok(snapshot::Entries { next: self.next, entries })
     }
 }
 
 impl State<'_> {
     pub(crate) fn of(catalog: &Catalog) -> Self {
+        let snapshot = Snapshot::of(catalog);
         Self {
-            tools: Entries::of(&catalog.tools),
-            resources: Entries::of(&catalog.resources),
-            resource_templates: Entries::of(&catalog.templates),
-            prompts: Entries::of(&catalog.prompts),
-            managed: Kinds::of(catalog.managed.and(catalog.changes)),
-            legacy_tasks: catalog.legacy_tasks,
-            page_size: catalog.page_size,
-            list_changed: catalog.list_changed,
-            subscribe: catalog.subscribe,
+            tools: Entries::of(&snapshot.tools),
+            resources: Entries::of(&snapshot.resources),
+            resource_templates: Entries::of(&snapshot.templates),
+            prompts: Entries::of(&snapshot.prompts),
+            managed: Kinds::of(snapshot.managed),
+            legacy_tasks: snapshot.legacy_tasks,
+            page_size: snapshot.page_size,
+            list_changed: snapshot.list_changed,
+            subscribe: snapshot.subscribe,
         }
     }
 
     pub(crate) fn to_catalog(&self) -> Result<Catalog, Unperformable> {
-        let tools = self.tools.to_list(|tool| ToolItem { tool, schemas: Schemas::default() })?;
-        Ok(Catalog {
-            task_tools: tools.iter().filter(|item| runs_as_task(&item.tool)).count(),
-            tools,
-            resources: self.resources.to_list(|resource| resource)?,
-            templates: self.resource_templates.to_list(|template| template)?,
-            match_template: Some(match_template),
-            prompts: self.prompts.to_list(|prompt| prompt)?,
-            legacy_tasks: self.legacy_tasks,
-            changes: Changes::default(),
+        let snapshot = Snapshot {
+            tools: self.tools.to_list()?,
+            resources: self.resources.to_list()?,
+            templates: self.resource_templates.to_list()?,
+            prompts: self.prompts.to_list()?,
             managed: self.managed.to_changes(),
+            legacy_tasks: self.legacy_tasks,
             page_size: self.page_size,
             list_changed: self.list_changed,
             subscribe: self.subscribe,
-            validator: None,
-        })
-    }
-}
-
-impl Catalog {
-    /// Has these changes waiting to be taken.
-    pub(crate) const fn set_changes(&mut self, changes: Changes) {
-        self.changes = changes;
+        };
+        Ok(snapshot.into_catalog())
     }
 }
 

@@ -1,0 +1,89 @@
+//! All that a catalog has, for recordings.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::num::NonZeroUsize;
+
+use super::item::{Listed, Schemas, ToolItem};
+use super::list::List;
+use super::{Catalog, Changes, match_template, runs_as_task};
+use crate::protocol::{Prompt, Resource, ResourceTemplate, Tool};
+
+/// A catalog whose changes have been taken, but for what validates: no machine asks that.
+#[derive(Debug)]
+pub(crate) struct Snapshot<'c> {
+    pub(crate) tools: Entries<'c, Tool>,
+    pub(crate) resources: Entries<'c, Resource>,
+    pub(crate) templates: Entries<'c, ResourceTemplate>,
+    pub(crate) prompts: Entries<'c, Prompt>,
+    pub(crate) managed: Changes,
+    pub(crate) legacy_tasks: bool,
+    pub(crate) page_size: Option<NonZeroUsize>,
+    pub(crate) list_changed: bool,
+    pub(crate) subscribe: bool,
+}
+
+/// A list: its entries, each with the number that cursors know it by.
+#[derive(Debug)]
+pub(crate) struct Entries<'c, M: Clone> {
+    pub(crate) next: u64,
+    pub(crate) entries: Vec<(u64, Cow<'c, M>)>,
+}
+
+/// More insertions than any catalog sees, with room for the kind of an entry beside its number.
+pub(crate) const NUMBER_MAX: u64 = u64::MAX / 8;
+
+impl<'c, M: Clone> Entries<'c, M> {
+    fn of<T: Listed<Message = M>>(list: &'c List<T>) -> Self {
+        let (entries, next) = list.numbered();
+        let entries = entries.map(|(number, item)| (number, Cow::Borrowed(item.message())));
+        Self { next, entries: entries.collect() }
+    }
+
+    fn into_list<T: Listed<Message = M>>(self, item: impl Fn(M) -> T) -> List<T> {
+        let entries = self.entries.into_iter();
+        List::restored(entries.map(|(number, it)| (number, item(it.into_owned()))), self.next)
+    }
+}
+
+impl<'c> Snapshot<'c> {
+    pub(crate) fn of(catalog: &'c Catalog) -> Self {
+        Self {
+            tools: Entries::of(&catalog.tools),
+            resources: Entries::of(&catalog.resources),
+            templates: Entries::of(&catalog.templates),
+            prompts: Entries::of(&catalog.prompts),
+            managed: catalog.managed.and(catalog.changes),
+            legacy_tasks: catalog.legacy_tasks,
+            page_size: catalog.page_size,
+            list_changed: catalog.list_changed,
+            subscribe: catalog.subscribe,
+        }
+    }
+
+    pub(crate) fn into_catalog(self) -> Catalog {
+        let tools = self.tools.into_list(|tool| ToolItem { tool, schemas: Schemas::default() });
+        Catalog {
+            task_tools: tools.iter().filter(|item| runs_as_task(&item.tool)).count(),
+            tools,
+            resources: self.resources.into_list(|resource| resource),
+            templates: self.templates.into_list(|template| template),
+            match_template: Some(match_template),
+            prompts: self.prompts.into_list(|prompt| prompt),
+            legacy_tasks: self.legacy_tasks,
+            changes: Changes::default(),
+            managed: self.managed,
+            page_size: self.page_size,
+            list_changed: self.list_changed,
+            subscribe: self.subscribe,
+            validator: None,
+        }
+    }
+}
+
+impl Catalog {
+    /// Has these changes waiting to be taken.
+    pub(crate) const fn set_changes(&mut self, changes: Changes) {
+        self.changes = changes;
+    }
+}
