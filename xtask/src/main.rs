@@ -19,6 +19,7 @@ mod growth;
 mod layers;
 mod ledger;
 mod no_std;
+mod prose;
 mod sizes;
 mod source;
 mod tidy;
@@ -69,6 +70,10 @@ cargo run -p xtask -- COMMAND
   no-std [TARGET...]
       Builds the core for targets without a standard library, by default for all of these:
       thumbv7m-none-eabi thumbv6m-none-eabi riscv32imac-unknown-none-elf wasm32-unknown-unknown
+  prose [--check] [PATH...]
+      Lists the turns of phrase that the project avoids, in documentation, comments, messages and
+      names of tests, and how many lines in a thousand have one. PATH: only files below these.
+      --check    lists the turns only if more than 3 lines in a thousand have one, and fails then
   sizes
       Builds a small server on each adapter, and the examples for WebAssembly and microcontrollers;
       prints the table of docs/guide/adapters.md: how many crates each brings along, and its size.
@@ -126,6 +131,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
         ["layers"] => layers::run(),
         ["ledger", rest @ ..] => ledger::run(rest),
         ["no-std", rest @ ..] => no_std::run(rest),
+        ["prose", rest @ ..] => prose::run(rest),
         ["sizes"] => sizes::run(),
         ["tidy"] => tidy::run(),
         [] => Err(Failure::Unable(format!("no command given\n\n{HELP}"))),

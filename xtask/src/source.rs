@@ -16,6 +16,16 @@ pub(crate) struct Comment {
     pub(crate) alone: bool,
 }
 
+/// The contents of a string literal, escapes included.
+#[derive(Debug)]
+pub(crate) struct Literal {
+    /// Where it starts, in characters from the start of the file.
+    pub(crate) at: usize,
+    /// The line of its first character, from 1.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
 /// An attribute, `#[..]` or `#![..]`.
 #[derive(Debug)]
 pub(crate) struct Attribute {
@@ -48,6 +58,7 @@ pub(crate) struct Source {
     /// The text with the contents of comments, strings and characters replaced by blanks.
     code: Vec<char>,
     pub(crate) comments: Vec<Comment>,
+    pub(crate) literals: Vec<Literal>,
     pub(crate) attributes: Vec<Attribute>,
     tests: Vec<Range<usize>>,
     test_modules: Vec<String>,
@@ -55,10 +66,16 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(text: &str) -> Self {
-        let (code, comments) = blank(text);
+        let (code, comments, literals) = blank(text);
         let attributes = attributes(&code);
-        let mut source =
-            Self { code, comments, attributes, tests: Vec::new(), test_modules: Vec::new() };
+        let mut source = Self {
+            code,
+            comments,
+            literals,
+            attributes,
+            tests: Vec::new(),
+            test_modules: Vec::new(),
+        };
         source.find_tests();
         source
     }
@@ -292,10 +309,12 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Replaces what is not code by blanks, keeping lines and lengths, and collects line comments.
-fn blank(text: &str) -> (Vec<char>, Vec<Comment>) {
+/// Replaces comments and literals by blanks, keeping lines and lengths, and collects line comments and
+/// string literals.
+fn blank(text: &str) -> (Vec<char>, Vec<Comment>, Vec<Literal>) {
     let mut code: Vec<char> = text.chars().collect();
     let mut comments = Vec::new();
+    let mut literals = Vec::new();
     let mut at = 0;
     let mut line = 1;
     let mut line_start = 0;
@@ -316,6 +335,11 @@ fn blank(text: &str) -> (Vec<char>, Vec<Comment>) {
             ['\'', ..] => at + character(rest),
             _ => at,
         };
+        if matches!(rest, ['"' | 'r', ..]) && end > at {
+            let text: String = code[at..end].iter().collect();
+            let text = text.trim_start_matches('r').trim_matches('#').trim_matches('"').to_owned();
+            literals.push(Literal { at, line, text });
+        }
         for c in &mut code[at..end] {
             if *c == '\n' {
                 line += 1;
@@ -333,7 +357,7 @@ fn blank(text: &str) -> (Vec<char>, Vec<Comment>) {
             at = end;
         }
     }
-    (code, comments)
+    (code, comments, literals)
 }
 
 fn block_comment(rest: &[char]) -> usize {
@@ -424,7 +448,7 @@ mod tests {
 
     #[test]
     fn comments_know_their_lines() {
-        let (_, comments) = blank("let a = \"\n//\";\n/// one\nb // two\n//! three");
+        let (_, comments, _) = blank("let a = \"\n//\";\n/// one\nb // two\n//! three");
         let found: Vec<_> =
             comments.iter().map(|it| (it.line, it.text.as_str(), it.alone)).collect();
         assert_eq!(found, [(3, "one", true), (4, "two", false), (5, "three", true)]);
