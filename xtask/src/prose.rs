@@ -31,7 +31,10 @@ const PATTERNS: [(&str, &str); 14] = [
         |speaks|begins|ends|it|they|he|an?|another|others?|each|every|one|somebody|anybody|else|only|there)\b",
     ),
     ("what … as a subject", r"(?:^|[.:;]\ )What\ [^?.]*(?:[.:;]|$)"),
-    ("who …", r"\b[Ww]ho(?:so)?ever\b|(?:^|[.:;(] |\b(?:for|of|to|by|with|from|tells?|says?|knows?) )[Ww]ho(?:se)? "),
+    (
+        "who …",
+        r"\b[Ww]ho(?:so)?ever\b|(?:^|[.:;(] |\b(?:for|of|to|by|with|from|tells?|says?|knows?) )[Ww]ho(?:se)? ",
+    ),
     ("come to", r"\b(?:comes?|came|coming) (?:to (?:nothing|an end|no\b)|of it\b)|\bcame? of\b"),
     ("is none", r"\b(?:is|are|was|were|be|been|has|have|had) none\b"),
     ("nobody", r"\b(?:[Nn]o|[Ee]very|[Ss]ome|[Aa]ny)body\b"),
@@ -40,10 +43,19 @@ const PATTERNS: [(&str, &str); 14] = [
         "as it is",
         r"\bas (?:it|they) (?:is|are|was|were|stands?|comes?|came|goes|went)\b(?:[.,;:)]|$| (?:here|there|now|and|or|but|by|in|on|to|with)\b)",
     ),
-    ("goes on", r"\b(?:go|goes|gone|went) on(?:[.,;:)]|$| (?:as|after|and|or|but|by|in|to|with|where|when|until|while|without|if)\b)"),
-    ("is for … to", r"\b(?:is|are|was) for (?:[\w-]+ ){1,3}to (?:be|do|say|tell|decide|know|give|take|limit|find|see|make)\b"),
+    (
+        "goes on",
+        r"\b(?:go|goes|gone|went) on(?:[.,;:)]|$| (?:as|after|and|or|but|by|in|to|with|where|when|until|while|without|if)\b)",
+    ),
+    (
+        "is for … to",
+        r"\b(?:is|are|was) for (?:[\w-]+ ){1,3}to (?:be|do|say|tell|decide|know|give|take|limit|find|see|make)\b",
+    ),
     ("beside", r"\b[Bb]eside\b"),
-    ("have it done", r"\b(?:has|have|had|having) (?:it|them|this|that|one|something) (?:done|said|told|made|sent|taken|given|asked|read|written)\b"),
+    (
+        "have it done",
+        r"\b(?:has|have|had|having) (?:it|them|this|that|one|something) (?:done|said|told|made|sent|taken|given|asked|read|written)\b",
+    ),
     (
         "metaphor",
         r"(?x)\b(?:seats?|guests?|keepers?|archivists?|outlets?|ow(?:ed?|es|ing)|in\ vain|unasked|vouch(?:es)?|errands?
