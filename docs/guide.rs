@@ -3,3 +3,6 @@
 
 #![forbid(unsafe_code)]
 #![cfg(doctest)]
+
+#[doc = include_str!("guide/coming-from-rmcp.md")]
+mod coming_from_rmcp {}
