@@ -38,6 +38,7 @@ mod service;
 mod site;
 #[cfg(feature = "http-listener")]
 mod socket;
+mod stall;
 #[cfg(feature = "http-listener")]
 mod turn;
 
@@ -57,3 +58,4 @@ pub use send_body::{Chunk, SendBody};
 pub use service::HttpService;
 #[cfg(feature = "http-listener")]
 pub use socket::Socket;
+pub use stall::{Parting, StallGuard};

@@ -7,10 +7,7 @@ use mcp_sansio::Instant;
 use super::budget::{Budget, Charge};
 use super::cut::Cut;
 use super::runtime::AnyRuntime;
-
-/// A client takes this much in the time that it may stall, or all there is for it. With the default
-/// of 30 s these are 546 bytes a second. Otherwise a byte now and then would hold a connection.
-pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
+use super::stall::PROGRESS_BYTES;
 
 /// How far the client of an HTTP/2 stream has taken its response.
 ///

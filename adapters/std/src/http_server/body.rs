@@ -1,3 +1,4 @@
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -52,10 +53,6 @@ enum Next {
     Trailers(usize),
 }
 
-/// The body breaks off, or its chunks are none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken;
-
 impl<'s, 'm> RequestBody<'s, 'm> {
     pub(super) fn new(
         socket: &'s SharedSocket<'m>,
@@ -71,12 +68,13 @@ impl<'s, 'm> RequestBody<'s, 'm> {
         Self { socket, invitation: if is_invited { CONTINUE } else { b"" }, next, is_read }
     }
 
-    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
+    /// The next bytes; an error where the body breaks off, or its chunks are none.
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         let socket = &mut **self.socket.lock();
         while !self.invitation.is_empty() {
-            match ready!(socket.poll_write(cx, self.invitation)) {
-                Ok(count) if count > 0 => self.invitation = &self.invitation[count..],
-                _ => return Poll::Ready(Err(Broken)),
+            match ready!(socket.poll_write(cx, self.invitation))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.invitation = &self.invitation[count..],
             }
         }
         loop {
@@ -93,16 +91,21 @@ impl<'s, 'm> RequestBody<'s, 'm> {
                 }
                 Next::Chunk(0) => self.next = Next::ChunkEnd,
                 Next::ChunkEnd => {
-                    ready!(poll_line(socket, cx, 2))?;
+                    let length = ready!(socket.poll_line(cx, 0, 2))?;
+                    socket.skip(length);
                     self.next = Next::Size;
                 }
-                Next::Trailers(left) => match ready!(poll_line(socket, cx, *left))? {
-                    2 => self.next = Next::Rest(0),
-                    length => *left -= length,
-                },
+                Next::Trailers(left) => {
+                    let length = ready!(socket.poll_line(cx, 0, *left))?;
+                    socket.skip(length);
+                    match length {
+                        2 => self.next = Next::Rest(0),
+                        length => *left -= length,
+                    }
+                }
                 Next::Rest(left) | Next::Chunk(left) => {
                     if socket.input().is_empty() {
-                        ready!(poll_more(socket, cx))?;
+                        ready!(socket.poll_fill(cx))?;
                     }
                     let there = socket.input().len();
                     let count = usize::try_from(*left).map_or(there, |left| left.min(there));
@@ -116,12 +119,12 @@ impl<'s, 'm> RequestBody<'s, 'm> {
 
 impl Body for RequestBody<'_, '_> {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let bytes = ready!(self.poll_bytes(cx));
         Poll::Ready(bytes.transpose().map(|bytes| bytes.map(Frame::data)))
     }
@@ -135,49 +138,15 @@ impl Body for RequestBody<'_, '_> {
 }
 
 /// Reads the line before a chunk.
-fn poll_size(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<Result<u64, Broken>> {
-    loop {
-        match httparse::parse_chunk_size(socket.input()) {
-            Ok(Status::Complete((length, size))) => {
-                // A line end that others could see, and this did not, ends in a refusal.
-                let line = &socket.input()[..length - 2];
-                if line.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
-                    return Poll::Ready(Err(Broken));
-                }
-                socket.skip(length);
-                return Poll::Ready(Ok(size));
-            }
-            Ok(Status::Partial) if socket.input().len() <= SIZE_LINE_MAX => {
-                ready!(poll_more(socket, cx))?;
-            }
-            Ok(Status::Partial) | Err(_) => return Poll::Ready(Err(Broken)),
-        }
-    }
-}
-
-/// Reads a line of at most `most` bytes, and returns its length with its end.
-fn poll_line(
-    socket: &mut Socket,
-    cx: &mut Context<'_>,
-    most: usize,
-) -> Poll<Result<usize, Broken>> {
-    loop {
-        let input = socket.input();
-        if let Some(place) = input.iter().position(|byte| *byte == b'\n') {
-            let length = place + 1;
-            if length < 2 || input[length - 2] != b'\r' || length > most {
-                return Poll::Ready(Err(Broken));
-            }
+fn poll_size(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+    let length = ready!(socket.poll_line(cx, 0, SIZE_LINE_MAX))?;
+    match httparse::parse_chunk_size(&socket.input()[..length]) {
+        // It has no CR or LF before its end, which others could take for the end: `httparse` refuses
+        // the one, `poll_line` the other.
+        Ok(Status::Complete((_, size))) => {
             socket.skip(length);
-            return Poll::Ready(Ok(length));
+            Poll::Ready(Ok(size))
         }
-        if input.len() >= most {
-            return Poll::Ready(Err(Broken));
-        }
-        ready!(poll_more(socket, cx))?;
+        _ => Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
     }
-}
-
-fn poll_more(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-    socket.poll_fill(cx).map_err(|_| Broken)
 }

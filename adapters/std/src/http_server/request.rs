@@ -1,7 +1,11 @@
-use http::{HeaderName, HeaderValue, Method, Uri, Version};
+use std::future::poll_fn;
+use std::io;
+
+use http::Version;
+use http::request::Builder;
 use httparse::{EMPTY_HEADER, Header, Status};
 
-use super::socket::{INPUT_MAX, Socket};
+use super::socket::Socket;
 
 /// The most fields of a head. 100: several times what clients send, proxies included.
 const FIELDS_MAX: usize = 100;
@@ -45,31 +49,25 @@ pub(super) enum BadHead {
 
 /// Reads a head, with the empty line at its end.
 pub(super) async fn read_head(socket: &mut Socket) -> Result<Vec<u8>, BadHead> {
-    let mut seen = 0;
+    let mut start = 0;
     loop {
-        let input = socket.input();
-        // RFC 9112 section 2.2: an empty line before a request is passed over.
-        if seen == 0 && input.starts_with(b"\r\n") {
-            socket.skip(2);
-            continue;
+        let end = poll_fn(|cx| socket.poll_line(cx, start, usize::MAX)).await?;
+        match (start, end - start) {
+            // RFC 9112 section 2.2: an empty line before a request is passed over.
+            (0, 2) => socket.skip(2),
+            (_, 2) => return Ok(socket.take(end)),
+            _ => start = end,
         }
-        while let Some(place) = input[seen..].iter().position(|byte| *byte == b'\n') {
-            let end = seen + place;
-            // RFC 9112 section 2.2 allows to take it for a line end; others between here and the
-            // client may not.
-            if end == 0 || input[end - 1] != b'\r' {
-                return Err(BadHead::Malformed);
-            }
-            if input[..end].ends_with(b"\r\n\r") {
-                return Ok(socket.take(end + 1));
-            }
-            seen = end + 1;
+    }
+}
+
+impl From<io::Error> for BadHead {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::InvalidData => Self::Malformed,
+            io::ErrorKind::OutOfMemory => Self::TooLarge,
+            _ => Self::Gone,
         }
-        // What is left has no line end in it, but may be long.
-        if input.len() >= INPUT_MAX {
-            return Err(BadHead::TooLarge);
-        }
-        socket.fill().await.map_err(|_| BadHead::Gone)?;
     }
 }
 
@@ -110,15 +108,10 @@ fn head_of(
     fields: &[Header<'_>],
     is_1_1: bool,
 ) -> Option<http::Request<()>> {
-    let mut head = http::Request::new(());
-    *head.method_mut() = Method::from_bytes(method.as_bytes()).ok()?;
-    *head.uri_mut() = Uri::try_from(target).ok()?;
-    *head.version_mut() = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
-    for field in fields {
-        let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
-        head.headers_mut().append(name, HeaderValue::from_bytes(field.value).ok()?);
-    }
-    Some(head)
+    let version = if is_1_1 { Version::HTTP_11 } else { Version::HTTP_10 };
+    let head = http::Request::builder().method(method).uri(target).version(version);
+    let with_field = |head: Builder, field: &Header<'_>| head.header(field.name, field.value);
+    fields.iter().fold(head, with_field).body(()).ok()
 }
 
 /// How long the body is. Whatever a server before this one could have understood in another way is
@@ -141,12 +134,9 @@ fn framing_of(fields: &[Header<'_>], is_1_1: bool) -> Result<Framing, BadHead> {
 }
 
 fn length_of(value: &[u8]) -> Result<Framing, BadHead> {
-    let digits = value.trim_ascii();
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(BadHead::Malformed);
-    }
-    let length = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-    length.map(Framing::Length).ok_or(BadHead::Malformed)
+    let digits = str::from_utf8(value.trim_ascii()).unwrap_or_default();
+    let length = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok());
+    length.flatten().map(Framing::Length).ok_or(BadHead::Malformed)
 }
 
 fn named<'f>(fields: &'f [Header<'f>], name: &'f str) -> impl Iterator<Item = &'f [u8]> {

@@ -3,22 +3,16 @@ use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mcp_sansio_async::{ByteStream, Timer};
+use mcp_sansio_async::http_server::StallGuard;
+use mcp_sansio_async::{ByteStream, Runtime as _};
 
-use crate::{Clock, PipeStream, now};
+use crate::PipeStream;
+use crate::runtime::ThreadRuntime;
 
 /// What has come and waits to be read, at most, in bytes: the longest head with what follows it.
-pub(super) const INPUT_MAX: usize = 64 * 1024;
+const INPUT_MAX: usize = 64 * 1024;
 /// What is read at once, in bytes.
 const READ_BYTES: usize = 8 * 1024;
-
-/// A client takes this much in the time that it may stall, or all there is for it. Otherwise a byte now
-/// and then would hold a connection and its thread.
-const PROGRESS_BYTES: usize = 16 * 1024;
-
-/// The longest parting: more than a round trip, and nothing that adds up.
-const PARTING_TIME: Duration = Duration::from_secs(2);
-const PARTING_BYTES: usize = 8 * 1024 * 1024;
 
 /// A connection with what has come of it, that does not wait for its client for ever.
 #[derive(Debug)]
@@ -27,12 +21,13 @@ pub(super) struct Socket {
     /// What has come and was not taken.
     input: Vec<u8>,
     ended: bool,
-    stall_time: Duration,
+    stall: StallGuard<ThreadRuntime>,
 }
 
 impl Socket {
-    pub(super) const fn new(stream: PipeStream, stall_time: Duration) -> Self {
-        Self { stream, input: Vec::new(), ended: false, stall_time }
+    pub(super) fn new(stream: PipeStream, stall_time: Duration) -> Self {
+        let stall = StallGuard::new(ThreadRuntime::current(), stall_time);
+        Self { stream, input: Vec::new(), ended: false, stall }
     }
 
     pub(super) fn input(&self) -> &[u8] {
@@ -54,12 +49,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// There will be no more, or there is no room for it.
-    pub(super) async fn fill(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_fill(cx)).await
-    }
-
-    /// As [`fill`](Self::fill).
+    /// There will be no more, or there is no room for it: [`io::ErrorKind::OutOfMemory`].
     pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.input.len() >= INPUT_MAX {
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
@@ -75,6 +65,32 @@ impl Socket {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Waits for the line that begins at `start` and has at most `most` bytes: where it ends, line end
+    /// included.
+    ///
+    /// # Errors
+    ///
+    /// As [`poll_fill`](Self::poll_fill); [`io::ErrorKind::InvalidData`] if it is too long, or does not end
+    /// in CRLF. RFC 9112 section 2.2 allows to take a bare LF for a line end; others between here and
+    /// the client may not.
+    pub(super) fn poll_line(
+        &mut self,
+        cx: &mut Context<'_>,
+        start: usize,
+        most: usize,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let rest = &self.input[start..];
+            match rest.iter().position(|byte| *byte == b'\n') {
+                Some(end) if end < most && rest[..end].ends_with(b"\r") => {
+                    return Poll::Ready(Ok(start + end + 1));
+                }
+                None if rest.len() < most => ready!(self.poll_fill(cx))?,
+                _ => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
+            }
+        }
     }
 
     /// Whether the client has gone, which shows when something is read: so this reads ahead as far
@@ -98,52 +114,31 @@ impl Socket {
     }
 
     /// Writes all of it, unless the client takes too little for too long.
-    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (mut rest, mut clock) = (bytes, Clock::new());
-        let (mut until, mut taken) = (now() + self.stall_time, 0);
+    pub(super) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Self { stream, stall, .. } = self;
         poll_fn(|cx| {
-            while !rest.is_empty() {
-                match self.stream.poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Poll::Ready(Ok(count)) => {
-                        rest = &rest[count..];
-                        taken += count;
-                        if taken >= PROGRESS_BYTES {
-                            taken = 0;
-                            until = now() + self.stall_time;
-                        }
-                    }
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => {
-                        ready!(clock.poll_until(cx, until));
-                        return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-                    }
+            while !bytes.is_empty() {
+                let written = stream.poll_write(cx, bytes);
+                match ready!(stall.check(cx, written))? {
+                    0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                    count => bytes = &bytes[count..],
                 }
             }
-            self.stream.poll_flush(cx)
+            stall.reset();
+            stream.poll_flush(cx)
         })
         .await
     }
 
-    /// Ends the connection. To close a socket with bytes that nobody has read makes the system reset
-    /// it, and with it goes a response that the client has not read yet, because it is still
-    /// sending. So what it sends is read for a while.
+    /// Ends the connection.
     pub(super) async fn part(mut self) {
-        let (until, mut clock) = (now() + PARTING_TIME, Clock::new());
-        let mut bytes = self.input.len();
-        let mut space = [0; READ_BYTES];
+        let mut parting = self.stall.part(self.input.len());
         poll_fn(|cx| {
             let _ended = ready!(self.stream.poll_close(cx));
-            while bytes < PARTING_BYTES && !self.ended {
-                match self.stream.poll_read(cx, &mut space) {
-                    Poll::Ready(Ok(count)) if count > 0 => bytes += count,
-                    Poll::Ready(_) => break,
-                    // A client that is sending has something on the way.
-                    Poll::Pending if bytes == 0 => break,
-                    Poll::Pending => return clock.poll_until(cx, until),
-                }
+            if self.ended {
+                return Poll::Ready(());
             }
-            Poll::Ready(())
+            parting.poll(cx, |cx, space| self.stream.poll_read(cx, space))
         })
         .await;
     }

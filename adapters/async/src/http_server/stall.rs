@@ -1,0 +1,110 @@
+use std::io;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use super::alarm::Alarm;
+use crate::Runtime;
+
+/// A client takes this much in the time that it may stall, or all there is for it. With the default
+/// of 30 s these are 546 bytes a second. Otherwise a byte now and then would hold a connection.
+pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
+
+/// The longest parting: more than a round trip, and nothing that adds up.
+const PARTING_TIME: Duration = Duration::from_secs(2);
+const PARTING_BYTES: usize = 8 * 1024 * 1024;
+
+/// Fails writes to a client that takes too little for too long.
+#[derive(Debug)]
+pub struct StallGuard<R> {
+    runtime: R,
+    stall_time: Duration,
+    /// Runs while the client has yet to take what is there for it, or enough of it.
+    stalled: Option<Stalled>,
+}
+
+/// The time in which a client has to take [`PROGRESS_BYTES`], or all there is for it.
+#[derive(Debug)]
+struct Stalled {
+    until: Alarm,
+    /// Bytes taken.
+    taken: usize,
+}
+
+impl<R: Runtime> StallGuard<R> {
+    /// One whose client has to take all that there is for it within `stall_time`, or 16 KiB of it.
+    pub const fn new(runtime: R, stall_time: Duration) -> Self {
+        Self { runtime, stall_time, stalled: None }
+    }
+
+    /// Checks the outcome of a write: [`io::ErrorKind::TimedOut`] if the client has taken too little
+    /// for too long.
+    pub fn check(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let Self { runtime, stall_time, stalled } = self;
+        match written {
+            Poll::Ready(Ok(count)) => {
+                if let Some(running) = stalled {
+                    running.taken += count;
+                    if running.taken >= PROGRESS_BYTES {
+                        *stalled = None;
+                    }
+                }
+                written
+            }
+            Poll::Ready(Err(_)) => written,
+            Poll::Pending => {
+                let running = stalled.get_or_insert_with(|| Stalled {
+                    until: Alarm::after(*stall_time, runtime),
+                    taken: 0,
+                });
+                ready!(running.until.poll(cx));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+
+    /// Takes note that all there was is written.
+    pub fn reset(&mut self) {
+        self.stalled = None;
+    }
+
+    /// Begins the end of the connection, where so many bytes have come that nobody took.
+    pub fn part(&self, bytes: usize) -> Parting {
+        Parting { until: Alarm::after(PARTING_TIME, &self.runtime), bytes }
+    }
+}
+
+/// Reads what a client still sends once everything is sent to it.
+///
+/// To close a socket with bytes that nobody has read makes the system reset the connection, and
+/// with it goes a response that the client has not read yet, because it is still sending. So what
+/// it sends is read for a while.
+#[derive(Debug)]
+pub struct Parting {
+    until: Alarm,
+    bytes: usize,
+}
+
+impl Parting {
+    /// Reads by `read` up to the end, or to the end of the time for it.
+    pub fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut read: impl FnMut(&mut Context<'_>, &mut [u8]) -> Poll<io::Result<usize>>,
+    ) -> Poll<()> {
+        let mut space = [0; 8192];
+        while self.bytes < PARTING_BYTES {
+            match read(cx, &mut space) {
+                Poll::Ready(Ok(count)) if count > 0 => self.bytes += count,
+                Poll::Ready(_) => break,
+                // A client that is sending has something on the way.
+                Poll::Pending if self.bytes == 0 => break,
+                Poll::Pending => return self.until.poll(cx),
+            }
+        }
+        Poll::Ready(())
+    }
+}
