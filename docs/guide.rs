@@ -4,5 +4,11 @@
 #![forbid(unsafe_code)]
 #![cfg(doctest)]
 
+#[doc = include_str!("guide/getting-started.md")]
+mod getting_started {}
+#[doc = include_str!("guide/servers.md")]
+mod servers {}
+#[doc = include_str!("guide/clients.md")]
+mod clients {}
 #[doc = include_str!("guide/coming-from-rmcp.md")]
 mod coming_from_rmcp {}
