@@ -12,3 +12,6 @@ mod servers {}
 mod clients {}
 #[doc = include_str!("guide/coming-from-rmcp.md")]
 mod coming_from_rmcp {}
+
+#[doc = include_str!("guide/coming-from-typescript.md")]
+mod coming_from_typescript {}
