@@ -15,3 +15,9 @@ mod coming_from_rmcp {}
 
 #[doc = include_str!("guide/coming-from-typescript.md")]
 mod coming_from_typescript {}
+
+#[doc = include_str!("guide/recording.md")]
+mod recording {}
+
+#[doc = include_str!("guide/memory.md")]
+mod memory {}
