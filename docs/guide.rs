@@ -10,6 +10,19 @@ mod getting_started {}
 mod servers {}
 #[doc = include_str!("guide/clients.md")]
 mod clients {}
+#[doc = include_str!("guide/input-rounds.md")]
+mod input_rounds {}
+#[doc = include_str!("guide/tasks-and-subscriptions.md")]
+mod tasks_and_subscriptions {}
+#[doc = include_str!("guide/authorization.md")]
+mod authorization {}
+#[doc = include_str!("guide/testing.md")]
+mod testing {}
+#[doc = include_str!("guide/deployment.md")]
+mod deployment {}
+#[doc = include_str!("guide/devices.md")]
+mod devices {}
+
 #[doc = include_str!("guide/coming-from-rmcp.md")]
 mod coming_from_rmcp {}
 
