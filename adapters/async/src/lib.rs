@@ -16,6 +16,7 @@
 
 pub mod child;
 pub mod clock;
+mod cut;
 #[cfg(unix)]
 pub mod descriptor;
 mod driver;
@@ -43,6 +44,7 @@ mod task;
 mod task_settings;
 mod timer;
 
+pub use cut::Cut;
 pub use driver::{DriveError, Driver};
 pub use entropy::seed;
 pub use error::Error;

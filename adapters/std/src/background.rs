@@ -1,9 +1,9 @@
 use std::io;
 
-use mcp_sansio_async::{ByteStream, Driver, Settings};
+use mcp_sansio_async::{ByteStream, Cut, Driver, Settings};
 use mcp_sansio_handlers::Endpoint;
 
-use crate::worker::{Stop, Worker};
+use crate::worker::Worker;
 use crate::{Clock, Error, block_on};
 
 /// A connection that is driven on a thread of its own, so that other threads can
@@ -37,9 +37,9 @@ impl Background {
         stream: impl ByteStream + Send + 'static,
         settings: Settings,
     ) -> io::Result<Self> {
-        let run = move |stop: &Stop| {
+        let run = move |stop: &Cut| {
             let driver = Driver::with_settings(endpoint, stream, Clock::new(), settings);
-            Ok(block_on(stop.guard(driver))?.unwrap_or(Ok(()))?)
+            Ok(block_on(stop.unless(driver))?.unwrap_or(Ok(()))?)
         };
         Worker::spawn("mcp-connection", run).map(Self)
     }

@@ -4,10 +4,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::HttpService;
 use super::connections::{Connections, Permit};
-use super::{Cut, HttpService};
-use crate::Network;
 use crate::timer::timeout;
+use crate::{Cut, Network};
 
 /// Accepts connections, a bounded number at once, and serves each in a task of its own.
 #[derive(Debug)]

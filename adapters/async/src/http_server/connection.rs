@@ -10,11 +10,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 
 use super::connections::Permit;
-use super::cut::Cut;
 use super::http2::Due;
 use super::preface::{Version, read_version};
 use super::turn::{Answer, Turn, Watched};
 use super::{Budget, HttpService, SendBody, Socket};
+use crate::Cut;
 use crate::{HyperNetwork, Timer};
 
 /// How long a connection waits for its client, and what it may cost.

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::cut::Cut;
+use crate::Cut;
 
 /// The connections of a listener. Dropping it breaks them off.
 #[derive(Debug, Default)]

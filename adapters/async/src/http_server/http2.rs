@@ -7,10 +7,10 @@ use http_body::Body;
 use mcp_sansio::Instant;
 
 use super::budget::{Budget, Charge};
-use super::cut::Cut;
 use super::runtime::AnyRuntime;
 use super::sending::{Progress, Sending};
 use super::{HttpService, SendBody};
+use crate::Cut;
 use crate::Runtime;
 
 /// What a stream counts for beside the fields of its request, in bytes: the library's state of it, a

@@ -7,8 +7,8 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 
 use super::connection::{BUFFER, Settings, drive};
-use super::cut::Cut;
 use super::{Budget, Http2Streams, Http2Times, HttpService};
+use crate::Cut;
 use crate::{HyperNetwork, Timer};
 
 /// What a client of HTTP/2 may send before it is read, in bytes, on one stream or on all of them. The

@@ -15,7 +15,6 @@ mod caller;
 #[cfg(feature = "http-listener")]
 mod connection;
 mod connections;
-mod cut;
 #[cfg(feature = "http-listener")]
 mod http2;
 #[cfg(feature = "http2-listener")]
@@ -48,7 +47,6 @@ pub use body::{ServedBody, Unread};
 #[cfg(feature = "http-listener")]
 pub use budget::Budget;
 pub use connections::Permit;
-pub use cut::Cut;
 #[cfg(feature = "http-listener")]
 pub use http2::{Due, Http2Streams, Http2Times};
 #[cfg(feature = "http-listener")]

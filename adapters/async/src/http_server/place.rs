@@ -7,9 +7,9 @@ use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
 use mcp_sansio_handlers::Work;
 
 use super::caller::Caller;
-use super::cut::Cut;
 use super::running::Ended;
 use super::site::{Locked, Site};
+use crate::Cut;
 
 /// The place of one exchange: to drop it before its response is complete is to have gone.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 
 use super::budget::{Budget, Charge};
-use super::cut::Cut;
 use super::runtime::AnyRuntime;
 use super::stall::PROGRESS_BYTES;
+use crate::Cut;
 
 /// How far the client of an HTTP/2 stream has taken its response.
 ///

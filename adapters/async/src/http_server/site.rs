@@ -6,10 +6,10 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
 use mcp_sansio_handlers::{HttpServer, Work};
 
-use super::cut::Cut;
 use super::request::Held;
 use super::running;
 use super::runtime::AnyRuntime;
+use crate::Cut;
 use crate::panic_guard;
 
 /// A server on HTTP behind the lock that its exchanges share. It is held for the machine's own

@@ -1,4 +1,4 @@
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io::{self, Write};
 use std::pin::{Pin, pin};
 use std::sync::Mutex;
@@ -7,8 +7,8 @@ use std::task::Poll;
 
 use http::StatusCode;
 use http_body::Body;
-use mcp_sansio_async::http_server::{Cut, HttpService, ServedBody};
-use mcp_sansio_async::{Runtime as _, timeout};
+use mcp_sansio_async::http_server::{HttpService, ServedBody};
+use mcp_sansio_async::{Cut, Runtime as _, timeout};
 
 use super::Times;
 use super::body::{RequestBody, SharedSocket};
@@ -45,7 +45,7 @@ pub(super) async fn serve(
     let runtime = ThreadRuntime::current();
     loop {
         let head = timeout(&runtime, times.head, request::read_head(&mut socket));
-        let head = match unless(&stop, head).await {
+        let head = match stop.unless(head).await {
             Some(Some(Ok(head))) => head,
             Some(Some(Err(BadHead::Gone))) => return,
             Some(Some(Err(bad))) => return refuse(socket, bad).await,
@@ -82,18 +82,6 @@ async fn say(mut socket: Socket, status: StatusCode) {
     if socket.write(&response::bare(status)).await.is_ok() {
         socket.part().await;
     }
-}
-
-/// The output of `future`, or `None` if that is told to stop before.
-async fn unless<F: Future>(stop: &Cut, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| {
-        if stop.poll(cx.waker()) {
-            return Poll::Ready(None);
-        }
-        future.as_mut().poll(cx).map(Some)
-    })
-    .await
 }
 
 async fn serve_request(

@@ -1,16 +1,17 @@
+use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio_async::Network;
 use mcp_sansio_async::http_server::{Accepting, Permit};
+use mcp_sansio_async::{Cut, Network};
 use mcp_sansio_handlers::Server;
 
 use super::socket::Socket;
 use super::{HttpService, Times, connection};
 use crate::runtime::ThreadRuntime;
-use crate::worker::{Stop, Worker};
+use crate::worker::Worker;
 use crate::{Error, block_on};
 
 /// Serves HTTP on a listener, at `/mcp`, for clients on this computer, until the process ends.
@@ -102,7 +103,7 @@ impl HttpListener {
     ///
     /// The system has no descriptors to wait with.
     pub fn serve(self, service: HttpService) -> io::Result<()> {
-        self.run(&service, &Stop::default())
+        self.run(&service, &Cut::default())
     }
 
     /// Serves on a thread of its own.
@@ -112,22 +113,23 @@ impl HttpListener {
     /// The system is out of threads.
     pub fn spawn(self, service: HttpService) -> io::Result<HttpServing> {
         let address = self.listener.local_addr()?;
-        let run = move |stop: &Stop| self.run(&service, stop);
+        let run = move |stop: &Cut| self.run(&service, stop);
         Ok(HttpServing { worker: Worker::spawn("mcp-listener", run)?, address })
     }
 
-    fn run(self, service: &HttpService, stop: &Stop) -> io::Result<()> {
+    fn run(self, service: &HttpService, stop: &Cut) -> io::Result<()> {
         let Self { listener, connections_max, times, linger } = self;
         let listener = ThreadRuntime::listener(listener)?;
         // The bound is the one on connections: a thread is still on its way out when its connection has
         // gone. Without a thread the client sees the connection close, and may come again.
         let runtime = ThreadRuntime::new("mcp-http", usize::MAX);
         let accepting = Accepting { runtime, listener, connections_max, linger };
+        let stopped = async { stop.unless(pending()).await.unwrap_or_default() };
         let serve = move |stream, service, stop, permit| async move {
             connection::serve(Socket::new(stream, times.stall), service, stop, times).await;
             drop::<Permit>(permit);
         };
-        block_on(accepting.serve(&service.0, stop.stopped(), serve))
+        block_on(accepting.serve(&service.0, stopped, serve))
     }
 }
 

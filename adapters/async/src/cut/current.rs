@@ -1,0 +1,84 @@
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+
+use super::Cut;
+
+thread_local! {
+    /// What ends the task that this thread is polling.
+    static CURRENT: RefCell<Option<Cut>> = const { RefCell::new(None) };
+}
+
+/// A response that is to be broken off cannot do so by itself: hyper asks a body for nothing as long as
+/// the client takes nothing, and a client that takes nothing is the reason.
+///
+/// A listener has each connection, or each stream of HTTP/2, [run](Self::run) by a cut; a
+/// [service](crate::http_server::HttpService) that is called in there knows it by itself.
+impl Cut {
+    /// What ends the task that this is; `None` in a framework that has tasks of its own.
+    pub(crate) fn current() -> Option<Self> {
+        CURRENT.try_with(|current| current.borrow().clone()).ok()?
+    }
+
+    /// Runs `future` until it is done or cut off.
+    pub fn run<F: Future>(self, future: F) -> impl Future<Output = ()> + use<F> {
+        // In a place of its own: what takes an argument over into a task holds it there twice, and
+        // a connection is large.
+        let mut future = Box::pin(future);
+        poll_fn(move |cx| {
+            if self.poll(cx.waker()) {
+                return Poll::Ready(());
+            }
+            let _scope = Scope(CURRENT.replace(Some(self.clone())));
+            future.as_mut().poll(cx).map(drop)
+        })
+    }
+}
+
+/// Sets back what ends the current task, however its poll ends.
+struct Scope(Option<Cut>);
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn poll(future: impl Future) -> bool {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn what_is_run_ends_by_itself_or_when_it_is_cut() {
+        let cut = Cut::default();
+        assert!(poll(cut.clone().run(ready(7))));
+        assert!(!poll(cut.clone().run(pending::<()>())));
+        cut.cut();
+        assert!(poll(cut.run(pending::<()>())));
+    }
+
+    #[test]
+    fn each_task_knows_its_own() {
+        let is_current = |cut: &Cut| Cut::current().is_some_and(|it| Arc::ptr_eq(&it.0, &cut.0));
+        let (outer, inner) = (Cut::default(), Cut::default());
+        poll(outer.clone().run(async {
+            assert!(is_current(&outer));
+            inner.clone().run(async { assert!(is_current(&inner)) }).await;
+            assert!(is_current(&outer));
+            let panicking = || poll(inner.clone().run(async { panic!("for the test") }));
+            assert!(catch_unwind(AssertUnwindSafe(panicking)).is_err());
+            assert!(is_current(&outer));
+        }));
+        assert!(Cut::current().is_none());
+    }
+}
