@@ -14,6 +14,8 @@ mod clients {}
 mod input_rounds {}
 #[doc = include_str!("guide/tasks-and-subscriptions.md")]
 mod tasks_and_subscriptions {}
+#[doc = include_str!("guide/http.md")]
+mod http {}
 #[doc = include_str!("guide/authorization.md")]
 mod authorization {}
 #[doc = include_str!("guide/testing.md")]
