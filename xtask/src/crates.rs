@@ -16,6 +16,8 @@ pub(crate) struct Crate {
     pub(crate) published: bool,
     /// Its folder, relative to the workspace's.
     pub(crate) folder: PathBuf,
+    /// Its features, in order.
+    pub(crate) features: Vec<String>,
     /// The crates of the workspace that it is built with; those of its tests are left out.
     pub(crate) dependencies: Vec<Dependency>,
 }
@@ -75,6 +77,7 @@ fn read(package: &Value, root: &Path) -> Option<Crate> {
         name: package["name"].as_str()?.to_owned(),
         description: package["description"].as_str().unwrap_or_default().to_owned(),
         published: package["publish"].is_null(),
+        features: package["features"].as_object()?.keys().cloned().collect(),
         folder: manifest.parent()?.strip_prefix(root).ok()?.to_path_buf(),
         dependencies,
     })

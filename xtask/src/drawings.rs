@@ -2,6 +2,7 @@
 
 mod crates;
 mod graph;
+mod overview;
 mod request;
 mod svg;
 
@@ -10,12 +11,13 @@ use std::fs;
 use crate::crates::all;
 use crate::{Failure, files, layers};
 
-/// `docs/guide/crates.svg` and `docs/guide/request.svg`.
+/// `crates.svg`, `overview.svg` and `request.svg` in `docs/guide`.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Failure> {
     let all = all()?;
     let uses = layers::modules(layers::machine(&all)?)?;
     let drawings = [
         ("docs/guide/crates.svg", crates::drawing(&all, &uses)?),
+        ("docs/guide/overview.svg", overview::drawing()),
         ("docs/guide/request.svg", request::drawing(&all)?),
     ];
     for (name, drawing) in &drawings {

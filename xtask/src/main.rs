@@ -7,6 +7,7 @@
     reason = "a command-line tool answers on the standard streams"
 )]
 
+mod api;
 mod budgets;
 mod counter;
 mod crates;
@@ -32,14 +33,19 @@ The chores of this project.
 
 cargo run -p xtask -- COMMAND
 
+  api [--check]
+      Writes the public API of each published crate, with all its features, to docs/api/CRATE.txt.
+      Derived implementations and those of auto traits are left out.
+      --check    writes nothing, and fails where a file is not up to date
   budgets [--write]
       Counts instructions and allocations of what benches/budgets.tsv names, and bytes of the heap;
       fails where one is more than its budget there: instructions and bytes by more than 5 %, which
       is left to compilers, allocations at all. Needs valgrind.
       --write    makes what was counted the budgets, there and in docs/guide/performance.md
   drawings [--check]
-      Draws docs/guide/crates.svg, the crates and layers, and docs/guide/request.svg, how a request comes in
-      and its result goes out; fails where a box names a file or function that does not exist.
+      Draws three pictures in docs/guide: overview.svg, inputs and outputs of a machine; crates.svg, the
+      crates and layers; request.svg, a request on its way in and out. Fails where a box names a file
+      or function that does not exist.
       --check    draws nothing, and fails unless the files are what the code says
   firmware-size
       Builds examples/firmware and prints what it takes of flash and RAM, and what takes most of
@@ -123,6 +129,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
             print!("{HELP}");
             Ok(())
         }
+        ["api", rest @ ..] => api::run(rest),
         ["budgets", rest @ ..] => budgets::run(rest),
         ["drawings", rest @ ..] => drawings::run(rest),
         ["firmware-size"] => firmware::size(),

@@ -158,6 +158,14 @@ impl Svg {
         );
     }
 
+    /// A straight arrow.
+    pub(super) fn straight(&mut self, [(x, y), (to_x, to_y)]: [(f64, f64); 2]) {
+        let _ = writeln!(
+            self.text,
+            "<path class=\"arrow\" d=\"M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}\" marker-end=\"url(#head)\"/>"
+        );
+    }
+
     pub(super) fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
