@@ -445,6 +445,7 @@ mod tests {
             name: name.to_owned(),
             description: String::new(),
             published: true,
+            features: Vec::new(),
             folder: PathBuf::from(folder),
             dependencies: vec![crates::Dependency {
                 name: on.to_owned(),

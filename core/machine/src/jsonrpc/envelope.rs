@@ -69,7 +69,22 @@ pub(crate) fn parse_noting<'a>(
 ) -> Result<Frame<'a>, Malformed> {
     // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
     match core::str::from_utf8(bytes) {
-        Ok(text) => parse_text_noting(text, limits, known, index),
+        Ok(text) => parse_text_noting::<false>(text, limits, known, index),
+        Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
+    }
+}
+
+/// As [`parse`], with the members of the result of a response noted in `index`, but of a result that
+/// starts with `unless`.
+pub(crate) fn parse_noting_result<'a>(
+    bytes: &'a [u8],
+    limits: ParseLimits,
+    unless: &str,
+    index: &mut MemberIndex,
+) -> Result<Frame<'a>, Malformed> {
+    // MCP 2026-07-28 basic/transports/index#messages [RPC-014]: messages are encoded as UTF-8.
+    match core::str::from_utf8(bytes) {
+        Ok(text) => parse_text_noting::<true>(text, limits, unless, Some(index)),
         Err(error) => Err(Reason::NotUtf8 { at: error.valid_up_to() }.into()),
     }
 }
@@ -80,13 +95,14 @@ pub(crate) fn parse_noting<'a>(
 ///
 /// See [`parse`].
 pub fn parse_text(text: &str, limits: ParseLimits) -> Result<Frame<'_>, Malformed> {
-    parse_text_noting(text, limits, "", None)
+    parse_text_noting::<false>(text, limits, "", None)
 }
 
-fn parse_text_noting<'a>(
+/// Notes members of the result where it is `RESULT`, else of the parameters.
+fn parse_text_noting<'a, const RESULT: bool>(
     text: &'a str,
     limits: ParseLimits,
-    known: &str,
+    start: &str,
     index: Option<&mut MemberIndex>,
 ) -> Result<Frame<'a>, Malformed> {
     let mut scanner = Scanner::new(text);
@@ -95,7 +111,7 @@ fn parse_text_noting<'a>(
         Some(b'{') => {
             let mut envelope = Envelope::default();
             envelope
-                .fill(&mut scanner, depth, known, index)
+                .fill::<RESULT>(&mut scanner, depth, start, index)
                 .and_then(|()| scanner.end())
                 .map_err(|error| envelope.unscannable(error, scanner.at(), depth))?;
             envelope.message(limits.id_length).map(Frame::Single)
@@ -163,7 +179,7 @@ impl<'a> Iterator for Batch<'a> {
         let mut envelope = Envelope::default();
         let message = match self.scanner.peek() {
             Some(b'{') => {
-                match envelope.fill(&mut self.scanner, ParseLimits::DEPTH_MAX, "", None) {
+                match envelope.fill::<false>(&mut self.scanner, ParseLimits::DEPTH_MAX, "", None) {
                     Ok(()) => envelope.message(self.id_length_max),
                     Err(error) => {
                         let at = self.scanner.at();
@@ -230,12 +246,13 @@ impl<'a> Repeats<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Goes past an object, whose brace is the next byte, and keeps what it knows.
-    fn fill(
+    /// Goes past an object, whose brace is the next byte, and keeps what it knows. `start` is what is
+    /// known of a parameter, or how a `RESULT` starts whose members are not noted.
+    fn fill<const RESULT: bool>(
         &mut self,
         scanner: &mut Scanner<'a>,
         depth: usize,
-        known: &str,
+        start: &str,
         mut index: Option<&mut MemberIndex>,
     ) -> Result<(), ScanError> {
         let Some(depth) = depth.checked_sub(1) else {
@@ -247,9 +264,9 @@ impl<'a> Envelope<'a> {
         }
         loop {
             let key = scanner.key().ok_or(ScanError::Syntax)?;
-            let is_request = self.id.is_some();
+            let has_id = self.id.is_some();
             let slot = self.slot(key.text, key.escaped);
-            let start = scanner.at();
+            let value = scanner.at();
             // Noted before the value is known to be right, so that a response is told from a
             // request even if what it carries is too deep.
             match slot {
@@ -258,18 +275,19 @@ impl<'a> Envelope<'a> {
                     if let Some(before) = slot.replace("") {
                         repeats.note(key.text, before);
                     }
-                    // Of requests alone, and nearly all say first that they are.
+                    // Of requests and responses alone, and nearly all start with their id.
                     if let Some(index) = index.as_deref_mut()
                         && MemberIndex::IS_KEPT
-                        && is_request
-                        && key.text == "params"
+                        && has_id
+                        && key.text == if RESULT { "result" } else { "params" }
                         && scanner.peek() == Some(b'{')
+                        && !(RESULT && scanner.starts_with(start))
                     {
-                        index.fill(scanner, depth, known)?;
+                        index.fill(scanner, depth, if RESULT { "" } else { start })?;
                     } else {
                         scanner.value(depth)?;
                     }
-                    *slot = Some(scanner.since(start));
+                    *slot = Some(scanner.since(value));
                 }
             }
             if scanner.eat(b',') {

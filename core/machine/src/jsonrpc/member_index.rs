@@ -2,8 +2,8 @@ use super::members::Member;
 use super::raw::RawJson;
 use super::scan::{STANDING_IS_KEPT, ScanError, Scanner};
 
-/// Where the members of the parameters of a message are, noted while the message is checked: whoever
-/// reads them does not look for their ends again.
+/// Where the members of the parameters or the result of a message are, noted while the message is
+/// checked: whoever reads them does not look for their ends again.
 #[derive(Debug, Default)]
 pub(crate) struct MemberIndex {
     places: [Place; Self::LENGTH],

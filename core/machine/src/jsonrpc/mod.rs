@@ -16,8 +16,8 @@ mod text;
 mod writer;
 
 pub use code::ErrorCode;
-pub(crate) use envelope::parse_noting;
 pub use envelope::{Batch, Frame, ParseLimits, parse, parse_text};
+pub(crate) use envelope::{parse_noting, parse_noting_result};
 pub use error::ErrorObject;
 pub(crate) use id::INLINE_LENGTH_MAX;
 pub use id::{IdText, RequestId};

@@ -92,6 +92,11 @@ impl<'a> Scanner<'a> {
         found
     }
 
+    /// Whether `text` comes next.
+    pub(super) fn starts_with(&self, text: &str) -> bool {
+        starts_with(self.text.as_bytes(), self.at, text.as_bytes())
+    }
+
     /// That nothing but white space is left.
     pub(super) fn end(&mut self) -> Result<(), ScanError> {
         match self.peek() {

@@ -36,11 +36,7 @@ impl Client {
         now: Instant,
     ) -> Flow<'f> {
         self.connection.check_open()?;
-        let flow = match frame {
-            Ok(Frame::Single(message)) => self.receive(message, now),
-            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
-            Err(malformed) => self.receive_malformed(&malformed, now),
-        };
+        let flow = self.receive_frame(frame, None, now);
         if flow.is_err() {
             self.settle_end();
         }

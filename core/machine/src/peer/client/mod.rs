@@ -18,10 +18,14 @@ use mcp_sansio_sync::Arc;
 
 use crate::binding::Binding;
 use crate::framing::FrameError;
-use crate::jsonrpc::{ErrorObject, Frame, Json, RawJson, WriteJson, parse, to_shared_json};
+use crate::jsonrpc::{
+    ErrorObject, Json, MemberIndex, RawJson, STANDING_IS_KEPT, WriteJson, parse,
+    parse_noting_result, to_shared_json,
+};
 use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Side, WriteJsonAt, WrittenAt};
 use crate::{Era, Instant, Revision, Revisions};
 
+use self::receive::COMPLETE;
 use super::calls::Purpose;
 use super::command::ClientCommand;
 use super::connection::Connection;
@@ -176,11 +180,14 @@ impl Client {
         now: Instant,
     ) -> Result<Option<Event<'f>>, ConnectionClosed> {
         self.connection.check_open()?;
-        let flow = match parse(frame, self.connection.parse_limits()) {
-            Ok(Frame::Single(message)) => self.receive(message, now),
-            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
-            Err(malformed) => self.receive_malformed(&malformed, now),
+        let limits = self.connection.parse_limits();
+        let mut index = None;
+        let parsed = if STANDING_IS_KEPT && self.is_modern() {
+            parse_noting_result(frame, limits, COMPLETE, index.insert(MemberIndex::default()))
+        } else {
+            parse(frame, limits)
         };
+        let flow = self.receive_frame(parsed, index.as_ref(), now);
         if flow.is_err() {
             self.settle_end();
         }

@@ -1,8 +1,8 @@
 use mcp_sansio_collections::Key;
 
 use crate::jsonrpc::{
-    Batch, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
-    RequestMessage, ResponseMessage, write_error,
+    Batch, ErrorObject, Frame, Malformed, MemberIndex, Message, NotificationMessage, RawJson,
+    RequestId, RequestMessage, ResponseMessage, write_error,
 };
 use crate::peer::Attachment;
 use crate::peer::calls::{Call, Purpose};
@@ -24,18 +24,47 @@ use crate::{Era, Instant, Revision};
 use super::Client;
 use super::subscriptions::Standing;
 
-/// Whether the first member of a result says that it is complete, as in most results: what
-/// [`RawJson::get`] would find, without a walk over the members.
-fn starts_complete(result: &RawJson<'_>) -> bool {
-    result.as_str().starts_with(r#"{"resultType":"complete","#)
+/// How most results start: their first member says that they are complete.
+pub(super) const COMPLETE: &str = r#"{"resultType":"complete","#;
+
+/// What `result`, which `index` may be of, says of itself; `None` that it is complete.
+fn result_type<'r>(result: &'r RawJson<'_>, index: Option<&MemberIndex>) -> Option<RawJson<'r>> {
+    if result.as_str().starts_with(COMPLETE) {
+        return None;
+    }
+    match index.and_then(|index| index.members(result.as_str())) {
+        Some(mut members) => members.find(|it| it.is_named("resultType")).map(|it| it.value),
+        None => result.get("resultType"),
+    }
 }
 
 impl Client {
-    pub(super) fn receive<'f>(&mut self, message: Message<'f>, now: Instant) -> Flow<'f> {
+    /// Takes what a frame has, the members of whose result may be in `index`.
+    // In place where it is called: a frame is large to be handed on.
+    #[inline(always)]
+    pub(super) fn receive_frame<'f>(
+        &mut self,
+        frame: Result<Frame<'f>, Malformed>,
+        index: Option<&MemberIndex>,
+        now: Instant,
+    ) -> Flow<'f> {
+        match frame {
+            Ok(Frame::Single(message)) => self.receive(message, index, now),
+            Ok(Frame::Batch(batch)) => self.receive_batch(batch, now),
+            Err(malformed) => self.receive_malformed(&malformed, now),
+        }
+    }
+
+    fn receive<'f>(
+        &mut self,
+        message: Message<'f>,
+        index: Option<&MemberIndex>,
+        now: Instant,
+    ) -> Flow<'f> {
         match message {
             Message::Request(request) => self.receive_request(request),
             Message::Notification(notification) => self.receive_notification(notification, now),
-            Message::Response(response) => self.receive_response(response, now),
+            Message::Response(response) => self.receive_response(response, index, now),
         }
     }
 
@@ -45,7 +74,7 @@ impl Client {
     // MCP 2025-03-26 basic/index#batching [BATCH-001],
     // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
     // MCP 2025-06-18 basic/transports#stdio [BATCH-010] [STDIO-010]
-    pub(super) fn receive_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
+    fn receive_batch<'f>(&mut self, batch: Batch<'f>, now: Instant) -> Flow<'f> {
         let revision = self.session.as_ref().map(|session| session.revision);
         if revision != Some(Revision::V2025_03_26) {
             return self.connection.malformed(
@@ -57,7 +86,7 @@ impl Client {
         let mut first = None;
         for message in batch {
             let flow = match message {
-                Ok(message) => self.receive(message, now),
+                Ok(message) => self.receive(message, None, now),
                 Err(malformed) => self.receive_malformed(&malformed, now),
             };
             match flow {
@@ -75,11 +104,7 @@ impl Client {
 
     /// What is no message may name a call all the same, which ends with it.
     // MCP 2025-11-25 basic/index#responses [RPC-007], MCP 2025-11-25 schema.json#Result [RPC-010]
-    pub(super) fn receive_malformed<'f>(
-        &mut self,
-        malformed: &Malformed,
-        now: Instant,
-    ) -> Flow<'f> {
+    fn receive_malformed<'f>(&mut self, malformed: &Malformed, now: Instant) -> Flow<'f> {
         const WHY: &str = "the response is malformed";
         if let Some((key, call)) = self.connection.spoiled(malformed) {
             match call.purpose {
@@ -101,7 +126,12 @@ impl Client {
         self.connection.malformed(malformed, revision, Channel::UNSOLICITED)
     }
 
-    fn receive_response<'f>(&mut self, message: ResponseMessage<'f>, now: Instant) -> Flow<'f> {
+    fn receive_response<'f>(
+        &mut self,
+        message: ResponseMessage<'f>,
+        index: Option<&MemberIndex>,
+        now: Instant,
+    ) -> Flow<'f> {
         let key = match self.connection.answered(message.id, now) {
             Ok(Some(key)) => key,
             Ok(None) => return Ok(None),
@@ -113,7 +143,7 @@ impl Client {
         let Some(call) = self.connection.calls.get(key) else { return Ok(None) };
         let purpose = call.purpose;
         if purpose == Purpose::Application {
-            return self.call_answered(key, message.outcome, now);
+            return self.call_answered(key, message.outcome, index, now);
         }
         let id = call.id;
         if purpose == Purpose::Task {
@@ -149,6 +179,7 @@ impl Client {
         &mut self,
         key: Key,
         outcome: Result<RawJson<'f>, ErrorObject<'f>>,
+        index: Option<&MemberIndex>,
         now: Instant,
     ) -> Flow<'f> {
         let result = match outcome {
@@ -158,10 +189,8 @@ impl Client {
                 return Ok(Some(ended(key, Err(Failure::Refused(error)))));
             }
         };
-        let modern = self.session.as_ref().is_some_and(|s| s.revision.era() == Era::Modern);
         // MCP 2026-07-28 basic/index#resulttype [RPC-020] [RPC-021] [RPC-022]
-        let complete = !modern || starts_complete(&result);
-        let kind = if complete { None } else { result.get("resultType") };
+        let kind = if self.is_modern() { result_type(&result, index) } else { None };
         match kind.as_ref().map(RawJson::as_str) {
             None | Some(r#""complete""#) => {
                 // MCP 2025-11-25 basic/utilities/progress#behavior-requirements [PROG-010]
@@ -180,6 +209,11 @@ impl Client {
                 Ok(Some(ended(key, Err(Failure::InvalidAnswer("unknown `resultType`")))))
             }
         }
+    }
+
+    /// Whether the session is of the modern era.
+    pub(super) fn is_modern(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.revision.era() == Era::Modern)
     }
 
     // MCP 2026-07-28 ext-tasks:tasks#polymorphic-results [TASK-026],
