@@ -108,6 +108,17 @@ fn the_type_of_a_result_decides_what_it_is() {
         assert_eq!(told, "failed: the answer is not valid: unknown `resultType`", "{odd}");
     }
     // In the legacy era the member means nothing.
+    // The first of two counts, wherever it stands, behind more members than are noted, or escaped.
+    let many: String = (0..40).map(|number| format!(r#""m{number}":[{number}],"#)).collect();
+    for before in ["", r#""content":[{"resultType":"half"}],"#, many.as_str()] {
+        for name in ["resultType", r"result\u0054ype"] {
+            let complete = format!(r#"{{{before}"{name}":"complete","resultType":"half"}}"#);
+            assert!(told(modern, &complete).starts_with("ended with"), "{complete}");
+            let odd = format!(r#"{{{before}"{name}":"half","resultType":"complete"}}"#);
+            let told = told(modern, &odd);
+            assert_eq!(told, "failed: the answer is not valid: unknown `resultType`", "{odd}");
+        }
+    }
     let told = told(Revision::V2025_11_25, r#"{"resultType":"half"}"#);
     assert!(told.starts_with("ended with"));
 }
