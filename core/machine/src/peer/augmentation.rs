@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 use crate::jsonrpc::{RawJson, WriteError, close_object_with, write_integer};
-use crate::protocol::{Capabilities, Capability, Method, Refusal, Side};
+use crate::protocol::{Capabilities, Capability, GateError, Method, Side};
 
 use super::calls::{Call, Purpose, Timing};
 use super::error::CommandError;
@@ -45,7 +45,7 @@ fn check(method: Method, declared: Capabilities, declared_by: Side) -> Result<()
     if declared.contains(capability) {
         Ok(())
     } else {
-        Err(Refusal::NotDeclared { method, declared_by, capability }.into())
+        Err(GateError::NotDeclared { method, declared_by, capability }.into())
     }
 }
 

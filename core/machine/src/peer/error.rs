@@ -1,7 +1,7 @@
 use alloc::string::String;
 
 use crate::jsonrpc::WriteError;
-use crate::protocol::{Capability, Method, Refusal};
+use crate::protocol::{Capability, GateError, Method};
 
 use super::event::CloseReason;
 
@@ -21,7 +21,7 @@ pub enum CommandError {
     /// The caller's: the revision, the direction or a missing capability forbids the method.
     /// Nothing was sent.
     #[error(transparent)]
-    Forbidden(#[from] Refusal),
+    Forbidden(#[from] GateError),
     /// The caller's: the method is no request, or no notification, or the machine alone sends it.
     /// Nothing was sent.
     #[error("`{0}` is not for the application to send this way")]

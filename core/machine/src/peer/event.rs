@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::binding::TransportFailure;
 use crate::catalog::Target;
 use crate::jsonrpc::{ErrorObject, Json, RawJson, Reason, RequestId};
-use crate::protocol::{Capabilities, Method, Refusal, SubscriptionFilter};
+use crate::protocol::{Capabilities, GateError, Method, SubscriptionFilter};
 use crate::{Era, Revision};
 
 use super::attachment::Attachment;
@@ -452,7 +452,7 @@ pub enum Violation {
     UnknownResponse(Option<RequestId>),
     /// A message that the revision, the direction or a capability forbids.
     #[error("{0}")]
-    Forbidden(#[from] Refusal),
+    Forbidden(#[from] GateError),
     /// A message that does not belong here at this time.
     #[error("{0}")]
     OutOfPlace(&'static str),

@@ -281,13 +281,13 @@ impl Row {
         revision: Revision,
         client: Capabilities,
         server: Capabilities,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), GateError> {
         let side = self.side(sender);
         if !side.revisions.contains(revision) {
             return Err(if self.side(sender.peer()).revisions.contains(revision) {
-                Refusal::WrongDirection { method: self.method, sender }
+                GateError::WrongDirection { method: self.method, sender }
             } else {
-                Refusal::NotAtRevision { method: self.method, revision }
+                GateError::NotAtRevision { method: self.method, revision }
             });
         }
         for gate in side.gates {
@@ -296,7 +296,7 @@ impl Row {
                 Side::Server => server,
             };
             if gate.revisions.contains(revision) && !declared.contains(gate.capability) {
-                return Err(Refusal::NotDeclared {
+                return Err(GateError::NotDeclared {
                     method: self.method,
                     declared_by: gate.declared_by,
                     capability: gate.capability,
@@ -310,7 +310,7 @@ impl Row {
 /// Why the gate is shut for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum GateError {
     /// The revision has no such method.
     #[error("`{method}` does not exist at revision {revision}")]
     NotAtRevision {
@@ -406,12 +406,12 @@ mod tests {
         // Rule: [LOG-006].
         assert!(matches!(
             row.check(Side::Client, Revision::V2026_07_28, none, none),
-            Err(Refusal::NotAtRevision { .. })
+            Err(GateError::NotAtRevision { .. })
         ));
         // Rule: [CAP-018].
         assert!(matches!(
             row.check(Side::Client, Revision::V2025_11_25, none, none),
-            Err(Refusal::NotDeclared { capability: Capability::Logging, .. })
+            Err(GateError::NotDeclared { capability: Capability::Logging, .. })
         ));
     }
 

@@ -2,7 +2,7 @@
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallOptions, CommandError, Event};
-use mcp_sansio::protocol::{Capabilities, Kind, Method, Refusal, Side, TABLE};
+use mcp_sansio::protocol::{Capabilities, GateError, Kind, Method, Side, TABLE};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
 
@@ -337,7 +337,7 @@ fn a_modern_request_that_lacks_a_client_capability_is_told_which() {
     );
     assert!(matches!(
         wire.event(),
-        Event::Violation(mcp_sansio::peer::Violation::Forbidden(Refusal::NotDeclared { .. }))
+        Event::Violation(mcp_sansio::peer::Violation::Forbidden(GateError::NotDeclared { .. }))
     ));
     wire.send(&modern_with("2", "tasks/get", r#""taskId":"t""#, extension, ""));
     assert!(wire.told().starts_with("request tasks/get"));
@@ -404,7 +404,7 @@ fn a_question_beyond_what_the_client_declared_is_not_sent() {
         let mut wire = server_at(Revision::V2025_11_25, declared, full_server());
         let options = CallOptions::default();
         let called = wire.machine.call(method, &raw(params), &options, wire.now);
-        assert!(matches!(called, Err(CommandError::Forbidden(Refusal::NotDeclared { .. }))));
+        assert!(matches!(called, Err(CommandError::Forbidden(GateError::NotDeclared { .. }))));
         wire.expect_silence();
         let declared = r#"{"sampling":{"tools":{}},"elicitation":{"url":{}}}"#;
         let mut wire = server_at(Revision::V2025_11_25, declared, full_server());

@@ -7,7 +7,7 @@ use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, ServerOptions};
 use mcp_sansio::protocol::{
     ClientCapabilities, ClientTaskRequests, ClientTasksCapability, ElicitFormParams, ElicitParams,
-    ElicitSchema, ElicitationTaskRequests, InputRequest, InputRequiredResult, Method, Refusal,
+    ElicitSchema, ElicitationTaskRequests, GateError, InputRequest, InputRequiredResult, Method,
     ServerCapabilities, ServerTaskRequests, ServerTasksCapability, Settings, ToolTaskRequests,
     ToolsCapability,
 };
@@ -83,7 +83,7 @@ fn a_request_asks_to_be_a_task_only_of_who_runs_it_as_one() {
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, host(), full_server());
         let refused = pair.client.call(Method::ToolsCall, &echo(), &as_task(), pair.now);
-        let Err(CommandError::Forbidden(Refusal::NotDeclared { .. })) = refused else {
+        let Err(CommandError::Forbidden(GateError::NotDeclared { .. })) = refused else {
             panic!("{revision}: {refused:?}")
         };
         assert_eq!(pair.client.poll_transmit(), None);
@@ -96,7 +96,7 @@ fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
     let form = raw(r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}"#);
     let mut pair = link();
     let refused = pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now);
-    assert!(matches!(refused, Err(CommandError::Forbidden(Refusal::NotDeclared { .. }))));
+    assert!(matches!(refused, Err(CommandError::Forbidden(GateError::NotDeclared { .. }))));
     assert_eq!(pair.server.poll_transmit(), None);
     let elicitation = ElicitationTaskRequests::new().create(Settings::new());
     let requests = ClientTaskRequests::new().elicitation(elicitation);
@@ -108,7 +108,7 @@ fn a_server_asks_a_client_for_a_task_only_where_that_runs_it_as_one() {
     let options: ClientOptions = plain_client().capabilities(capabilities);
     let mut pair = Pair::open_at(NOVEMBER, options, with_tasks());
     let refused = pair.server.call(Method::SamplingCreateMessage, &raw("{}"), &as_task(), pair.now);
-    assert!(matches!(refused, Err(CommandError::Forbidden(Refusal::NotDeclared { .. }))));
+    assert!(matches!(refused, Err(CommandError::Forbidden(GateError::NotDeclared { .. }))));
     pair.server.call(Method::ElicitationCreate, &form, &as_task(), pair.now).unwrap();
     let sent: serde_json::Value =
         serde_json::from_slice(pair.server.poll_transmit().unwrap()).unwrap();

@@ -28,7 +28,7 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, to_shared_json};
 use crate::protocol::{
-    Capabilities, Kind, LoggingLevel, Method, Refusal, ServerCapabilities, Side,
+    Capabilities, GateError, Kind, LoggingLevel, Method, ServerCapabilities, Side,
 };
 use crate::{Instant, PanicGuard, Revision, Revisions};
 
@@ -333,7 +333,7 @@ impl Server {
                 not_offered(method, &text, session.client, session.revision)
             {
                 let declared_by = Side::Client;
-                return Err(Refusal::NotDeclared { method, declared_by, capability }.into());
+                return Err(GateError::NotDeclared { method, declared_by, capability }.into());
             }
         }
         let method = MethodName::Known(method);

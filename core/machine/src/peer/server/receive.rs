@@ -16,7 +16,8 @@ use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
 use crate::protocol::{
-    At, CallToolResult, Capabilities, Capability, Kind, LoggingLevel, Method, Phase, Refusal, Side,
+    At, CallToolResult, Capabilities, Capability, GateError, Kind, LoggingLevel, Method, Phase,
+    Side,
 };
 use crate::{Era, Instant, Revision};
 
@@ -251,10 +252,10 @@ impl Server {
     }
 
     /// Answers what the gate does not let through.
-    fn refuse<'f>(&mut self, incoming: &Incoming<'_, 'f>, refusal: Refusal) -> Flow<'f> {
+    fn refuse<'f>(&mut self, incoming: &Incoming<'_, 'f>, refusal: GateError) -> Flow<'f> {
         let error = match refusal {
             // MCP 2026-07-28 basic/index#_meta [CAP-022]
-            Refusal::NotDeclared { declared_by: Side::Client, capability, .. }
+            GateError::NotDeclared { declared_by: Side::Client, capability, .. }
                 if incoming.revision.era() == Era::Modern =>
             {
                 capability.missing()
