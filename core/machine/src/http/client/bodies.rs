@@ -21,10 +21,10 @@ impl Client {
                 self.too_long(id, body_max, now);
             }
             Receiving::Json(body) => body.extend_from_slice(bytes),
-            Receiving::Refusal(refusal) => {
+            Receiving::ErrorBody(refusal) => {
                 if bytes.len() > error_max - refusal.body.len() {
                     refusal.overlong = true;
-                    self.refusal_complete(id, now);
+                    self.complete_error_response(id, now);
                 } else {
                     refusal.body.extend_from_slice(bytes);
                 }
@@ -158,9 +158,9 @@ impl Client {
     // ------------------------------------------------------------------ refusals
 
     /// The body of a refusal has ended, or is too long to say anything.
-    pub(super) fn refusal_complete(&mut self, id: ExchangeId, now: Instant) {
+    pub(super) fn complete_error_response(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
-        let Exchange { receiving: Receiving::Refusal(refusal), message: Some(message), .. } =
+        let Exchange { receiving: Receiving::ErrorBody(refusal), message: Some(message), .. } =
             exchange
         else {
             return;

@@ -57,7 +57,7 @@ pub(super) enum Receiving {
     /// A body of JSON.
     Json(Vec<u8>),
     /// The body of a refusal.
-    Refusal(Refusal),
+    ErrorBody(ErrorResponse),
     /// A stream of events.
     Events(Box<SseDecoder<'static>>),
     /// Nothing that is still to come matters.
@@ -66,7 +66,7 @@ pub(super) enum Receiving {
 
 /// A response whose status refuses.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,

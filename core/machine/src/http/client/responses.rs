@@ -11,7 +11,7 @@ use crate::http::media::Media;
 use crate::http::{ExchangeId, LOCATION_LENGTH_MAX};
 use crate::peer::{Failure, TransportFailure};
 
-use super::exchanges::{Exchange, Purpose, Receiving, Refusal, Stream};
+use super::exchanges::{ErrorResponse, Exchange, Purpose, Receiving, Stream};
 use super::message::{Asks, Message, What};
 use super::session::SessionKey;
 use super::{Client, IncomingResponse, Way};
@@ -138,8 +138,8 @@ impl Client {
         }
         if let Some(exchange) = self.exchanges.get_mut(id) {
             let retry_after = head.retry_after.and_then(seconds);
-            let refusal = Refusal { status, retry_after, body: Vec::new(), overlong: false };
-            exchange.receiving = Receiving::Refusal(refusal);
+            let refusal = ErrorResponse { status, retry_after, body: Vec::new(), overlong: false };
+            exchange.receiving = Receiving::ErrorBody(refusal);
         }
     }
 
@@ -266,7 +266,7 @@ impl Client {
         match exchange.receiving {
             Receiving::Head => self.exchange_came_to_nothing(id, failure, now),
             Receiving::Json(_) => self.post_failed(id, failure, now),
-            Receiving::Refusal(_) => self.refusal_complete(id, now),
+            Receiving::ErrorBody(_) => self.complete_error_response(id, now),
             Receiving::Events(_) => self.stream_over(id, true, now),
             Receiving::Nothing => {}
         }
@@ -282,7 +282,7 @@ impl Client {
                 self.exchange_came_to_nothing(id, TransportFailure::Broken, now);
             }
             Receiving::Json(_) => self.body_complete(id, now),
-            Receiving::Refusal(_) => self.refusal_complete(id, now),
+            Receiving::ErrorBody(_) => self.complete_error_response(id, now),
             Receiving::Events(_) => self.stream_over(id, false, now),
             Receiving::Nothing => {}
         }
