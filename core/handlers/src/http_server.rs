@@ -13,7 +13,7 @@ use mcp_sansio::catalog::{Catalog, CatalogError};
 use mcp_sansio::http::server::{
     Admission, NotStored, ReadId, StoreAction, StoredEvent, Transmit, UnservableTool,
 };
-use mcp_sansio::http::{self, ExchangeId, Principal, Refusal, RequestHead, Response, Status};
+use mcp_sansio::http::{self, ExchangeId, HttpRejection, Principal, RequestHead, Response, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::server::Session;
 use mcp_sansio::peer::{CommandError, Event, Request, RequestHandle};
@@ -430,7 +430,7 @@ impl ServerBinding for HttpServerMachine {
     fn refuse(
         &mut self,
         request: RequestHandle,
-        refusal: Refusal,
+        refusal: HttpRejection,
         now: Instant,
     ) -> Result<(), CommandError> {
         self.refuse(request, refusal, now)
@@ -459,9 +459,9 @@ impl<K: Kind> Drop for Observed<'_, K> {
 }
 
 /// The refusal for a caller that has as many handlers running as one may. It will pass.
-fn too_many_handlers() -> Refusal {
+fn too_many_handlers() -> HttpRejection {
     let error = ErrorObject::invalid_request("too many of your requests are being worked on");
-    let mut refusal = Refusal::new(Status::TOO_MANY_REQUESTS, error);
+    let mut refusal = HttpRejection::new(Status::TOO_MANY_REQUESTS, error);
     refusal.retry_after = Some(10);
     refusal
 }

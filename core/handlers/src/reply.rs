@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 #[cfg(feature = "http")]
-use mcp_sansio::http::Refusal;
+use mcp_sansio::http::HttpRejection;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
 use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
@@ -56,7 +56,7 @@ pub enum Outcome {
     InputRequired(Questions),
     /// A refusal, and how HTTP says it.
     #[cfg(feature = "http")]
-    Refused(Box<Refusal>),
+    Refused(Box<HttpRejection>),
 }
 
 /// A result of any kind, written at the revision of its request.
@@ -154,7 +154,7 @@ pub enum Error {
     InputRequired(Questions),
     /// The request is refused, and HTTP says so too. Made by what checks scopes.
     #[cfg(feature = "http")]
-    Refused(Box<Refusal>),
+    Refused(Box<HttpRejection>),
     /// Not an error: the answer stands already.
     #[doc(hidden)]
     Answered(Box<Body>),

@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::Catalog;
 #[cfg(feature = "http")]
-use mcp_sansio::http::Refusal;
+use mcp_sansio::http::HttpRejection;
 use mcp_sansio::peer::server::Session;
 use mcp_sansio::peer::{self, CommandError, Request, RequestHandle, ServerMachine};
 use mcp_sansio::{Instant, Principal};
@@ -69,7 +69,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     fn refuse(
         &mut self,
         request: RequestHandle,
-        refusal: Refusal,
+        refusal: HttpRejection,
         now: Instant,
     ) -> Result<(), CommandError> {
         let reject = peer::ServerCommand::Reject { request, error: refusal.error };

@@ -15,7 +15,7 @@ mod location;
 mod media;
 mod mirrors;
 pub(crate) mod origin;
-mod refusal;
+mod rejection;
 mod remote_address;
 pub mod server;
 
@@ -35,6 +35,6 @@ pub use field_value::is_token_byte;
 pub use head::{AuthorizationField, Content, RequestHead, Response, ResponseHead, Status};
 pub use location::{InvalidUrl, LOCATION_LENGTH_MAX, Location};
 pub use origin::{AllowedHosts, InvalidAllowedHost};
-pub use refusal::Refusal;
+pub use rejection::HttpRejection;
 pub use remote_address::RemoteAddress;
 pub use server::{ParsedBody, Server, ServerLimits, ServerOptions, ServerTimeouts};

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Principal;
 use crate::http::server::{EventPlace, ReadId, StoreAction as Action, StoredEvent, Transmit};
-use crate::http::{Refusal, RemoteAddress, Response, ResponseHead, SessionId, Status};
+use crate::http::{HttpRejection, RemoteAddress, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
 
@@ -174,7 +174,7 @@ pub(crate) struct Refused<'a> {
 }
 
 impl<'a> Refused<'a> {
-    pub(crate) fn of(refusal: &'a Refusal) -> Self {
+    pub(crate) fn of(refusal: &'a HttpRejection) -> Self {
         Self {
             status: refusal.status.0,
             challenge: refusal.challenge.as_deref().map(Cow::Borrowed),
@@ -183,8 +183,8 @@ impl<'a> Refused<'a> {
         }
     }
 
-    pub(crate) fn to_refusal(&self) -> Refusal {
-        Refusal {
+    pub(crate) fn to_rejection(&self) -> HttpRejection {
+        HttpRejection {
             status: Status(self.status),
             challenge: self.challenge.as_deref().map(Into::into),
             retry_after: self.retry_after,

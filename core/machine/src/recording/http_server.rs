@@ -18,8 +18,8 @@ use crate::http::server::{
     UnservableTool, mirrors_of,
 };
 use crate::http::{
-    AllowedHosts, ExchangeId, ParsedBody, Principal, Refusal, RemoteAddress, RequestHead, Server,
-    ServerLimits, ServerOptions, ServerTimeouts,
+    AllowedHosts, ExchangeId, HttpRejection, ParsedBody, Principal, RemoteAddress, RequestHead,
+    Server, ServerLimits, ServerOptions, ServerTimeouts,
 };
 use crate::peer::server::server_methods;
 use crate::peer::{self, Applied, CommandError, Event, RequestHandle, ServerCommand};
@@ -145,7 +145,7 @@ impl Recorded<Server> {
         head: &RequestHead<'_>,
         body: &'f [u8],
         principal: Option<&Principal>,
-        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let Some(notes) = &mut self.notes else {
@@ -204,7 +204,7 @@ impl Recorded<Server> {
     pub fn refuse(
         &mut self,
         request: RequestHandle,
-        refusal: Refusal,
+        refusal: HttpRejection,
         now: Instant,
     ) -> Result<(), CommandError> {
         let (at, handle) = (now.as_nanos(), request.into());
@@ -339,7 +339,7 @@ impl Recorded<Server> {
             }
             Call::Timeout { at: now } => self.handle_timeout(at(*now)),
             Call::Refuse { at: now, request, refusal } => {
-                drop(self.refuse(request.to_request(), refusal.to_refusal(), at(*now)));
+                drop(self.refuse(request.to_request(), refusal.to_rejection(), at(*now)));
             }
             Call::Expiry { exchange, until } => {
                 self.set_expiry(ExchangeId(exchange.key()), at(*until));
@@ -399,7 +399,7 @@ impl Recorded<Server> {
         head.contradictory = contradictory.as_deref().map(singular).transpose()?;
         let principal = principal.as_deref().map(Principal::new);
         let permit = |_: Option<&ParsedBody<'_>>| match refused {
-            Some(refused) => Err(refused.to_refusal()),
+            Some(refused) => Err(refused.to_rejection()),
             None => Ok(()),
         };
         let (body, now) = (body.bytes()?, Instant::from_nanos(*at));

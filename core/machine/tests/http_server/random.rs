@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::server::{Answers, EventStore, NotStored};
-use mcp_sansio::http::{Principal, Refusal, ServerOptions, Status};
+use mcp_sansio::http::{HttpRejection, Principal, ServerOptions, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::LoggingLevel;
@@ -314,7 +314,7 @@ impl World {
             1 => (self.site.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
             2 => {
                 let error = ErrorObject::invalid_request("not you");
-                let refusal = Refusal::new(Status::FORBIDDEN, error);
+                let refusal = HttpRejection::new(Status::FORBIDDEN, error);
                 (self.site.server.refuse(handle, refusal, now), "refused")
             }
             _ => (self.site.server.respond_with(handle, &raw("{}"), now), "answered"),

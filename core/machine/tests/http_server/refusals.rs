@@ -3,27 +3,28 @@
 use std::time::Duration;
 
 use mcp_sansio::http::server::Answers;
-use mcp_sansio::http::{ParsedBody, Refusal, ServerOptions, Status};
+use mcp_sansio::http::{HttpRejection, ParsedBody, ServerOptions, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
 
 use crate::answers::ask_for_roots;
 use crate::words::*;
 
-fn refusal() -> Refusal {
-    let mut refusal = Refusal::new(Status::FORBIDDEN, ErrorObject::invalid_request("not you"));
+fn refusal() -> HttpRejection {
+    let mut refusal =
+        HttpRejection::new(Status::FORBIDDEN, ErrorObject::invalid_request("not you"));
     refusal.challenge = Some("Bearer scope=\"more\"".into());
     refusal.retry_after = Some(3);
     refusal
 }
 
 /// Refuses everything.
-fn nothing(_: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
+fn nothing(_: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
     Err(refusal())
 }
 
 /// Refuses bodies with a call of a tool.
-fn no_call(body: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
+fn no_call(body: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
     let is_call = |message: &Message<'_>| matches!(message, Message::Request(request) if request.method == "tools/call");
     let calls = match body.map(ParsedBody::frame) {
         Some(Frame::Single(message)) => is_call(message),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
 use mcp_sansio::http::server::Transmit;
-use mcp_sansio::http::{ExchangeId, ParsedBody, Principal, Refusal, RequestHead, ServerOptions};
+use mcp_sansio::http::{
+    ExchangeId, HttpRejection, ParsedBody, Principal, RequestHead, ServerOptions,
+};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
@@ -29,7 +31,7 @@ pub(crate) struct Site {
     /// Where they come from, as far as the server is told.
     pub(crate) address: Option<IpAddr>,
     /// What a layer above has against requests.
-    pub(crate) permit: fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
+    pub(crate) permit: fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
     pub(crate) events: VecDeque<Event<'static>>,
     replies: Vec<Reply>,
     tickets: BTreeMap<ExchangeId, Ticket>,
@@ -301,7 +303,7 @@ impl Site {
     }
 
     #[track_caller]
-    pub(crate) fn refuse(&mut self, request: RequestHandle, refusal: Refusal) {
+    pub(crate) fn refuse(&mut self, request: RequestHandle, refusal: HttpRejection) {
         self.server.refuse(request, refusal, self.now).expect("an answer is due");
         self.pump();
     }

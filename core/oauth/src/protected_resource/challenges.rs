@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use mcp_sansio::http::{Refusal, Status};
+use mcp_sansio::http::{HttpRejection, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 
 use super::{Grant, ProtectedResource, TokenRefusal, scope};
@@ -13,7 +13,7 @@ impl ProtectedResource {
     /// The response to a request without a token.
     #[must_use]
     // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-001]
-    pub fn no_token(&self) -> Refusal {
+    pub fn no_token(&self) -> HttpRejection {
         // RFC 6750, section 3.1: no error to whom did not know that there is something to bring.
         let challenge = self.challenge(None, &self.base_scopes, None);
         refused(Status::UNAUTHORIZED, challenge, "this server needs an access token")
@@ -21,14 +21,14 @@ impl ProtectedResource {
 
     /// The response to a request that presents a token as none must be presented.
     // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]
-    pub(super) fn malformed(&self, what: &'static str) -> Refusal {
+    pub(super) fn malformed(&self, what: &'static str) -> HttpRejection {
         let challenge = self.challenge(Some("invalid_request"), &[], Some(what));
         refused(Status::BAD_REQUEST, challenge, what)
     }
 
     /// The response to a request whose token is not taken.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-001] [AUTHS-012]
-    pub(super) fn refused_token(&self, refusal: TokenRefusal) -> Refusal {
+    pub(super) fn refused_token(&self, refusal: TokenRefusal) -> HttpRejection {
         let what = match refusal {
             TokenRefusal::Invalid => "the access token is not valid for this resource",
             TokenRefusal::Expired => "the access token has expired",
@@ -41,9 +41,9 @@ impl ProtectedResource {
     /// The response to a request whose token could not be checked: not in time, not without a panic,
     /// or not beside so many others. It says nothing against the token.
     #[must_use]
-    pub fn unavailable(&self) -> Refusal {
+    pub fn unavailable(&self) -> HttpRejection {
         let error = ErrorObject::internal("the access token cannot be checked at the moment");
-        let mut refusal = Refusal::new(Status::SERVICE_UNAVAILABLE, error);
+        let mut refusal = HttpRejection::new(Status::SERVICE_UNAVAILABLE, error);
         refusal.retry_after = Some(10);
         refusal
     }
@@ -55,7 +55,7 @@ impl ProtectedResource {
     /// loses nothing, whether it adds up what it was told before or not.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-002] [AUTHS-015] [AUTHS-016] [AUTHS-018]
     // MCP 2025-11-25 basic/authorization#runtime-insufficient-scope-errors [AUTHS-017]
-    pub(super) fn insufficient(&self, grant: &Grant, needs: &[&str]) -> Refusal {
+    pub(super) fn insufficient(&self, grant: &Grant, needs: &[&str]) -> HttpRejection {
         let mut scopes: Vec<String> = needs.iter().map(|it| String::from(*it)).collect();
         for scope in grant.scopes().iter().filter(|it| self.knows_scope(it)) {
             scope::add(&mut scopes, scope);
@@ -94,7 +94,7 @@ fn refused(
     status: Status,
     challenge: String,
     message: impl Into<alloc::borrow::Cow<'static, str>>,
-) -> Refusal {
+) -> HttpRejection {
     let error = ErrorObject::invalid_request(message);
-    Refusal { challenge: Some(challenge), ..Refusal::new(status, error) }
+    HttpRejection { challenge: Some(challenge), ..HttpRejection::new(status, error) }
 }

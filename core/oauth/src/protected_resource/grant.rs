@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::{ParsedBody, Refusal, Status};
+use mcp_sansio::http::{HttpRejection, ParsedBody, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio_sync::Arc;
 
@@ -35,7 +35,7 @@ impl Grant {
         resource: &Arc<ProtectedResource>,
         checked: Result<VerifiedToken, TokenRefusal>,
         unix_time: u64,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, HttpRejection> {
         let token = checked.map_err(|refusal| resource.refused_token(refusal))?;
         if !token.audiences.iter().any(|audience| resource.is_audience(audience)) {
             return Err(resource.refused_token(TokenRefusal::Invalid));
@@ -92,7 +92,7 @@ impl Grant {
     /// # Errors
     ///
     /// It is not: the request is refused with this, and nothing of it is acted on.
-    pub fn check(&self, body: Option<&ParsedBody<'_>>) -> Result<(), Refusal> {
+    pub fn check(&self, body: Option<&ParsedBody<'_>>) -> Result<(), HttpRejection> {
         self.check_with(body, None)
     }
 
@@ -105,7 +105,7 @@ impl Grant {
         &self,
         body: Option<&ParsedBody<'_>>,
         template_of: Option<TemplateOf<'_>>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HttpRejection> {
         let resource = &*self.0.resource;
         let mut needs = self.base();
         if let Some(body) = body {
@@ -126,12 +126,12 @@ impl Grant {
     ///
     /// It has not: the request is refused with this.
     // MCP 2026-07-28 basic/authorization/index#runtime-insufficient-scope-errors [AUTHS-015] [AUTHS-018]
-    pub fn require(&self, scopes: &[&str]) -> Result<(), Refusal> {
+    pub fn require(&self, scopes: &[&str]) -> Result<(), HttpRejection> {
         let mut needs = self.base();
         for scope in scopes {
             if scope::check_scope(scope).is_err() {
                 let error = ErrorObject::internal("the server asks for what is no scope");
-                return Err(Refusal::new(Status::INTERNAL_SERVER_ERROR, error));
+                return Err(HttpRejection::new(Status::INTERNAL_SERVER_ERROR, error));
             }
             if !needs.contains(scope) {
                 needs.push(scope);
@@ -145,7 +145,7 @@ impl Grant {
         self.0.resource.base_scopes.iter().map(String::as_str).collect()
     }
 
-    fn need(&self, needs: &[&str]) -> Result<(), Refusal> {
+    fn need(&self, needs: &[&str]) -> Result<(), HttpRejection> {
         if needs.iter().all(|scope| self.has_scope(scope)) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 
-use mcp_sansio::http::{AuthorizationField, Refusal, RequestHead};
+use mcp_sansio::http::{AuthorizationField, HttpRejection, RequestHead};
 
 use super::{ProtectedResource, TokenCheck};
 
@@ -18,7 +18,11 @@ impl ProtectedResource {
     /// There is none, or not as it must be: the request is refused with this.
     // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
     // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]
-    pub fn judge(&self, head: &RequestHead<'_>, unix_time: u64) -> Result<TokenCheck, Refusal> {
+    pub fn judge(
+        &self,
+        head: &RequestHead<'_>,
+        unix_time: u64,
+    ) -> Result<TokenCheck, HttpRejection> {
         // MCP 2026-07-28 basic/authorization/index#error-handling [AUTHS-002]: never in the URL, where
         // logs and histories have it.
         if head.query().split('&').any(|pair| pair.split('=').next() == Some("access_token")) {
@@ -68,7 +72,7 @@ mod tests {
     use super::super::tests::{read, resource};
     use super::*;
 
-    fn judge(target: &str, values: &[&str]) -> Result<TokenCheck, Refusal> {
+    fn judge(target: &str, values: &[&str]) -> Result<TokenCheck, HttpRejection> {
         let mut head = RequestHead::new("POST", target);
         for value in values {
             head.field("authorization", value.as_bytes());

@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::{ParsedBody, Refusal, Status};
+use mcp_sansio::http::{HttpRejection, ParsedBody, Status};
 use mcp_sansio::jsonrpc::ParseLimits;
 use mcp_sansio_sync::Arc;
 
@@ -32,7 +32,7 @@ fn grant(scope: &str) -> Grant {
 }
 
 /// What a client of this project reads in the challenge of a refusal.
-pub(super) fn read(refusal: &Refusal) -> BearerChallenge {
+pub(super) fn read(refusal: &HttpRejection) -> BearerChallenge {
     let challenge = refusal.challenge.as_deref().expect("a challenge");
     let challenges = Challenge::parse([challenge.as_bytes()]);
     BearerChallenge::select(&challenges).expect("one for a token")

@@ -10,8 +10,8 @@ use crate::words;
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::{Answers, Transmit};
 use mcp_sansio::http::{
-    ExchangeId, Principal, Refusal, RequestHead, Response, Server, ServerLimits, ServerOptions,
-    ServerTimeouts, Status,
+    ExchangeId, HttpRejection, Principal, RequestHead, Response, Server, ServerLimits,
+    ServerOptions, ServerTimeouts, Status,
 };
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message, ParseLimits, parse};
 use mcp_sansio::peer::{Event, Limits, Request, RequestHandle, Subject};
@@ -242,7 +242,7 @@ impl Rig {
             b'r' => self.server.reject(handle, words::error(operation), now),
             b'f' => {
                 let error = ErrorObject::invalid_request(operation.text()).into_owned();
-                self.server.refuse(handle, Refusal::new(Status::FORBIDDEN, error), now)
+                self.server.refuse(handle, HttpRejection::new(Status::FORBIDDEN, error), now)
             }
             _ => {
                 let questions = words::questions(operation);

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::catalog::Catalog;
-use crate::http::{Principal, Refusal, Status};
+use crate::http::{HttpRejection, Principal, Status};
 use crate::jsonrpc::ErrorCode;
 use crate::peer::machine::machine;
 use crate::peer::outbox::Verdict;
@@ -94,7 +94,7 @@ impl Server {
     pub fn refuse(
         &mut self,
         request: RequestHandle,
-        refusal: Refusal,
+        refusal: HttpRejection,
         now: Instant,
     ) -> Result<(), CommandError> {
         let connection = self.connection_of(request)?;

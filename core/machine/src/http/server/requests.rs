@@ -5,7 +5,7 @@ use mcp_sansio_collections::Key;
 use crate::Instant;
 #[cfg(feature = "recording")]
 use crate::http::SessionId;
-use crate::http::{ExchangeId, Principal, Refusal, RequestHead, Response};
+use crate::http::{ExchangeId, HttpRejection, Principal, RequestHead, Response};
 use crate::jsonrpc::{Frame, Message, RequestId};
 use crate::peer::Event;
 use crate::peer::RequestHandle;
@@ -43,7 +43,7 @@ impl Server {
         head: &RequestHead<'_>,
         body: &'f [u8],
         principal: Option<&Principal>,
-        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> (ExchangeId, Option<Event<'f>>) {
         let handled = self.handle_route(head, body, principal, permit, now);
@@ -67,7 +67,7 @@ impl Server {
         head: &RequestHead<'_>,
         body: &'f [u8],
         principal: Option<&Principal>,
-        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), Refusal>,
+        permit: &dyn Fn(Option<&ParsedBody<'_>>) -> Result<(), HttpRejection>,
         now: Instant,
     ) -> Result<Handled<'f>, Response> {
         let route = self.route(head)?;

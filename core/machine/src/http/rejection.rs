@@ -6,7 +6,7 @@ use super::{Content, Response, ResponseHead, Status};
 
 /// What a layer above refuses a request with: an error, and how HTTP says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct HttpRejection {
     /// The status, where the response has not begun yet.
     pub status: Status,
     /// The value of `WWW-Authenticate`: what the client has to bring along.
@@ -17,7 +17,7 @@ pub struct Refusal {
     pub error: ErrorObject<'static>,
 }
 
-impl Refusal {
+impl HttpRejection {
     /// A refusal with this status and nothing else to say in the head.
     #[must_use]
     pub const fn new(status: Status, error: ErrorObject<'static>) -> Self {
