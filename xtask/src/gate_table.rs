@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use mcp_sansio::protocol::{Allowance, Gate, Kind, Phase, Row, Side, TABLE};
+use mcp_sansio::protocol::{Allowance, Gate, MethodKind, Phase, Row, Side, TABLE};
 use mcp_sansio::{Revision, Revisions};
 
 use crate::Failure;
@@ -50,7 +50,9 @@ fn check(path: &Path) -> Result<(), Failure> {
 
 fn document() -> String {
     let mut text = String::from(HEAD);
-    for (title, kind) in [("Requests", Kind::Request), ("Notifications", Kind::Notification)] {
+    for (title, kind) in
+        [("Requests", MethodKind::Request), ("Notifications", MethodKind::Notification)]
+    {
         let _ = writeln!(text, "## {title}\n");
         text.push_str("| Method | Sent by | Revisions | When | Gate | Remark |\n");
         text.push_str("| --- | --- | --- | --- | --- | --- |\n");

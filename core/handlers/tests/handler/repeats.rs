@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio::protocol::{Kind, Method, Side};
+use mcp_sansio::protocol::{Method, MethodKind, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(crate) fn described(
     folder: &Path,
     revision: Revision,
     side: Side,
-    kind: Kind,
+    kind: MethodKind,
 ) -> Vec<Described> {
     let mut found: Vec<Described> = Vec::new();
     let mut files = vec![folder.join(revision.as_str()).join("schema.json")];
@@ -206,7 +206,7 @@ fn a_request_that_repeats_a_member_of_its_schema_reaches_no_handler_by_any_way()
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
-        for described in described(&folder, revision, Side::Client, Kind::Request) {
+        for described in described(&folder, revision, Side::Client, MethodKind::Request) {
             let method = described.method.as_str();
             for (key, _) in &described.members {
                 for (params, subjects) in repeats(&described, key, revision) {
@@ -245,7 +245,7 @@ fn a_repeat_inside_of_a_member_is_refused() {
     let mut cases = 0;
     for (way, revision) in ways() {
         let mut peer = Peer::new(way, revision);
-        for described in described(&folder, revision, Side::Client, Kind::Request) {
+        for described in described(&folder, revision, Side::Client, MethodKind::Request) {
             for (key, nested) in &described.members {
                 // What is in these is named by an application, or has a test of its own.
                 if ["arguments", "inputResponses", "_meta"].contains(&&**key) {
@@ -362,7 +362,7 @@ fn a_notification_that_repeats_a_member_is_dropped_and_on_http_refused() {
             continue;
         }
         let mut peer = Peer::new(way, revision);
-        for described in described(&folder, revision, Side::Client, Kind::Notification) {
+        for described in described(&folder, revision, Side::Client, MethodKind::Notification) {
             for (key, _) in &described.members {
                 let method = described.method.as_str();
                 for (params, _) in repeats(&described, key, revision) {

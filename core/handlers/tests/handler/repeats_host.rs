@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use mcp_sansio::peer::Event;
 use mcp_sansio::protocol::{
-    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, Kind, Role, Root,
+    CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, MethodKind, Role, Root,
     SamplingContent, Side,
 };
 use mcp_sansio::{Era, Instant, Revision, Revisions};
@@ -127,7 +127,7 @@ fn a_question_that_repeats_a_member_of_its_schema_reaches_no_handler() {
         let mut host = Hosted::new(revision);
         let roots = host.tell(&message(Some("1"), "roots/list", "{}"));
         assert_eq!(host.noted(), ["listed"], "{roots:?}");
-        for described in described(&folder, revision, Side::Server, Kind::Request) {
+        for described in described(&folder, revision, Side::Server, MethodKind::Request) {
             let method = described.method.as_str();
             for (key, nested) in &described.members {
                 for (params, _) in repeats(&described, key, revision) {
@@ -175,7 +175,7 @@ fn a_notification_of_a_server_that_repeats_a_member_is_dropped_and_told() {
     let Some(folder) = reference_data::specification() else { return };
     for revision in Revision::ALL {
         let mut host = Hosted::new(revision);
-        for described in described(&folder, revision, Side::Server, Kind::Notification) {
+        for described in described(&folder, revision, Side::Server, MethodKind::Notification) {
             for (key, _) in &described.members {
                 for (params, _) in repeats(&described, key, revision) {
                     let text = message(None, described.method.as_str(), &params);

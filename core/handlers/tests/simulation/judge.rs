@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mcp_sansio::protocol::{Capabilities, Kind, Method, Phase, Side};
+use mcp_sansio::protocol::{Capabilities, Method, MethodKind, Phase, Side};
 use mcp_sansio::{Era, Revision};
 use serde_json::Value;
 
@@ -94,7 +94,7 @@ impl Judge {
         &self,
         sender: Side,
         method: &str,
-        kind: Kind,
+        kind: MethodKind,
         message: &Value,
     ) -> Result<Option<Revision>, String> {
         let Some(known) = Method::parse(method) else { return Ok(None) };
@@ -117,7 +117,7 @@ impl Judge {
         };
         let mut client = self.client;
         if revision.era() == Era::Modern {
-            if kind == Kind::Request && sender == Side::Server {
+            if kind == MethodKind::Request && sender == Side::Server {
                 return Err("a modern server asks".into());
             }
             let declared = meta["io.modelcontextprotocol/clientCapabilities"].to_string();
@@ -140,7 +140,7 @@ impl Judge {
         id: String,
         message: &Value,
     ) -> Option<String> {
-        let revision = match self.gate(sender, method, Kind::Request, message) {
+        let revision = match self.gate(sender, method, MethodKind::Request, message) {
             Ok(revision) => revision,
             Err(fault) => return Some(fault),
         };
@@ -163,7 +163,7 @@ impl Judge {
     }
 
     fn notification(&mut self, sender: Side, method: &str, message: &Value) -> Option<String> {
-        if let Err(fault) = self.gate(sender, method, Kind::Notification, message) {
+        if let Err(fault) = self.gate(sender, method, MethodKind::Notification, message) {
             return Some(fault);
         }
         let params = &message["params"];

@@ -15,7 +15,7 @@ use crate::jsonrpc::{
     ErrorCode, ErrorObject, Malformed, ParseLimits, RawJson, RequestId, Shape, WriteError,
     WriteJson, close_object_with, write_error, write_integer, write_notification, write_string,
 };
-use crate::protocol::{Kind, Method, Phase, Side};
+use crate::protocol::{Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::calls::{Answered, Call, Calls, Purpose, Repeat, Timing};
@@ -107,7 +107,7 @@ impl Connection {
     /// Whether the application may send `method` as a message of `kind`, going by the method alone.
     ///
     /// The opening, cancellations, progress and subscriptions are the machine's own affair.
-    pub(super) fn check_kind(method: Method, kind: Kind) -> Result<(), CommandError> {
+    pub(super) fn check_kind(method: Method, kind: MethodKind) -> Result<(), CommandError> {
         let row = method.row();
         let machines_own = row.client.phase == Phase::Opening
             || matches!(

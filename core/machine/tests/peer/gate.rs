@@ -2,7 +2,7 @@
 
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{CallOptions, CommandError, Event};
-use mcp_sansio::protocol::{Capabilities, GateError, Kind, Method, Side, TABLE};
+use mcp_sansio::protocol::{Capabilities, GateError, Method, MethodKind, Side, TABLE};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
 
@@ -132,10 +132,10 @@ fn what_the_table_forbids_a_client_is_not_sent() {
                 let call = CallOptions::default();
                 let params = RawJson::EMPTY_OBJECT;
                 let tried = match row.kind {
-                    Kind::Request => {
+                    MethodKind::Request => {
                         pair.client.call(row.method, &params, &call, pair.now).map(|_| ())
                     }
-                    Kind::Notification => pair.client.notify(row.method, &params),
+                    MethodKind::Notification => pair.client.notify(row.method, &params),
                 };
                 match (tried, open) {
                     (Ok(()), Ok(())) => {
@@ -160,7 +160,7 @@ fn what_the_table_forbids_a_server_is_not_sent() {
             let mut wire = server_at(revision, declared, full_server());
             let client = Capabilities::of_client(declared, revision).unwrap();
             let offers = Capabilities::of_server(OFFERS, revision).unwrap();
-            for row in TABLE.iter().filter(|row| row.kind == Kind::Request) {
+            for row in TABLE.iter().filter(|row| row.kind == MethodKind::Request) {
                 if OWN.contains(&row.method) {
                     continue;
                 }
@@ -185,11 +185,11 @@ fn a_modern_server_sends_no_request_at_all() {
     for row in TABLE {
         let params = RawJson::EMPTY_OBJECT;
         let tried = match row.kind {
-            Kind::Request => {
+            MethodKind::Request => {
                 let options = CallOptions::default();
                 wire.machine.call(row.method, &params, &options, wire.now).map(|_| ())
             }
-            Kind::Notification => wire.machine.notify(row.method, &params),
+            MethodKind::Notification => wire.machine.notify(row.method, &params),
         };
         assert!(tried.is_err(), "{}", row.method);
         assert_eq!(wire.machine.poll_transmit(), None, "{}", row.method);
@@ -217,7 +217,7 @@ fn a_client_request_that_arrives_nevertheless_is_not_found() {
         let mut refused = 0;
         for (row, id) in TABLE.iter().zip(10..) {
             let open = row.check(Side::Client, revision, Capabilities::NONE, Capabilities::NONE);
-            if row.kind == Kind::Notification || open.is_ok() {
+            if row.kind == MethodKind::Notification || open.is_ok() {
                 continue;
             }
             let (id, method) = (id.to_string(), row.method.as_str());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcp_sansio::Revision;
-use mcp_sansio::protocol::{Capability, Kind, Side, TABLE};
+use mcp_sansio::protocol::{Capability, MethodKind, Side, TABLE};
 use serde_json::Value;
 
 use crate::spec::Schema;
@@ -27,7 +27,7 @@ fn in_schema(schema: &Schema, union: &str) -> BTreeSet<String> {
 }
 
 /// The methods that the table lets `side` send; those of extensions are in schemas of their own.
-fn in_table(revision: Revision, side: Side, kind: Kind) -> BTreeSet<String> {
+fn in_table(revision: Revision, side: Side, kind: MethodKind) -> BTreeSet<String> {
     TABLE
         .iter()
         .filter(|row| row.kind == kind)
@@ -48,10 +48,10 @@ fn the_table_has_the_methods_of_each_schema_and_no_others() {
     for revision in Revision::ALL {
         let schema = Schema::load(&folder.join(revision.as_str()).join("schema.json"));
         for (union, side, kind) in [
-            ("ClientRequest", Side::Client, Kind::Request),
-            ("ServerRequest", Side::Server, Kind::Request),
-            ("ClientNotification", Side::Client, Kind::Notification),
-            ("ServerNotification", Side::Server, Kind::Notification),
+            ("ClientRequest", Side::Client, MethodKind::Request),
+            ("ServerRequest", Side::Server, MethodKind::Request),
+            ("ClientNotification", Side::Client, MethodKind::Notification),
+            ("ServerNotification", Side::Server, MethodKind::Notification),
         ] {
             let (official, ours) = (in_schema(&schema, union), in_table(revision, side, kind));
             assert_eq!(official, ours, "{union} of {revision}");

@@ -22,7 +22,9 @@ use crate::jsonrpc::{
     ErrorObject, Json, MemberIndex, RawJson, STANDING_IS_KEPT, WriteJson, parse,
     parse_noting_result, to_shared_json,
 };
-use crate::protocol::{Capabilities, Kind, LoggingLevel, Method, Side, WriteJsonAt, WrittenAt};
+use crate::protocol::{
+    Capabilities, LoggingLevel, Method, MethodKind, Side, WriteJsonAt, WrittenAt,
+};
 use crate::{Era, Instant, Revision, Revisions};
 
 use self::receive::COMPLETE;
@@ -303,7 +305,7 @@ impl Client {
         options: &CallOptions<'_>,
         now: Instant,
     ) -> Result<CallHandle, CommandError> {
-        Connection::check_kind(method, Kind::Request)?;
+        Connection::check_kind(method, MethodKind::Request)?;
         let params = &WrittenAt(params, self.check_gate(method)?);
         let name = MethodName::Known(method);
         if let (Some(task), Some(session)) = (options.task, &self.session) {
@@ -338,7 +340,7 @@ impl Client {
         method: Method,
         params: &dyn WriteJson,
     ) -> Result<(), CommandError> {
-        Connection::check_kind(method, Kind::Notification)?;
+        Connection::check_kind(method, MethodKind::Notification)?;
         self.check_gate(method)?;
         self.connection.outbox.try_push(
             Lane::Bulk,

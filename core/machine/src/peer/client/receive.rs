@@ -18,7 +18,7 @@ use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::questions::not_offered;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
-use crate::protocol::{Capability, Kind, Method, Phase, Side};
+use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
 
 use super::Client;
@@ -286,7 +286,7 @@ impl Client {
             let method = MethodName::Other(method);
             return Ok(self.deliver(id, None, method, params, &metadata, revision));
         };
-        if known.row().kind != Kind::Request {
+        if known.row().kind != MethodKind::Request {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::OutOfPlace("a notification with an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
@@ -405,7 +405,7 @@ impl Client {
                 subscription: None,
             })));
         };
-        if method.row().kind != Kind::Notification {
+        if method.row().kind != MethodKind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }

@@ -28,7 +28,7 @@ use crate::catalog::Catalog;
 use crate::framing::FrameError;
 use crate::jsonrpc::{Frame, Json, RawJson, WriteError, WriteJson, to_shared_json};
 use crate::protocol::{
-    Capabilities, GateError, Kind, LoggingLevel, Method, ServerCapabilities, Side,
+    Capabilities, GateError, LoggingLevel, Method, MethodKind, ServerCapabilities, Side,
 };
 use crate::{Instant, PanicGuard, Revision, Revisions};
 
@@ -315,7 +315,7 @@ impl Server {
         now: Instant,
     ) -> Result<CallHandle, CommandError> {
         self.connection.check_open()?;
-        Connection::check_kind(method, Kind::Request)?;
+        Connection::check_kind(method, MethodKind::Request)?;
         let Some(session) = &self.session else { return Err(CommandError::NotOpen) };
         // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-005]
         if !session.initialized && method != Method::Ping {
@@ -354,7 +354,7 @@ impl Server {
         params: &dyn WriteJson,
     ) -> Result<(), CommandError> {
         self.connection.check_open()?;
-        Connection::check_kind(method, Kind::Notification)?;
+        Connection::check_kind(method, MethodKind::Notification)?;
         // These depend on what the client asked for, which their own verbs know.
         if matches!(method, Method::Message | Method::ResourcesUpdated) {
             return Err(CommandError::OutOfPlace(method));

@@ -16,8 +16,8 @@ use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
 use crate::protocol::{
-    At, CallToolResult, Capabilities, Capability, GateError, Kind, LoggingLevel, Method, Phase,
-    Side,
+    At, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method, MethodKind,
+    Phase, Side,
 };
 use crate::{Era, Instant, Revision};
 
@@ -138,7 +138,7 @@ impl Server {
         incoming.client = session.client;
         let server = session.server;
         if let MethodName::Known(method) = incoming.method {
-            if method.row().kind != Kind::Request {
+            if method.row().kind != MethodKind::Request {
                 return self.refuse_notification(&incoming);
             }
             // MCP 2025-11-25 client/roots#error-handling [CAP-027],
@@ -232,7 +232,7 @@ impl Server {
         };
         (incoming.revision, incoming.client) = (revision, client);
         if let MethodName::Known(method) = incoming.method {
-            if method.row().kind != Kind::Request {
+            if method.row().kind != MethodKind::Request {
                 return self.refuse_notification(&incoming);
             }
             let checked = method.row().check(Side::Client, revision, incoming.client, self.modern);
@@ -468,7 +468,7 @@ impl Server {
                 subscription: None,
             })));
         };
-        if method.row().kind != Kind::Notification {
+        if method.row().kind != MethodKind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
             return self.connection.violation(self.connection.terms.policy.forbidden, violation);
         }
