@@ -8,7 +8,7 @@ use mcp_sansio::framing::FrameError;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     self, Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CommandError, Ended,
-    Event, Failure, Input, InputHandle, MethodName, StreamMachine, Subject,
+    Event, Failure, InputHandle, InputRequested, MethodName, StreamMachine, Subject,
 };
 use mcp_sansio::protocol::{Method, Verbatim};
 use mcp_sansio::stream::Endpoint;
@@ -107,7 +107,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
                     pending.arrive(owned);
                 }
             }
-            Event::Input(input) => self.ask(input, now),
+            Event::InputRequested(input) => self.ask(input, now),
             Event::Cancelled(cancelled) => {
                 if let Subject::Input(handle) = cancelled.subject {
                     self.withdraw(handle);
@@ -236,7 +236,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
 
     // ------------------------------------------------------------------ questions
 
-    fn ask(&mut self, input: Input<'_>, now: Instant) {
+    fn ask(&mut self, input: InputRequested<'_>, now: Instant) {
         let function = match input.method {
             Method::ElicitationCreate => &self.handlers.elicit,
             Method::SamplingCreateMessage => &self.handlers.sample,

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, RawJson};
-use mcp_sansio::peer::{Input, Inputs, Request, RequestHandle};
+use mcp_sansio::peer::{InputRequested, Inputs, Request, RequestHandle};
 use mcp_sansio::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
     Method,
@@ -57,7 +57,7 @@ pub(super) struct Incoming<'r, 'f> {
 }
 
 impl<'r, 'f> Received<'r, 'f> {
-    pub(super) const fn question(input: &'r Input<'f>) -> Self {
+    pub(super) const fn question(input: &'r InputRequested<'f>) -> Self {
         Self {
             params: &input.params,
             revision: input.revision,

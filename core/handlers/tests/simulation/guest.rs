@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{
     Applied, CallHandle, CallOptions, ClientCommand, ClientMachine, CloseReason, Ended, Event,
-    Failure, Input, InputHandle, Limits, MethodName, Notification, OpeningFailure, Progress,
-    Subject, TransportFailure, Violation,
+    Failure, InputHandle, InputRequested, Limits, MethodName, Notification, OpeningFailure,
+    Progress, Subject, TransportFailure, Violation,
 };
 use mcp_sansio::protocol::{Capability, LoggingLevel, Method, SubscriptionFilter, Verbatim};
 use mcp_sansio::{Era, Instant, Revision};
@@ -146,7 +146,7 @@ impl Guest {
             Event::Ended(ended) => self.end(ended, scene),
             Event::Progress(progress) => self.progress(&progress, scene),
             Event::Notification(notification) => self.notification(&notification, scene),
-            Event::Input(input) => self.input(&input, machine),
+            Event::InputRequested(input) => self.input(&input, machine),
             Event::Cancelled(cancelled) => {
                 let Subject::Input(input) = cancelled.subject else {
                     panic!("a client has no requests")
@@ -320,7 +320,7 @@ impl Guest {
         }
     }
 
-    fn input(&mut self, input: &Input<'_>, machine: &impl ClientMachine) {
+    fn input(&mut self, input: &InputRequested<'_>, machine: &impl ClientMachine) {
         if let Some(call) = input.call {
             self.calls.get_mut(&call).expect("a call under way asks").asked = true;
         } else {

@@ -176,7 +176,7 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
             Ok(result) => format!("a result: {}", short(result.as_str())),
             Err(failure) => format!("that a call failed: {failure}"),
         },
-        Event::Input(input) => format!("a question: {}", input.method),
+        Event::InputRequested(input) => format!("a question: {}", input.method),
         Event::Cancelled(cancelled) => format!("of an end: {:?}", cancelled.reason),
         Event::Subscribed(_) => "that a subscription stands".to_owned(),
         Event::Violation(violation) => format!("of a violation: {violation}"),

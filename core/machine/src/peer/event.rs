@@ -33,7 +33,7 @@ pub enum Event<'a> {
     /// A call ended. Every call does so exactly once.
     Ended(Ended<'a>),
     /// A client's host is asked for something; answer with `answer_input` or `refuse_input`.
-    Input(Input<'a>),
+    InputRequested(InputRequested<'a>),
     /// The other side gave up a request, or a question of it: stop working on it, no answer is
     /// due.
     Cancelled(Cancelled<'a>),
@@ -55,7 +55,7 @@ impl Event<'_> {
             Self::Notification(notification) => Event::Notification(notification.into_owned()),
             Self::Progress(progress) => Event::Progress(progress.into_owned()),
             Self::Ended(ended) => Event::Ended(ended.into_owned()),
-            Self::Input(input) => Event::Input(input.into_owned()),
+            Self::InputRequested(input) => Event::InputRequested(input.into_owned()),
             Self::Cancelled(cancelled) => Event::Cancelled(cancelled.into_owned()),
             Self::Subscribed(subscribed) => Event::Subscribed(subscribed),
             Self::Violation(violation) => Event::Violation(violation),
@@ -356,7 +356,7 @@ impl Failure<'_> {
 /// A question to the host: a message of its model, an answer of its user, its roots.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Input<'a> {
+pub struct InputRequested<'a> {
     /// What to answer it by.
     pub handle: InputHandle,
     /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
@@ -369,9 +369,9 @@ pub struct Input<'a> {
     pub call: Option<CallHandle>,
 }
 
-impl Input<'_> {
-    fn into_owned(self) -> Input<'static> {
-        Input {
+impl InputRequested<'_> {
+    fn into_owned(self) -> InputRequested<'static> {
+        InputRequested {
             handle: self.handle,
             method: self.method,
             params: self.params.into_owned(),

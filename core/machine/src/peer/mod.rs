@@ -39,7 +39,7 @@ pub use client::{Client, ClientOptions};
 pub use command::{ClientCommand, ServerCommand};
 pub use error::{CommandError, ConnectionClosed};
 pub use event::{
-    Cancelled, CloseReason, Ended, Event, Failure, Input, Inputs, Notification, Opened,
+    Cancelled, CloseReason, Ended, Event, Failure, InputRequested, Inputs, Notification, Opened,
     OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
 };
 #[cfg(feature = "recording")]

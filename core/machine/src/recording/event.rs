@@ -45,7 +45,7 @@ fn told(event: &Event<'_>) -> String {
             };
             format!("ended {}: {outcome}", Handle::from(ended.call).text())
         }
-        Event::Input(input) => {
+        Event::InputRequested(input) => {
             format!("input {} {}", InputName::from(input.handle).text(), input.method.as_str())
         }
         Event::Cancelled(cancelled) => match cancelled.subject {

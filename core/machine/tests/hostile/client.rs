@@ -69,7 +69,7 @@ impl Site {
                     let outcome = outcome.map(ToString::to_string).map_err(Clone::clone);
                     ended.push((end.call, outcome));
                 }
-                Event::Input(_) => *asked += 1,
+                Event::InputRequested(_) => *asked += 1,
                 Event::Violation(_) => *violations += 1,
                 _ => {}
             }

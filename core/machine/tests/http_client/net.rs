@@ -9,7 +9,9 @@ use mcp_sansio::http::{
     ClientOptions, ExchangeFailure, ExchangeId, IncomingResponse, Location, OutgoingRequest, Status,
 };
 use mcp_sansio::jsonrpc::RawJson;
-use mcp_sansio::peer::{self, CallHandle, CallOptions, Event, Failure, Input, TransportFailure};
+use mcp_sansio::peer::{
+    self, CallHandle, CallOptions, Event, Failure, InputRequested, TransportFailure,
+};
 use mcp_sansio::protocol::{ClientCapabilities, Implementation, Method, RootsCapability};
 use mcp_sansio::{Instant, Revision, Revisions};
 
@@ -25,7 +27,7 @@ pub(crate) struct Net {
     exchanges: BTreeMap<usize, ExchangeId>,
     count: usize,
     calls: Vec<CallHandle>,
-    pub(crate) inputs: Vec<Input<'static>>,
+    pub(crate) inputs: Vec<InputRequested<'static>>,
     /// The last request of each number, for a closer look.
     requests: BTreeMap<usize, OutgoingRequest>,
     _played: Played,
@@ -307,7 +309,7 @@ impl Net {
             Event::Notification(notification) => {
                 writeln!(text, "{} {}", notification.method, notification.params)
             }
-            Event::Input(input) => {
+            Event::InputRequested(input) => {
                 let line = format!("asked: {} {}", input.method, input.params);
                 self.inputs.push(input);
                 writeln!(text, "{line}")

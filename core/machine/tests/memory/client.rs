@@ -59,11 +59,11 @@ impl Site {
         measured(|| {
             let event = client.handle_message(frame.as_bytes(), *now).unwrap();
             let queued = core::iter::from_fn(|| client.poll_event());
-            if let Some(Event::Input(input)) = &event {
+            if let Some(Event::InputRequested(input)) = &event {
                 inputs.push(input.handle);
             }
             for event in queued {
-                if let Event::Input(input) = event {
+                if let Event::InputRequested(input) = event {
                     inputs.push(input.handle);
                 }
             }

@@ -89,7 +89,7 @@ fn equal_ids_of_the_two_directions_are_not_confused() {
         wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();
         wire.line();
         wire.send(&request("2", "roots/list", "{}"));
-        let Event::Input(input) = wire.event() else { panic!("an input") };
+        let Event::InputRequested(input) = wire.event() else { panic!("an input") };
         wire.send(&notification("notifications/cancelled", r#"{"requestId":2,"reason":"r"}"#));
         let Event::Cancelled(cancelled) = wire.event() else { panic!("a cancellation") };
         assert_eq!(cancelled.subject, Subject::Input(input.handle));

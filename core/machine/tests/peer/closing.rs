@@ -117,7 +117,7 @@ fn a_client_that_closes_answers_no_question() {
     for revision in LEGACY {
         let mut wire = client_at(revision, host());
         wire.send(&request("1", "roots/list", "{}"));
-        let Event::Input(input) = wire.event() else { panic!("an input") };
+        let Event::InputRequested(input) = wire.event() else { panic!("an input") };
         wire.machine.close();
         assert!(wire.told().starts_with("closed"));
         let answered = wire.machine.answer_input_with(input.handle, &raw("{}"), wire.now);

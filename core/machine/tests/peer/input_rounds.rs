@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::peer::{
-    CallHandle, CallOptions, CommandError, Event, Failure, Input, Limits, Request, Subject,
+    CallHandle, CallOptions, CommandError, Event, Failure, InputRequested, Limits, Request, Subject,
 };
 use mcp_sansio::protocol::{
     CallToolResult, Capability, ElicitFormParams, ElicitParams, ElicitSchema, InputRequest,
@@ -45,7 +45,7 @@ fn open(revision: Revision) -> Pair {
     Pair::open_at(revision, host(), full_server())
 }
 
-fn answer(pair: &mut Pair, input: &Input<'_>, text: &str) {
+fn answer(pair: &mut Pair, input: &InputRequested<'_>, text: &str) {
     pair.client.answer_input_with(input.handle, &raw(text), pair.now).unwrap();
     pair.drive();
 }

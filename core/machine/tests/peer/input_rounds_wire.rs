@@ -25,7 +25,7 @@ fn a_retry_repeats_everything_under_a_new_id() {
     let options = CallOptions::default().progress().log_level(LoggingLevel::Debug).meta(meta);
     let mut wire = called(&options);
     wire.send(&result("2", ASKS));
-    let Event::Input(input) = wire.event() else { panic!("an input") };
+    let Event::InputRequested(input) = wire.event() else { panic!("an input") };
     wire.expect_silence();
     wire.machine.answer_input_with(input.handle, &raw(r#"{"roots":[]}"#), wire.now).unwrap();
     let line = wire.line();
@@ -94,8 +94,8 @@ fn rounds_of_calls_in_parallel_are_kept_apart() {
     wire.line();
     wire.send(&result("2", ASKS));
     wire.send(&result("3", &ASKS.replace("\\u0041b", "other")));
-    let Event::Input(first) = wire.event() else { panic!("an input") };
-    let Event::Input(second) = wire.event() else { panic!("an input") };
+    let Event::InputRequested(first) = wire.event() else { panic!("an input") };
+    let Event::InputRequested(second) = wire.event() else { panic!("an input") };
     wire.machine.answer_input_with(second.handle, &raw(r#"{"roots":[]}"#), wire.now).unwrap();
     assert_eq!(wire.message()["params"]["requestState"], "other");
     let call = first.call.unwrap();

@@ -97,7 +97,7 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
             Ok(result) => format!("ended with {result}"),
             Err(failure) => format!("failed: {failure}"),
         },
-        Event::Input(input) => format!("input {} {}", input.method, input.params),
+        Event::InputRequested(input) => format!("input {} {}", input.method, input.params),
         Event::Cancelled(cancelled) => {
             let subject = match cancelled.subject {
                 Subject::Request(_) => "request",

@@ -134,7 +134,9 @@ fn an_answer_with_an_error_code_of_the_client_is_one_that_the_revision_has() {
     let mut wire = client_at(Revision::V2025_11_25, host());
     for (given, sent) in [(-32022, -32603), (-1, -1), (-32602, -32602)] {
         wire.send(&request("1", "roots/list", "{}"));
-        let mcp_sansio::peer::Event::Input(input) = wire.event() else { panic!("an input") };
+        let mcp_sansio::peer::Event::InputRequested(input) = wire.event() else {
+            panic!("an input")
+        };
         let error = ErrorObject::new(ErrorCode(given), "no");
         wire.machine.refuse_input(input.handle, error).unwrap();
         wire.expect_error("1", sent);

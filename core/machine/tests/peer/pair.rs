@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use mcp_sansio::framing::LineDecoder;
-use mcp_sansio::peer::{ClientOptions, Ended, Event, Input, Request, ServerOptions};
+use mcp_sansio::peer::{ClientOptions, Ended, Event, InputRequested, Request, ServerOptions};
 use mcp_sansio::protocol::Side;
 use mcp_sansio::{Instant, Revision};
 
@@ -136,9 +136,9 @@ impl Pair {
 
     /// The question that the client's host is to answer next; other events before it go.
     #[track_caller]
-    pub(crate) fn input(&mut self) -> Input<'static> {
+    pub(crate) fn input(&mut self) -> InputRequested<'static> {
         while let Some(event) = self.client_events.pop_front() {
-            if let Event::Input(input) = event {
+            if let Event::InputRequested(input) = event {
                 return input;
             }
         }

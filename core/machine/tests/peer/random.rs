@@ -40,7 +40,7 @@ impl World {
                         *self.calls.get_mut(&(client, ended.call)).expect("a call") += 1;
                     }
                     Event::Request(request) if !client => self.requests.push(request),
-                    Event::Input(input) => self.inputs.push(input.handle),
+                    Event::InputRequested(input) => self.inputs.push(input.handle),
                     Event::Closed(_) => self.closed[usize::from(client)] += 1,
                     _ => {}
                 }

@@ -122,7 +122,7 @@ fn a_client_that_declares_no_tasks_does_not_see_that_one_is_asked_for() {
     let form =
         r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{}},"task":{}}"#;
     wire.send(&request("7", "elicitation/create", form));
-    let Event::Input(input) = wire.event() else { panic!("a question") };
+    let Event::InputRequested(input) = wire.event() else { panic!("a question") };
     let declined = raw(r#"{"action":"decline"}"#);
     wire.machine.answer_input_with(input.handle, &declined, wire.now).unwrap();
     wire.expect(&result("7", r#"{"action":"decline"}"#));

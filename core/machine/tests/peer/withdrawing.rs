@@ -351,7 +351,7 @@ fn a_clients_answer_is_withdrawn() {
         for id in ["7", "8"] {
             let line = request(id, "roots/list", "{}");
             let event = client.handle_message(line.as_bytes(), NOW).unwrap();
-            let Some(Event::Input(input)) = event else { panic!("{event:?}") };
+            let Some(Event::InputRequested(input)) = event else { panic!("{event:?}") };
             let input = input.handle;
             client.answer_input_with(input, &raw(r#"{"roots":[]}"#), NOW).unwrap();
         }

@@ -230,7 +230,7 @@ impl Rig {
     fn see(&mut self, event: Event<'static>) {
         assert!(!self.closed, "after the end: {event:?}");
         match event {
-            Event::Input(input) => {
+            Event::InputRequested(input) => {
                 assert!(!self.inputs.contains(&input.handle), "a question comes again");
                 self.inputs.push(input.handle);
             }

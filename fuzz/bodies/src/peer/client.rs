@@ -137,7 +137,7 @@ impl ClientRig {
         writeln!(self.transcript, "{event:?}").expect("a string takes all");
         assert!(!self.closed, "after the end: {event:?}");
         match event {
-            Event::Input(input) => {
+            Event::InputRequested(input) => {
                 assert!(!self.inputs.contains(&input.handle), "a question comes again");
                 self.inputs.push(input.handle);
             }

@@ -11,7 +11,7 @@ use crate::jsonrpc::{
 use crate::peer::calls::Call;
 use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
-use crate::peer::event::{Ended, Event, Failure, Input};
+use crate::peer::event::{Ended, Event, Failure, InputRequested};
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
@@ -113,7 +113,7 @@ impl Client {
             };
             let handle = InputHandle(InputSource::Round { call: key, round: number, index });
             let call = Some(CallHandle::of(key));
-            inputs.push(Input { handle, method, params, revision, call });
+            inputs.push(InputRequested { handle, method, params, revision, call });
             round.questions.push(Question { key: member.name().into_owned(), answer: None });
             round.waiting += 1;
         }
@@ -125,7 +125,7 @@ impl Client {
         self.input_bytes += bytes;
         let round = self.rounds.insert(round);
         self.set_round(key, Some(round));
-        let mut inputs = inputs.into_iter().map(Event::Input);
+        let mut inputs = inputs.into_iter().map(Event::InputRequested);
         let first = inputs.next();
         self.connection.events.extend(inputs.map(Event::into_owned));
         Ok(first)

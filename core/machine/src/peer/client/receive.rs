@@ -8,7 +8,8 @@ use crate::peer::Attachment;
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::event::{
-    Cancelled, Ended, Event, Failure, Input, Inputs, Notification, Request, Subject, Violation,
+    Cancelled, Ended, Event, Failure, InputRequested, Inputs, Notification, Request, Subject,
+    Violation,
 };
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::members::check_repeats;
@@ -345,7 +346,7 @@ impl Client {
                 method @ (Method::SamplingCreateMessage
                 | Method::ElicitationCreate
                 | Method::RootsList),
-            ) => Event::Input(Input {
+            ) => Event::InputRequested(InputRequested {
                 handle: InputHandle(InputSource::Request(key)),
                 method,
                 params,

@@ -58,7 +58,7 @@ impl Machine {
                 self.requests.push(request.handle);
                 format!("request {} {}", self.requests.len() - 1, request.method)
             }
-            Event::Input(input) => {
+            Event::InputRequested(input) => {
                 assert!(!self.inputs.contains(&input.handle), "a handle is used again");
                 self.inputs.push(input.handle);
                 format!("input {} {}", self.inputs.len() - 1, input.method)
