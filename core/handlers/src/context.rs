@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use mcp_sansio::catalog::{Target, TemplateMatch};
 use mcp_sansio::jsonrpc::{Json, RawJson};
-use mcp_sansio::peer::{InputRequested, Inputs, Request, RequestHandle};
+use mcp_sansio::peer::{InputRequested, InputResponseParams, Request, RequestHandle};
 use mcp_sansio::protocol::{
     Capabilities, Capability, CompleteParams, CreateMessageParams, ElicitParams, LoggingLevel,
     Method,
@@ -174,7 +174,7 @@ pub struct Context {
     revision: Revision,
     capabilities: Capabilities,
     wants_progress: bool,
-    inputs: Inputs<'static>,
+    inputs: InputResponseParams<'static>,
     outlet: Outlet,
     cancelled: Option<Arc<AtomicBool>>,
     principal: Option<Principal>,
@@ -193,7 +193,7 @@ impl Context {
             capabilities: request.capabilities,
             wants_progress: request.wants_progress,
             inputs: if request.inputs.is_empty() {
-                Inputs::default()
+                InputResponseParams::default()
             } else {
                 request.inputs.clone().into_owned()
             },
@@ -348,7 +348,7 @@ impl Context {
 
     /// What earlier rounds of this request brought.
     #[must_use]
-    pub const fn inputs(&self) -> &Inputs<'static> {
+    pub const fn inputs(&self) -> &InputResponseParams<'static> {
         &self.inputs
     }
 

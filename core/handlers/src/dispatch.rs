@@ -2,7 +2,7 @@ use alloc::boxed::Box;
 
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
-use mcp_sansio::peer::{Inputs, MethodName, Request};
+use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
 use mcp_sansio::protocol::{CallToolResult, Capability, Method, Wire};
 use mcp_sansio::{Era, Principal};
 
@@ -137,7 +137,7 @@ pub(super) fn keep(mut request: Request<'_>, tasks: bool, sealing: &Sealing) -> 
     let rounds = matches!(request.method, MethodName::Known(m) if m.allows_input_rounds());
     let task = tasks && request.capabilities.contains(Capability::TasksExtension);
     if !(rounds && (task || request.revision.era() == Era::Legacy)) {
-        request.inputs = Inputs::default();
+        request.inputs = InputResponseParams::default();
         if !(rounds && sealing.is_on()) {
             request.forget_params();
         }

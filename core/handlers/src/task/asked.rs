@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use mcp_sansio::peer::{Inputs, MethodName, Request, RequestHandle, ServerCommand};
+use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle, ServerCommand};
 use mcp_sansio::protocol::{
     CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, TaskMetadata, Wire,
 };
@@ -178,7 +178,7 @@ impl TaskTable {
 
     /// Takes what came of the questions of a task, which then goes on.
     // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-048]
-    fn take_inputs(&mut self, key: Key, inputs: &Inputs<'_>, now: Instant) {
+    fn take_inputs(&mut self, key: Key, inputs: &InputResponseParams<'_>, now: Instant) {
         let responses = inputs.responses().map_or(0, |it| it.as_str().len());
         let too_much = self.is_too_much(responses);
         let Some(entry) = self.entries.get_mut(key) else { return };

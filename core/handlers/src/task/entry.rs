@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
 use mcp_sansio::peer::ProgressOut;
-use mcp_sansio::peer::{Inputs, Limits, Request, RequestHandle};
+use mcp_sansio::peer::{InputResponseParams, Limits, Request, RequestHandle};
 use mcp_sansio::protocol::{
     Capability, DetailedTask, InputRequests, InputRequiredResult, Meta, Task, TaskStatus, Wire,
 };
@@ -80,7 +80,7 @@ impl Entry {
     ) -> Self {
         // MCP 2026-07-28 ext-tasks:tasks#task-creation [TASK-042]: what was asked before there was
         // a task is over.
-        request.inputs = Inputs::default();
+        request.inputs = InputResponseParams::default();
         let legacy = request.revision.era() == Era::Legacy;
         let meta = request.params.get("_meta").filter(|_| legacy);
         let token = meta.and_then(|meta| meta.get(Meta::PROGRESS_TOKEN)?.decode().ok());
@@ -145,7 +145,7 @@ impl Entry {
         // The handler is not called any more.
         if self.is_over() {
             self.request.forget_params();
-            self.request.inputs = Inputs::default();
+            self.request.inputs = InputResponseParams::default();
         }
     }
 
@@ -196,7 +196,7 @@ impl Entry {
             return Err(capability.missing());
         }
         if questions.is_empty() {
-            self.request.inputs = Inputs::new(None, required.request_state);
+            self.request.inputs = InputResponseParams::new(None, required.request_state);
             return Ok(None);
         }
         let bytes = questions.to_json_at(revision).map_or(0, |text| text.as_str().len())
@@ -238,7 +238,7 @@ impl Entry {
     }
 
     /// Takes what came of all the questions that were asked; whether they were waited for.
-    pub(super) fn take_inputs(&mut self, mut inputs: Inputs<'static>) -> bool {
+    pub(super) fn take_inputs(&mut self, mut inputs: InputResponseParams<'static>) -> bool {
         let State::Waiting(waiting) = &mut self.state else { return false };
         inputs.set_state(waiting.state.take());
         self.request.inputs = inputs;
@@ -269,7 +269,7 @@ impl Entry {
             return Answered::Some;
         }
         let Waiting { answers, state, .. } = core::mem::take(&mut **waiting);
-        self.request.inputs = Inputs::new(Some(joined(&answers)), state);
+        self.request.inputs = InputResponseParams::new(Some(joined(&answers)), state);
         Answered::All
     }
 }

@@ -99,7 +99,7 @@ pub struct Request<'a> {
     /// Whether the other side wants progress.
     pub wants_progress: bool,
     /// Answers of the user or the host from an earlier round.
-    pub inputs: Inputs<'a>,
+    pub inputs: InputResponseParams<'a>,
     /// What it is about, as the catalog has it.
     pub target: Target,
     /// What a layer above keeps with the request. Empty as the machine makes it, unless an earlier
@@ -147,14 +147,14 @@ impl Request<'_> {
 
 /// What earlier rounds of a request brought: the same in both eras.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs<'a> {
+pub struct InputResponseParams<'a> {
     pub(crate) responses: Option<RawJson<'a>>,
     pub(crate) state: Option<Cow<'a, str>>,
     /// Questions that a legacy client answered with an error.
     pub(crate) refused: Option<Box<[(String, ErrorObject<'static>)]>>,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> InputResponseParams<'a> {
     /// What a layer above got itself: the `responses`, an object with the keys of the questions, and
     /// the `state` of the round.
     #[must_use]
@@ -204,8 +204,8 @@ impl<'a> Inputs<'a> {
 
     /// The same, free of the frame's lifetime.
     #[must_use]
-    pub fn into_owned(self) -> Inputs<'static> {
-        Inputs {
+    pub fn into_owned(self) -> InputResponseParams<'static> {
+        InputResponseParams {
             responses: self.responses.map(RawJson::into_owned),
             state: self.state.map(|state| Cow::Owned(state.into_owned())),
             refused: self.refused,

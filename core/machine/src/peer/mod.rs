@@ -39,8 +39,8 @@ pub use client::{Client, ClientOptions};
 pub use command::{ClientCommand, ServerCommand};
 pub use error::{CommandError, ConnectionClosed};
 pub use event::{
-    Cancelled, CloseReason, Ended, Event, Failure, InputRequested, Inputs, Notification, Opened,
-    OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
+    Cancelled, CloseReason, Ended, Event, Failure, InputRequested, InputResponseParams,
+    Notification, Opened, OpeningFailure, Progress, Request, Subject, Subscribed, Violation,
 };
 #[cfg(feature = "recording")]
 pub(crate) use handle::InputSource;

@@ -13,8 +13,8 @@ use crate::peer::metadata::Places;
 
 use crate::peer::server::{ServerRole, server_methods, stream_server_methods};
 use crate::peer::{
-    Applied, Attachment, CommandError, Inputs, Limits, MethodName, Policy, Request, RequestHandle,
-    Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
+    Applied, Attachment, CommandError, InputResponseParams, Limits, MethodName, Policy, Request,
+    RequestHandle, Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
 };
 use crate::protocol::{
     CacheHints, Capabilities, InputRequiredResult, Method, Ttl, Verbatim, WrittenAt,
@@ -336,7 +336,7 @@ fn bare_request<'a>(handle: RequestHandle, method: &'a str) -> Request<'a> {
         revision: Revision::LATEST,
         capabilities: Capabilities::NONE,
         wants_progress: false,
-        inputs: Inputs::default(),
+        inputs: InputResponseParams::default(),
         target: crate::catalog::Target::None,
         places: Places::default(),
         attachment: Attachment::default(),

@@ -2,7 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::framing::FrameError;
-use mcp_sansio::peer::{ConnectionClosed, Event, Inputs, Subject};
+use mcp_sansio::peer::{ConnectionClosed, Event, InputResponseParams, Subject};
 use mcp_sansio::protocol::Side;
 
 use crate::played::Client;
@@ -112,6 +112,6 @@ pub(crate) fn describe(event: &Event<'_>) -> String {
     }
 }
 
-fn describe_inputs(inputs: &Inputs<'_>) -> String {
+fn describe_inputs(inputs: &InputResponseParams<'_>) -> String {
     format!(" with {inputs:?}")
 }

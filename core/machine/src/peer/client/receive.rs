@@ -8,8 +8,8 @@ use crate::peer::Attachment;
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
 use crate::peer::event::{
-    Cancelled, Ended, Event, Failure, InputRequested, Inputs, Notification, Request, Subject,
-    Violation,
+    Cancelled, Ended, Event, Failure, InputRequested, InputResponseParams, Notification, Request,
+    Subject, Violation,
 };
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
 use crate::peer::members::check_repeats;
@@ -360,7 +360,7 @@ impl Client {
                 revision,
                 capabilities,
                 wants_progress,
-                inputs: Inputs::default(),
+                inputs: InputResponseParams::default(),
                 target: crate::catalog::Target::None,
                 places: known.map(|method| metadata.places(method)).unwrap_or_default(),
                 attachment: Attachment::default(),

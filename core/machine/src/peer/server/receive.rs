@@ -7,7 +7,9 @@ use crate::jsonrpc::{
 use crate::peer::Attachment;
 use crate::peer::calls::Purpose;
 use crate::peer::connection::Flow;
-use crate::peer::event::{Ended, Event, Failure, Inputs, Notification, Opened, Request, Violation};
+use crate::peer::event::{
+    Ended, Event, Failure, InputResponseParams, Notification, Opened, Request, Violation,
+};
 use crate::peer::handle::{CallHandle, RequestHandle};
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, Read, text};
@@ -387,13 +389,13 @@ impl Server {
         let places = known.map(|method| metadata.places(method)).unwrap_or_default();
         let inputs =
             if known.is_some_and(Method::allows_input_rounds) && revision.era() == Era::Modern {
-                Inputs {
+                InputResponseParams {
                     responses: metadata.input_responses.take(),
                     state: metadata.request_state.take(),
                     refused: None,
                 }
             } else {
-                Inputs::default()
+                InputResponseParams::default()
             };
         let wants_progress = metadata.progress_token.is_some();
         let key = self.connection.requests.insert(InFlight {

@@ -9,7 +9,7 @@ use mcp_sansio_collections::{Key, Slab};
 use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::error::CommandError;
-use crate::peer::event::{Event, Inputs, Keyed, Request};
+use crate::peer::event::{Event, InputResponseParams, Keyed, Request};
 use crate::peer::handle::RequestHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
@@ -148,7 +148,7 @@ impl Server {
         let bytes = round_bytes(request, required);
         self.input_bytes += bytes;
         let mut request = request.clone().into_owned();
-        request.inputs = Inputs::default();
+        request.inputs = InputResponseParams::default();
         let questions: Vec<Question> = required
             .input_requests
             .iter()
@@ -271,7 +271,7 @@ impl Server {
             }
         }
         responses.push('}');
-        request.inputs = Inputs {
+        request.inputs = InputResponseParams {
             responses: Some(RawJson::trusted_shared(responses.into())),
             state: state.map(Into::into),
             refused: (!refused.is_empty()).then(|| Box::from(refused)),
