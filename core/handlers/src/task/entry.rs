@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
-use mcp_sansio::peer::ProgressOut;
+use mcp_sansio::peer::ProgressLimiter;
 use mcp_sansio::peer::{InputResponseParams, Limits, Request, RequestHandle};
 use mcp_sansio::protocol::{
     Capability, DetailedTask, InputRequests, InputRequiredResult, Meta, Task, TaskStatus, Wire,
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     // MCP 2026-07-28 ext-tasks:tasks#task-update-requests [TASK-031]
     names: BTreeSet<String>,
     /// The progress that its call asked for; at 2025-11-25 alone.
-    pub(super) progress: Option<ProgressOut>,
+    pub(super) progress: Option<ProgressLimiter>,
     /// Requests for its result that wait for it, a few, the oldest first; at 2025-11-25 alone.
     pub(super) waiting: Vec<Request<'static>>,
     /// The one of them on whose way its questions were asked.
@@ -93,7 +93,7 @@ impl Entry {
             expires,
             rounds: 0,
             names: BTreeSet::new(),
-            progress: token.map(ProgressOut::new),
+            progress: token.map(ProgressLimiter::new),
             waiting: Vec::new(),
             asked: None,
         }

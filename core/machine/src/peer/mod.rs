@@ -52,5 +52,5 @@ pub use method_name::MethodName;
 pub use options::ConnectionOptions;
 pub use outgoing::CallOptions;
 pub use policy::{IncompleteInitialize, Policy, Reaction, UnknownMethods};
-pub use requests::ProgressOut;
+pub use requests::ProgressLimiter;
 pub use server::{Server, ServerOptions};

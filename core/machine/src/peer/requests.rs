@@ -48,7 +48,7 @@ pub(super) struct InFlight {
     pub(super) revision: Revision,
     pub(super) capabilities: Capabilities,
     // MCP 2026-07-28 basic/patterns/progress#implementation-notes [PROG-007]
-    pub(super) progress: Option<ProgressOut>,
+    pub(super) progress: Option<ProgressLimiter>,
     /// The least level of log messages that the request asks for.
     // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007]
     pub(super) log_level: Option<LoggingLevel>,
@@ -90,7 +90,7 @@ pub(super) enum Work {
 
 /// The progress that a request asked for: says which of its reports may be sent.
 #[derive(Debug)]
-pub struct ProgressOut {
+pub struct ProgressLimiter {
     /// What the notifications are named by.
     pub token: RequestId,
     last: Option<f64>,
@@ -98,7 +98,7 @@ pub struct ProgressOut {
     sent: u32,
 }
 
-impl ProgressOut {
+impl ProgressLimiter {
     /// Of a request with this progress token. Nothing is sent yet.
     #[must_use]
     pub const fn new(token: RequestId) -> Self {
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn progress_that_does_not_increase_is_not_sent() {
         // Rule: [PROG-003].
-        let mut progress = ProgressOut::new(RequestId::Number(1));
+        let mut progress = ProgressLimiter::new(RequestId::Number(1));
         let now = Instant::ZERO;
         assert!(progress.admit(-1.0, 10, now));
         assert!(!progress.admit(-1.0, 10, now));
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn progress_beyond_the_rate_is_dropped_until_the_next_second() {
         // Rule: [PROG-008].
-        let mut progress = ProgressOut::new(RequestId::Number(1));
+        let mut progress = ProgressLimiter::new(RequestId::Number(1));
         assert!(progress.admit(1.0, 2, Instant::ZERO));
         assert!(progress.admit(2.0, 2, Instant::ZERO));
         assert!(!progress.admit(3.0, 2, Instant::from_millis(999)));

@@ -18,7 +18,7 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::questions::not_offered;
-use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
+use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, Work};
 use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
 
@@ -334,7 +334,7 @@ impl Client {
             method: known,
             revision,
             capabilities,
-            progress: token.map(ProgressOut::new),
+            progress: token.map(ProgressLimiter::new),
             log_level: None,
             reply: ReplyTo::on(Channel::UNSOLICITED),
             work: Work::Application,

@@ -16,7 +16,7 @@ use crate::peer::metadata::{Metadata, Read, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
-use crate::peer::requests::{InFlight, ProgressOut, ReplyTo, Work};
+use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, Work};
 use crate::protocol::{
     At, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method, MethodKind,
     Phase, Side,
@@ -403,7 +403,7 @@ impl Server {
             method: known,
             revision,
             capabilities: client,
-            progress: metadata.progress_token.take().map(ProgressOut::new),
+            progress: metadata.progress_token.take().map(ProgressLimiter::new),
             log_level: metadata.log_level,
             reply,
             work: Work::Application,
