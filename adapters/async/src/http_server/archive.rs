@@ -4,7 +4,7 @@ use std::task::Poll;
 
 use mcp_sansio::Principal;
 use mcp_sansio::http::SessionId;
-use mcp_sansio::http::server::{EventPlace, NotStored, StoreAction, StoredEvent};
+use mcp_sansio::http::server::{EventPosition, NotStored, StoreAction, StoredEvent};
 
 use super::site::Site;
 
@@ -26,7 +26,7 @@ pub trait EventArchive: Send + Sync + 'static {
     /// The store does not have them, or cannot be reached. The client is told that they are gone.
     fn read(
         &self,
-        from: EventPlace,
+        from: EventPosition,
         events_max: usize,
         bytes_max: usize,
     ) -> impl Future<Output = Result<Vec<StoredEvent>, NotStored>> + Send;

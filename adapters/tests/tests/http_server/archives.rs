@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_sansio::Principal;
-use mcp_sansio::http::server::{EventPlace, NotStored, StoredEvent};
+use mcp_sansio::http::server::{EventPosition, NotStored, StoredEvent};
 use mcp_sansio::http::{ServerLimits, ServerOptions, SessionId};
 
 use crate::adapter::{EventArchive, HttpService};
@@ -22,12 +22,12 @@ impl EventArchive for Shelf {
 
     async fn read(
         &self,
-        from: EventPlace,
+        from: EventPosition,
         events_max: usize,
         _bytes_max: usize,
     ) -> Result<Vec<StoredEvent>, NotStored> {
         tokio::task::yield_now().await;
-        let wanted = |place: &EventPlace| {
+        let wanted = |place: &EventPosition| {
             let same = (place.session, place.stream) == (from.session, from.stream);
             same && place.principal == from.principal && place.sequence >= from.sequence
         };
@@ -37,7 +37,7 @@ impl EventArchive for Shelf {
     }
 
     async fn forget(&self, session: SessionId, stream: Option<u32>, _: Option<Principal>) {
-        let kept = |place: &EventPlace| {
+        let kept = |place: &EventPosition| {
             place.session != session || stream.is_some_and(|stream| stream != place.stream)
         };
         self.0.lock().unwrap().retain(|event| kept(&event.place));

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::{EventPlace, NotStored, ReadId, StoreAction, StoredEvent};
+use mcp_sansio::http::server::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
 
 use crate::scene::Scene;
 use crate::tally::Happening;
@@ -25,7 +25,7 @@ struct Kept {
 struct Read {
     due: Instant,
     read: ReadId,
-    from: EventPlace,
+    from: EventPosition,
     events_max: usize,
     bytes_max: usize,
     /// The machine that asked is gone.
@@ -90,7 +90,7 @@ impl Shelf {
         Some((read, Ok(found)))
     }
 
-    fn find(&self, from: &EventPlace, events_max: usize, bytes_max: usize) -> Vec<StoredEvent> {
+    fn find(&self, from: &EventPosition, events_max: usize, bytes_max: usize) -> Vec<StoredEvent> {
         let key = (from.session.as_str().to_owned(), from.stream);
         let Some(kept) = self.streams.get(&key) else { return Vec::new() };
         let mut bytes = 0;
@@ -101,7 +101,7 @@ impl Shelf {
                 **sequence == from.sequence || bytes <= bytes_max
             })
             .map(|(sequence, message)| StoredEvent {
-                place: EventPlace { sequence: *sequence, ..from.clone() },
+                place: EventPosition { sequence: *sequence, ..from.clone() },
                 message: message.clone(),
             })
             .collect()

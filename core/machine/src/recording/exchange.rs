@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Principal;
-use crate::http::server::{EventPlace, ReadId, StoreAction as Action, StoredEvent, Transmit};
+use crate::http::server::{EventPosition, ReadId, StoreAction as Action, StoredEvent, Transmit};
 use crate::http::{HttpRejection, RemoteAddress, Response, ResponseHead, SessionId, Status};
 use crate::jsonrpc::ErrorObject;
 use crate::peer::TransportFailure;
@@ -279,7 +279,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn of(place: &EventPlace, stand_ins: StandIns) -> Self {
+    fn of(place: &EventPosition, stand_ins: StandIns) -> Self {
         let principal = place.principal.as_ref();
         Self {
             session: stand_ins.session(&place.session).into(),
@@ -289,8 +289,8 @@ impl Place<'_> {
         }
     }
 
-    fn to_place(&self) -> Result<EventPlace, Unperformable> {
-        Ok(EventPlace {
+    fn to_place(&self) -> Result<EventPosition, Unperformable> {
+        Ok(EventPosition {
             session: session_of(&self.session)?,
             stream: self.stream,
             sequence: self.sequence,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::server::{
-    EventPlace, EventStore, NotStored, ReadId, ServerLimits, ServerOptions, StoreAction,
+    EventPosition, EventStore, NotStored, ReadId, ServerLimits, ServerOptions, StoreAction,
     StoredEvent,
 };
 use mcp_sansio::http::{Principal, SessionId};
@@ -21,13 +21,13 @@ pub(crate) type Owner = (String, Option<Principal>, u32);
 pub(crate) struct Shelf {
     pub(crate) events: BTreeMap<Owner, BTreeMap<u64, Vec<u8>>>,
     /// Reads that are not answered yet.
-    pub(crate) reads: Vec<(ReadId, EventPlace, usize, usize)>,
+    pub(crate) reads: Vec<(ReadId, EventPosition, usize, usize)>,
     pub(crate) forgotten: Vec<(SessionId, Option<u32>, Option<Principal>)>,
     /// How many reads there were.
     pub(crate) asked: usize,
 }
 
-pub(crate) fn owner(place: &EventPlace) -> Owner {
+pub(crate) fn owner(place: &EventPosition) -> Owner {
     (place.session.as_str().to_owned(), place.principal.clone(), place.stream)
 }
 
@@ -62,7 +62,7 @@ impl Shelf {
 
     pub(crate) fn find(
         &self,
-        from: &EventPlace,
+        from: &EventPosition,
         events_max: usize,
         bytes_max: usize,
     ) -> Vec<StoredEvent> {
@@ -76,7 +76,7 @@ impl Shelf {
                 **sequence == from.sequence || bytes <= bytes_max
             })
             .map(|(sequence, message)| StoredEvent {
-                place: EventPlace { sequence: *sequence, ..from.clone() },
+                place: EventPosition { sequence: *sequence, ..from.clone() },
                 message: message.clone(),
             })
             .collect()
@@ -95,7 +95,7 @@ impl Shelf {
 
     /// The only read that waits.
     #[track_caller]
-    pub(crate) fn read(&mut self, site: &mut Site) -> (ReadId, EventPlace) {
+    pub(crate) fn read(&mut self, site: &mut Site) -> (ReadId, EventPosition) {
         self.take_actions(site);
         assert_eq!(self.reads.len(), 1);
         let (read, from, ..) = self.reads.remove(0);

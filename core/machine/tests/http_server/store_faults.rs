@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::server::{EventPlace, NotStored, ServerLimits, ServerTimeouts, StoredEvent};
+use mcp_sansio::http::server::{
+    EventPosition, NotStored, ServerLimits, ServerTimeouts, StoredEvent,
+};
 use mcp_sansio::http::{Principal, SessionId};
 
 use crate::reply::State;
@@ -64,7 +66,7 @@ fn a_gap_found_late_ends_the_stream_and_is_told_to_whoever_comes_back() {
 #[test]
 fn events_of_others_are_never_sent() {
     // Rule: [RESUME-007] [SESS-014].
-    let spoils: [fn(&mut EventPlace, SessionId); 4] = [
+    let spoils: [fn(&mut EventPosition, SessionId); 4] = [
         |place, other| place.session = other,
         |place, _| place.stream += 1,
         |place, _| place.principal = None,

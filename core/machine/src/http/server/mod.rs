@@ -49,7 +49,7 @@ pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use exchange::Transmit;
 pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
-pub use store::{EventPlace, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
+pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
 use callers::Callers;
 use exchange::Exchange;

@@ -11,7 +11,7 @@ use super::admission::refusal;
 use super::exchange::State;
 use super::log::Log;
 use super::sessions::GONE;
-use super::store::{EventPlace, NotStored, ReadId, StoreAction, StoredEvent};
+use super::store::{EventPosition, NotStored, ReadId, StoreAction, StoredEvent};
 use super::timing::LEAST;
 use super::{Connection, Server, ServerLimits};
 
@@ -60,7 +60,7 @@ impl Replay {
     // MCP 2025-11-25 security-best-practices#session-hijacking [SESS-014]
     fn page_of(
         events: &[StoredEvent],
-        from: &EventPlace,
+        from: &EventPosition,
         end: u64,
         limits: &ServerLimits,
     ) -> Option<Log> {
@@ -161,9 +161,9 @@ impl Server {
     }
 
     /// The place of the event after those that a replay has come to.
-    fn place_after(&self, key: Key, number: u32) -> Option<EventPlace> {
+    fn place_after(&self, key: Key, number: u32) -> Option<EventPosition> {
         let connection = self.connections.get(key)?;
-        Some(EventPlace {
+        Some(EventPosition {
             session: connection.session.as_ref()?.id,
             stream: number,
             sequence: connection.streams.get(number)?.replay.as_ref()?.page.next_sequence(),

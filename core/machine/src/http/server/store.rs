@@ -35,7 +35,7 @@ pub enum EventStore {
 /// one client what was meant for another.
 // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-002] [RESUME-003]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventPlace {
+pub struct EventPosition {
     /// The session. Its name is a secret: a store may keep a hash of it instead, and gives back the
     /// name that it was asked with where the hashes agree.
     pub session: SessionId,
@@ -51,7 +51,7 @@ pub struct EventPlace {
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     /// Where it stands.
-    pub place: EventPlace,
+    pub place: EventPosition,
     /// The message as JSON; nothing, where the event only gave the client an id to come back with.
     ///
     /// Those are stored too, so that numbers have no holes but for what is lost.
@@ -92,7 +92,7 @@ pub enum StoreAction {
         /// Names the read in its completion.
         read: ReadId,
         /// The place of the first event that is wanted.
-        from: EventPlace,
+        from: EventPosition,
         /// The most events that are taken of the completion.
         events_max: usize,
         /// The most bytes of messages that are taken of the completion, but for its first event,
@@ -198,7 +198,7 @@ impl Store {
             }
             session.recorded = true;
             self.bytes += message.len();
-            let place = EventPlace {
+            let place = EventPosition {
                 session: session.id,
                 stream: stream.number,
                 sequence,
@@ -213,7 +213,7 @@ impl Store {
     pub(super) fn read(
         &mut self,
         connection: Key,
-        from: EventPlace,
+        from: EventPosition,
         limits: &ServerLimits,
     ) -> Option<ReadId> {
         if !self.has_room() {
