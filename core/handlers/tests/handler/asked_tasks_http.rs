@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_sansio::http::server::{Answers, Transmit};
+use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{ExchangeId, RequestHead, ResponseHead, ServerOptions};
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
@@ -358,7 +358,7 @@ fn a_task_that_is_cancelled_or_expires_drops_its_handler_and_answers_who_waits()
 fn the_answer_to_who_polls_is_no_stream_even_where_others_are() {
     // Rule: [TASK-022].
     let gate = Gate::default();
-    let mut house = House::new(&gate, ServerOptions::new().answers(Answers::Stream));
+    let mut house = House::new(&gate, ServerOptions::new().answers(ResponseMode::Stream));
     let mut guest = Guest(String::new(), None);
     let opening = house.request("initialize", initialize(&everything()));
     let opening = house.post(&guest, &opening);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http;
 use mcp_sansio::http::client::{ClientLimits, LostSession};
-use mcp_sansio::http::server::{Answers, EventStore, ServerLimits, ServerTimeouts};
+use mcp_sansio::http::server::{EventStore, ResponseMode, ServerLimits, ServerTimeouts};
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::peer::{Client, ClientOptions, Limits, Server, ServerOptions};
 use mcp_sansio::protocol::{
@@ -110,7 +110,7 @@ pub(crate) fn web_options(scene: &mut Scene) -> http::ServerOptions {
         .limits(limits)
         .timeouts(timeouts);
     if scene.random.once_in(3) {
-        options = options.answers(Answers::Stream);
+        options = options.answers(ResponseMode::Stream);
     }
     if scene.random.once_in(2) {
         options = options.event_store(EventStore::External);

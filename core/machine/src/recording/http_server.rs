@@ -14,7 +14,7 @@ use crate::Instant;
 use crate::catalog::Catalog;
 use crate::http::origin::HostTexts;
 use crate::http::server::{
-    Answers, CallerHandle, EventStore, NotStored, ReadId, StoreAction, StoredEvent, Transmit,
+    CallerHandle, EventStore, NotStored, ReadId, ResponseMode, StoreAction, StoredEvent, Transmit,
     UnservableTool, mirrors_of,
 };
 use crate::http::{
@@ -46,7 +46,7 @@ pub(crate) struct HttpServerSettings<'a> {
     event_path: Option<Cow<'a, str>>,
     message_path: Option<Cow<'a, str>>,
     hosts: HostTexts,
-    answers: Answers,
+    answers: ResponseMode,
     event_store: EventStore,
     limits: ServerLimits,
     timeouts: ServerTimeouts,

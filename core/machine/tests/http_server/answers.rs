@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::server::ResponseMode;
 use mcp_sansio::protocol::{InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map};
 use mcp_sansio::{Revision, Revisions};
 
@@ -177,7 +177,7 @@ fn a_response_opens_as_a_stream_when_the_answer_takes_long() {
 
 #[test]
 fn answers_come_as_streams_at_once_where_the_server_says_so() {
-    let mut site = site_with(ServerOptions::new().answers(Answers::Stream));
+    let mut site = site_with(ServerOptions::new().answers(ResponseMode::Stream));
     let opened = site.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
     assert!(site.reply(opened).is_stream());
     assert_eq!(site.reply(opened).field("mcp-session-id").map(str::len), Some(32));

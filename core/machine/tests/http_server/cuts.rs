@@ -2,7 +2,7 @@
 
 use mcp_sansio::Revision;
 use mcp_sansio::http::ServerOptions;
-use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::server::ResponseMode;
 use serde_json::Value;
 
 use crate::reply::Reply;
@@ -47,7 +47,7 @@ fn whole(site: &mut Site, session: &Session) -> Vec<Value> {
 fn a_post_stream_loses_and_repeats_nothing_wherever_it_is_cut() {
     // Rule: [RESUME-006] [RESUME-007] [SSE-001].
     for revision in RESUMING {
-        let mut site = Site::new(full_server(), ServerOptions::new().answers(Answers::Stream));
+        let mut site = Site::new(full_server(), ServerOptions::new().answers(ResponseMode::Stream));
         let session = site.open(revision, "{}");
         let expected = whole(&mut site, &session);
         let length = {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::server::{Answers, EventStore, NotStored};
+use mcp_sansio::http::server::{EventStore, NotStored, ResponseMode};
 use mcp_sansio::http::{HttpRejection, Principal, ServerOptions, Status};
 use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{Event, Request, RequestHandle, Subject};
@@ -58,7 +58,7 @@ impl World {
             timeouts
         });
         if random.below(3) == 0 {
-            options = options.answers(Answers::Stream);
+            options = options.answers(ResponseMode::Stream);
         }
         if random.below(3) > 0 {
             options = options.event_store(EventStore::External);

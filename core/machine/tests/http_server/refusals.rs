@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::server::ResponseMode;
 use mcp_sansio::http::{HttpRejection, ParsedBody, ServerOptions, Status};
 use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
@@ -140,7 +140,7 @@ fn a_refusal_is_an_error_in_a_stream_that_has_begun() {
 
 #[test]
 fn a_refusal_is_an_error_where_answers_are_streams() {
-    let mut site = site_with(ServerOptions::new().answers(Answers::Stream));
+    let mut site = site_with(ServerOptions::new().answers(ResponseMode::Stream));
     let session = site.open(Revision::V2025_11_25, "{}");
     let asked = site.post(&session, &call(4));
     let request = site.asked();

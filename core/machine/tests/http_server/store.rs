@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_sansio::Revision;
-use mcp_sansio::http::server::{Answers, ServerLimits};
+use mcp_sansio::http::server::{ResponseMode, ServerLimits};
 use mcp_sansio::http::{Principal, SessionId};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn nothing_is_asked_of_a_store_that_is_not_there() {
 fn nothing_is_lost_or_repeated_wherever_a_stream_is_cut() {
     // Rule: [RESUME-006] [RESUME-007].
     for revision in RESUMING {
-        let mut site = site_with(options(|_| ()).answers(Answers::Stream));
+        let mut site = site_with(options(|_| ()).answers(ResponseMode::Stream));
         let mut shelf = Shelf::default();
         let session = site.open(revision, "{}");
         let (reply, handle) = call_with(&mut site, &session, 1, 5);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mcp_sansio::http::server::Answers;
+use mcp_sansio::http::server::ResponseMode;
 use mcp_sansio::peer::RequestHandle;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -95,7 +95,7 @@ proptest! {
             limits.store_page_events_max = page;
             limits.unread_bytes_max = unread;
         };
-        let mut site = site_with(options(change).answers(Answers::Stream));
+        let mut site = site_with(options(change).answers(ResponseMode::Stream));
         let mut shelf = Shelf::default();
         let session = site.open(revision, "{}");
         let ticket = site.post(&session, &call(1));

@@ -8,7 +8,7 @@ use crate::commands;
 use crate::operation::{Operation, script};
 use crate::words;
 use mcp_sansio::Instant;
-use mcp_sansio::http::server::{Answers, Transmit};
+use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{
     ExchangeId, HttpRejection, Principal, RequestHead, Response, Server, ServerLimits,
     ServerOptions, ServerTimeouts, Status,
@@ -73,7 +73,8 @@ impl Rig {
         if letter(6) == b'p' {
             timeouts.poll_after = Some(Duration::from_secs(2));
         }
-        let answers = if letter(7) == b's' { Answers::Stream } else { Answers::default() };
+        let answers =
+            if letter(7) == b's' { ResponseMode::Stream } else { ResponseMode::default() };
         let options = ServerOptions::new()
             .legacy_sse("/sse", "/messages")
             .limits(limits)

@@ -48,7 +48,7 @@ pub use admission::Admission;
 pub use body::ParsedBody;
 pub use callers::CallerHandle;
 pub use exchange::Transmit;
-pub use options::{Answers, ServerLimits, ServerOptions, ServerTimeouts};
+pub use options::{ResponseMode, ServerLimits, ServerOptions, ServerTimeouts};
 pub use store::{EventPosition, EventStore, NotStored, ReadId, StoreAction, StoredEvent};
 
 use callers::Callers;

@@ -12,7 +12,7 @@ pub struct ServerOptions {
     pub(crate) event_path: Option<String>,
     pub(crate) message_path: Option<String>,
     pub(crate) hosts: AllowedHosts,
-    pub(crate) answers: Answers,
+    pub(crate) answers: ResponseMode,
     pub(crate) event_store: EventStore,
     pub(crate) limits: ServerLimits,
     pub(crate) timeouts: ServerTimeouts,
@@ -23,7 +23,7 @@ pub struct ServerOptions {
 #[cfg_attr(feature = "recording", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "recording", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Answers {
+pub enum ResponseMode {
     /// As JSON, unless something precedes the answer or it takes long: then as a stream of events.
     #[default]
     JsonWhenAlone,
@@ -40,7 +40,7 @@ impl Default for ServerOptions {
             event_path: None,
             message_path: None,
             hosts: AllowedHosts::default(),
-            answers: Answers::default(),
+            answers: ResponseMode::default(),
             event_store: EventStore::default(),
             limits: ServerLimits::default(),
             timeouts: ServerTimeouts::default(),
@@ -88,7 +88,7 @@ impl ServerOptions {
 
     /// The form of answers.
     #[must_use]
-    pub const fn answers(mut self, answers: Answers) -> Self {
+    pub const fn answers(mut self, answers: ResponseMode) -> Self {
         self.answers = answers;
         self
     }

@@ -13,7 +13,7 @@ use crate::protocol::{Era, Revision};
 
 use super::answers::status_of;
 use super::exchange::State;
-use super::options::Answers;
+use super::options::ResponseMode;
 use super::session::STANDALONE;
 use super::stream::Stream;
 use super::{Connection, SPARE_MAX, Server};
@@ -112,7 +112,7 @@ impl Server {
         (verdict, tag): (Verdict, Tag),
         now: Instant,
     ) {
-        let always_stream = self.options.answers == Answers::Stream;
+        let always_stream = self.options.answers == ResponseMode::Stream;
         let Some(connection) = self.connections.get_mut(key) else { return };
         if connection.is_event_stream() {
             return self.place_message(key, number, now);

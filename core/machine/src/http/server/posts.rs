@@ -23,7 +23,7 @@ use super::answers::status_of;
 use super::body::Body;
 use super::callers::Sender;
 use super::exchange::{Exchange, State};
-use super::options::Answers;
+use super::options::ResponseMode;
 use super::session::{STANDALONE, Transport};
 use super::sessions::no_session;
 use super::stream::Stream;
@@ -300,7 +300,7 @@ impl Server {
         let waits = self.exchanges.get_mut(exchange).filter(|e| matches!(e.state, State::Waiting));
         if let Some(entry) = waits {
             entry.asks = true;
-            if self.options.answers == Answers::Stream && !brief {
+            if self.options.answers == ResponseMode::Stream && !brief {
                 self.open_stream(exchange);
             } else {
                 self.arm_waiting(exchange, now);
