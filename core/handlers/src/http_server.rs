@@ -404,8 +404,8 @@ impl ServerBinding for HttpServerMachine {
         http::Server::principal(self, request)
     }
 
-    fn is_heard(&self, request: RequestHandle) -> bool {
-        http::Server::is_heard(self, request)
+    fn has_open_stream(&self, request: RequestHandle) -> bool {
+        http::Server::has_open_stream(self, request)
     }
 
     fn admit_handler(&mut self, request: &Request<'_>, now: Instant) -> bool {

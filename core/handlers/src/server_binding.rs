@@ -46,7 +46,7 @@ pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     }
 
     /// Whether the client of a request reads what is said before its answer.
-    fn is_heard(&self, _request: RequestHandle) -> bool {
+    fn has_open_stream(&self, _request: RequestHandle) -> bool {
         true
     }
 

@@ -230,8 +230,8 @@ impl TaskTable {
         // MCP 2025-11-25 basic/utilities/tasks#input-required-status [TASK-015]: a client may close
         // the stream, and ask again.
         if let Some(asked) = entry.asked
-            && !machine.is_heard(asked)
-            && entry.waiting.iter().any(|waiting| machine.is_heard(waiting.handle))
+            && !machine.has_open_stream(asked)
+            && entry.waiting.iter().any(|waiting| machine.has_open_stream(waiting.handle))
         {
             entry.asked = None;
             withdraw_input(machine, asked, now);
@@ -239,7 +239,8 @@ impl TaskTable {
         while entry.asked.is_none()
             && let Some(required) = entry.questions()
         {
-            let heard = entry.waiting.iter().find(|waiting| machine.is_heard(waiting.handle));
+            let heard =
+                entry.waiting.iter().find(|waiting| machine.has_open_stream(waiting.handle));
             let Some(asking) = heard.or_else(|| entry.waiting.first()) else { break };
             let request = asking.handle;
             let ask = ServerCommand::RequireInput { request: asking, required: &required };

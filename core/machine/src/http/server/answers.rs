@@ -176,7 +176,7 @@ impl Server {
     /// Whether an exchange carries what is said on the way of a request, which its client may have
     /// closed.
     #[must_use]
-    pub fn is_heard(&self, request: RequestHandle) -> bool {
+    pub fn has_open_stream(&self, request: RequestHandle) -> bool {
         let Some(connection) = self.connections.get(request.connection) else { return false };
         let channel = connection.machine.channel_of(request);
         let number = channel.map(|channel| connection.number_of(channel));
