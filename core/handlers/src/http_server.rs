@@ -217,7 +217,7 @@ impl<K: Kind> HttpServer<K> {
     pub fn attend(&mut self, running: &Running<K>) {
         let Some(request) = &running.request else { return };
         let (endpoint, handle) = (&mut self.endpoint, request.handle);
-        if endpoint.task_of(handle).is_none() && !endpoint.machine.is_due(handle) {
+        if endpoint.task_of(handle).is_none() && !endpoint.machine.is_pending(handle) {
             running.ticket.cancel();
             return;
         }

@@ -237,7 +237,7 @@ impl Rig {
         let request = self.waiting.swap_remove(at);
         let (handle, now) = (request.handle, self.now);
         let over = self.requests[&handle];
-        assert_eq!(self.server.is_due(handle), !over, "whether an answer is due");
+        assert_eq!(self.server.is_pending(handle), !over, "whether an answer is due");
         let outcome = match operation.verb {
             b'a' => self.server.respond_with(handle, &words::params(operation), now),
             b'r' => self.server.reject(handle, words::error(operation), now),
@@ -255,7 +255,7 @@ impl Rig {
         };
         assert_eq!(outcome.is_err(), over, "{outcome:?}");
         self.requests.insert(handle, true);
-        assert!(!self.server.is_due(handle), "due after its answer");
+        assert!(!self.server.is_pending(handle), "due after its answer");
     }
 
     fn wake(&mut self, now: Instant) {

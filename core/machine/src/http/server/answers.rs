@@ -161,7 +161,7 @@ impl Server {
 
     /// Whether a request still waits for its answer.
     #[must_use]
-    pub fn is_due(&self, request: RequestHandle) -> bool {
+    pub fn is_pending(&self, request: RequestHandle) -> bool {
         self.connections
             .get(request.connection)
             .is_some_and(|connection| connection.machine.channel_of(request).is_some())

@@ -162,7 +162,7 @@ impl Server {
 
     /// Whether a request waits for an answer of the application.
     #[must_use]
-    pub fn is_due(&self, request: RequestHandle) -> bool {
+    pub fn is_pending(&self, request: RequestHandle) -> bool {
         self.revision_of(request).is_ok()
     }
 
