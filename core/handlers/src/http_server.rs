@@ -411,7 +411,7 @@ impl ServerBinding for HttpServerMachine {
     fn admit_handler(&mut self, request: &Request<'_>, now: Instant) -> bool {
         // A legacy request whose questions are answered goes on: it was accepted before.
         let goes_on = request.revision.era() == Era::Legacy && request.inputs.responses().is_some();
-        let has_room = goes_on || self.has_room_for_handler(request.handle);
+        let has_room = goes_on || self.has_handler_capacity(request.handle);
         if !has_room {
             let _answered = self.refuse(request.handle, too_many_handlers(), now);
         }

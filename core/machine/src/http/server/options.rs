@@ -150,7 +150,7 @@ pub struct ServerLimits {
     /// Handlers at once that go on and whose requests are of one caller. 512: half of the threads
     /// that `mcp-sansio-std` has for them, and far more than a user waits for. For
     /// a layer above that runs them, such as `mcp-sansio-handlers`: it asks
-    /// [`has_room_for_handler`](super::Server::has_room_for_handler).
+    /// [`has_handler_capacity`](super::Server::has_handler_capacity).
     pub handlers_per_caller_max: usize,
     /// Bytes of one stream that its reader has not taken when one more message comes. 16 MiB: a
     /// reader further behind loses its connection, and may come back where the revision lets it.

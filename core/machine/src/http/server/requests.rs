@@ -146,7 +146,7 @@ impl Server {
     /// Whether one more handler may go on for the caller of a request, by
     /// [`handlers_per_caller_max`](super::ServerLimits::handlers_per_caller_max).
     #[must_use]
-    pub fn has_room_for_handler(&self, request: RequestHandle) -> bool {
+    pub fn has_handler_capacity(&self, request: RequestHandle) -> bool {
         let caller = self.connections.get(request.connection).and_then(|it| it.caller);
         let most = self.options.limits.handlers_per_caller_max;
         caller.is_none_or(|caller| self.callers.handlers(caller) < most)
