@@ -139,7 +139,7 @@ pub(super) fn keep(mut request: Request<'_>, tasks: bool, sealing: &Sealing) -> 
     if !(rounds && (task || request.revision.era() == Era::Legacy)) {
         request.inputs = InputResponseParams::default();
         if !(rounds && sealing.is_on()) {
-            request.forget_params();
+            request.clear_params();
         }
     }
     request.into_owned()

@@ -290,7 +290,7 @@ fn waiting_request(request: &Request<'_>, task: &str) -> Request<'static> {
     write_string(&mut params, task);
     params.push('}');
     let mut waiting = request.clone();
-    waiting.forget_params();
+    waiting.clear_params();
     waiting.params = RawJson::trusted_string(params);
     waiting.into_owned()
 }

@@ -144,7 +144,7 @@ impl Entry {
         self.task.last_updated_at = time;
         // The handler is not called any more.
         if self.is_over() {
-            self.request.forget_params();
+            self.request.clear_params();
             self.request.inputs = InputResponseParams::default();
         }
     }

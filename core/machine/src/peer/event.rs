@@ -123,7 +123,7 @@ impl Request<'_> {
     }
 
     /// Lets go of the parameters, and of the subject and the arguments with them.
-    pub fn forget_params(&mut self) {
+    pub fn clear_params(&mut self) {
         (self.params, self.places) = (RawJson::EMPTY_OBJECT, Places::default());
     }
 
