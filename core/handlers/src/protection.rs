@@ -203,7 +203,7 @@ impl<K: Kind> HttpServer<K> {
                 _ => None,
             }
         };
-        let before = self.endpoint.machine.waiting_events().count();
+        let before = self.endpoint.machine.pending_events().count();
         let (exchange, mut event) = self.endpoint.machine.handle_request_if(
             head,
             body,
@@ -228,7 +228,7 @@ impl<K: Kind> HttpServer<K> {
         event.iter_mut().for_each(attach);
         // MCP 2025-03-26 schema.json#JSONRPCBatchResponse [BATCH-007]: what else is in the body
         // waits.
-        self.endpoint.machine.waiting_events().skip(before).for_each(attach);
+        self.endpoint.machine.pending_events().skip(before).for_each(attach);
         (exchange, self.take_up(exchange, event, now))
     }
 

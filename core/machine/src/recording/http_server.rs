@@ -312,9 +312,9 @@ impl Recorded<Server> {
         self.machine.handle_stored(read, events, now);
     }
 
-    /// See [`Server::waiting_events`].
-    pub fn waiting_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
-        self.machine.waiting_events()
+    /// See [`Server::pending_events`].
+    pub fn pending_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
+        self.machine.pending_events()
     }
 
     /// See [`Server::begin_handler`].

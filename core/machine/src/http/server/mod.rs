@@ -270,7 +270,7 @@ impl Server {
 
     /// The events that wait for [`poll_event`](Self::poll_event), the oldest first: for a layer above
     /// that [attaches](crate::peer::Attachment) something to the requests among them.
-    pub fn waiting_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
+    pub fn pending_events(&mut self) -> impl Iterator<Item = &mut Event<'static>> {
         self.events.iter_mut()
     }
 
