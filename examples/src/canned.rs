@@ -165,7 +165,7 @@ fn made_up(schema: &Value, root: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use mcp_sansio::Revision;
-    use mcp_sansio::protocol::{BooleanSchema, MultiSelectSchema, SingleSelectSchema, Wire};
+    use mcp_sansio::protocol::{BooleanSchema, MultiSelectSchema, SerializeAt, SingleSelectSchema};
 
     use super::*;
 

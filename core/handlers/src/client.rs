@@ -16,7 +16,7 @@ use mcp_sansio::protocol::{
     GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
     ReadResourceParams, ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate,
-    SubscriptionFilter, Task, Tool, Wire,
+    SerializeAt, SubscriptionFilter, Task, Tool,
 };
 use mcp_sansio::{Era, Revision};
 use serde::Serialize;
@@ -316,7 +316,11 @@ impl Client {
         self.start_typed(method, &params)
     }
 
-    pub(super) fn start_typed<T>(&self, method: Method, params: &impl Wire) -> ClientCall<T> {
+    pub(super) fn start_typed<T>(
+        &self,
+        method: Method,
+        params: &impl SerializeAt,
+    ) -> ClientCall<T> {
         self.start(method, &Typed(&At(params, self.revision())))
     }
 

@@ -3,7 +3,7 @@ use alloc::boxed::Box;
 use mcp_sansio::catalog::{Attachments, Catalog, Invalid, Target};
 use mcp_sansio::jsonrpc::{ErrorObject, RawJson};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request};
-use mcp_sansio::protocol::{CallToolResult, Capability, Method, Wire};
+use mcp_sansio::protocol::{CallToolResult, Capability, Method, SerializeAt};
 use mcp_sansio::{Era, Principal};
 
 use super::Sealing;

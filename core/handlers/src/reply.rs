@@ -13,7 +13,8 @@ use mcp_sansio::protocol::TextResult;
 use mcp_sansio::protocol::{
     BlobResourceContents, CallToolResult, Capability, CompleteResult, Completion, ContentBlock,
     CreateMessageResult, ElicitResult, GetPromptResult, ListRootsResult, PromptMessage,
-    ReadResourceResult, ResourceContents, Revision, Root, TextResourceContents, ToolOutput, Wire,
+    ReadResourceResult, ResourceContents, Revision, Root, SerializeAt, TextResourceContents,
+    ToolOutput,
 };
 use serde::Serialize;
 use serde::ser::Error as _;
@@ -89,7 +90,7 @@ pub trait AnyResult: Send {
     ///
     /// # Errors
     ///
-    /// Those of [`Wire::serialize_at`].
+    /// Those of [`SerializeAt::serialize_at`].
     fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error>;
 }
 
@@ -100,13 +101,13 @@ impl fmt::Debug for dyn AnyResult {
     }
 }
 
-impl<T: Wire + Send> AnyResult for T {
+impl<T: SerializeAt + Send> AnyResult for T {
     fn json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
         self.to_json_at(revision)
     }
 }
 
-impl Wire for Body {
+impl SerializeAt for Body {
     fn serialize_at<S: serde::Serializer>(
         &self,
         revision: Revision,

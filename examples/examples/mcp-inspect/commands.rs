@@ -3,7 +3,7 @@
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::{
     Capability, CompleteParams, CompletionArgument, ContentBlock, LoggingLevel, ResourceContents,
-    SubscriptionFilter, Wire,
+    SerializeAt, SubscriptionFilter,
 };
 use mcp_sansio_examples::canned::Seen;
 use mcp_sansio_handlers::{Client, Session};
@@ -75,7 +75,11 @@ struct Output {
 }
 
 impl Output {
-    fn result(&self, result: &impl Wire, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    fn result(
+        &self,
+        result: &impl SerializeAt,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         if self.json {
             show(result.to_json_at(self.revision)?.as_str());
         } else {
@@ -85,7 +89,11 @@ impl Output {
     }
 
     /// One line for each.
-    fn list<T: Wire>(&self, items: &[T], text: impl Fn(&T) -> String) -> Result<(), Failure> {
+    fn list<T: SerializeAt>(
+        &self,
+        items: &[T],
+        text: impl Fn(&T) -> String,
+    ) -> Result<(), Failure> {
         items.iter().try_for_each(|item| self.result(item, || text(item)))
     }
 }

@@ -137,7 +137,7 @@ fn grants_no_more<E: Debug>(came: Result<Capabilities, E>, again: Result<Capabil
     came.is_err() || came.is_ok_and(|came| again.iter().all(|it| came.contains(it)))
 }
 
-fn compare<T: Wire + Debug>(
+fn compare<T: SerializeAt + Debug>(
     name: &str,
     revision: Revision,
     came: &Value,

@@ -8,7 +8,7 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
 use mcp_sansio::peer::{InputResponseParams, MethodName, Request, RequestHandle, ServerCommand};
 use mcp_sansio::protocol::{
-    CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, TaskMetadata, Wire,
+    CancelTaskResult, Capability, GetTaskResult, ListTasksResult, Method, SerializeAt, TaskMetadata,
 };
 use mcp_sansio::{Instant, Principal, Revision};
 use mcp_sansio_collections::Key;

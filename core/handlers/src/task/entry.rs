@@ -8,7 +8,8 @@ use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson, write_string};
 use mcp_sansio::peer::ProgressLimiter;
 use mcp_sansio::peer::{InputResponseParams, Limits, Request, RequestHandle};
 use mcp_sansio::protocol::{
-    Capability, DetailedTask, InputRequests, InputRequiredResult, Meta, Task, TaskStatus, Wire,
+    Capability, DetailedTask, InputRequests, InputRequiredResult, Meta, SerializeAt, Task,
+    TaskStatus,
 };
 use mcp_sansio::{Era, Instant};
 

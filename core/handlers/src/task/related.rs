@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use mcp_sansio::jsonrpc::{Json, RawJson, write_string};
-use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, Revision, Wire};
+use mcp_sansio::protocol::{ElicitParams, InputRequest, Meta, RelatedTask, Revision, SerializeAt};
 
 /// Has a question say which task it belongs to.
 // MCP 2025-11-25 basic/utilities/tasks#associating-task-related-messages [TASK-014] [TASK-015]

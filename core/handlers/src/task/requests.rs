@@ -1,6 +1,6 @@
 use mcp_sansio::jsonrpc::{ErrorObject, Json, RawJson};
 use mcp_sansio::peer::{MethodName, Request};
-use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, Wire};
+use mcp_sansio::protocol::{CancelTaskResult, GetTaskResult, Method, SerializeAt};
 use mcp_sansio::{Instant, Principal};
 
 use super::entry::{Answered, State};

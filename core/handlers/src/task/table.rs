@@ -5,7 +5,8 @@ use core::time::Duration;
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Json};
 use mcp_sansio::peer::{Limits, Request, RequestHandle, ServerCommand, ServerMachine};
 use mcp_sansio::protocol::{
-    CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, Task, Verbatim, Wire,
+    CallToolResult, CreateTaskResult, InputRequiredResult, ProgressParams, SerializeAt, Task,
+    Verbatim,
 };
 use mcp_sansio::{Era, Instant, Principal};
 use mcp_sansio_collections::{Deadlines, Key, Slab};

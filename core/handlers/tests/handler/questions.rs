@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 use mcp_sansio::jsonrpc::{ErrorCode, Json};
 use mcp_sansio::protocol::{
     CreateMessageParams, CreateMessageResult, ElicitParams, ElicitResult, ListRootsParams, Role,
-    Root, SamplingContent, SamplingMessage, ToolUseContent, Wire,
+    Root, SamplingContent, SamplingMessage, SerializeAt, ToolUseContent,
 };
 use mcp_sansio::{Era, Instant, Revision};
 use mcp_sansio_handlers::{Call, Elicit, Endpoint, Error, Host, NoArguments, Question, Server};
@@ -307,7 +307,7 @@ fn fields_of_a_form_may_be_choices_and_may_be_left_empty() {
         guests: Option<u8>,
     }
     let form = Elicit::form::<Form>("?");
-    let text = Wire::to_json_at(&form, Revision::LATEST).unwrap();
+    let text = SerializeAt::to_json_at(&form, Revision::LATEST).unwrap();
     let [text, params] = [text.as_raw(), text.as_raw().get("params").unwrap().into_owned()];
     assert_eq!(text.get("method").unwrap().as_str(), r#""elicitation/create""#);
     let schema = params.get("requestedSchema").unwrap();

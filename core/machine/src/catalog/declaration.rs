@@ -67,7 +67,9 @@ impl Catalog {
 mod tests {
     use super::*;
     use crate::jsonrpc::RawJson;
-    use crate::protocol::{Prompt, ResourceTemplate, TaskSupport, Tool, ToolExecution, Wire};
+    use crate::protocol::{
+        Prompt, ResourceTemplate, SerializeAt, TaskSupport, Tool, ToolExecution,
+    };
 
     fn text(
         catalog: &Catalog,

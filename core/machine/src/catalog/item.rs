@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::validator::CompiledSchema;
-use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, Wire};
+use crate::protocol::{Method, Prompt, Resource, ResourceTemplate, SerializeAt, TaskSupport, Tool};
 use mcp_sansio_sync::Arc;
 
 /// A kind of thing that a catalog holds.
@@ -153,7 +153,7 @@ impl TemplateMatch {
 
 /// One thing in a list: what it is known by, and what clients are told of it.
 pub(super) trait Listed: Clone {
-    type Message: Wire;
+    type Message: SerializeAt;
 
     /// Whether it is a tool that only runs as a task.
     fn is_always_task(&self) -> bool {

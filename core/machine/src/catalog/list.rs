@@ -10,7 +10,7 @@ use super::error::CatalogError;
 use super::item::{ItemId, Listed};
 use crate::Revision;
 use crate::jsonrpc::{Typed, WriteError, WriteJson};
-use crate::protocol::Wire;
+use crate::protocol::SerializeAt;
 
 /// Entries in the order of a number that grows with each insertion and is never used again, and the
 /// numbers by key. Adding, finding and going on take no longer in a long list; removing moves what

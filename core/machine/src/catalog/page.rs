@@ -153,7 +153,9 @@ mod tests {
 
     use super::*;
     use crate::jsonrpc::{ErrorCode, Json};
-    use crate::protocol::{ListPromptsResult, ListToolsResult, Prompt, Resource, Tool, Wire};
+    use crate::protocol::{
+        ListPromptsResult, ListToolsResult, Prompt, Resource, SerializeAt, Tool,
+    };
 
     fn text(page: &Page<'_>) -> String {
         let mut out = String::new();

@@ -7,7 +7,7 @@ use serde::ser::Serializer;
 
 use super::message::{message, word};
 use super::revision::Revision;
-use super::wire::Wire;
+use super::wire::SerializeAt;
 
 message! {
     /// Hints for whoever shows or uses a piece of content; none of them binds.
@@ -50,7 +50,7 @@ impl From<f64> for Priority {
     }
 }
 
-impl Wire for Priority {
+impl SerializeAt for Priority {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

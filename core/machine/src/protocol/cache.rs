@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::message::word;
 use super::revision::Revision;
-use super::wire::Wire;
+use super::wire::SerializeAt;
 
 /// What a server says of caching a result.
 ///
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Ttl {
     }
 }
 
-impl Wire for Ttl {
+impl SerializeAt for Ttl {
     fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }

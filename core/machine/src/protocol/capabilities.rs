@@ -277,7 +277,7 @@ message! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Capabilities, Capability, Wire};
+    use crate::protocol::{Capabilities, Capability, SerializeAt};
 
     #[test]
     fn a_client_of_addresses_alone_declares_no_elicitation_where_that_means_forms() {

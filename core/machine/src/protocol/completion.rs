@@ -9,7 +9,7 @@ use super::map::Map;
 use super::message::{forward_wire, message, tagged};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::Wire;
+use super::wire::SerializeAt;
 
 /// The most values that one answer holds.
 // MCP 2026-07-28 server/utilities/completion#completion-results [COMP-003]
@@ -158,7 +158,7 @@ impl Completion {
     }
 }
 
-impl Wire for Completion {
+impl SerializeAt for Completion {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

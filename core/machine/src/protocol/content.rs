@@ -11,7 +11,7 @@ use super::message::{message, tagged};
 use super::meta::Meta;
 use super::resource::{BlobResourceContents, ResourceContents};
 use super::revision::Revision;
-use super::wire::Wire;
+use super::wire::SerializeAt;
 use crate::jsonrpc::RawJson;
 
 tagged! {
@@ -72,7 +72,7 @@ impl From<String> for ContentBlock {
     }
 }
 
-impl Wire for ContentBlock {
+impl SerializeAt for ContentBlock {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

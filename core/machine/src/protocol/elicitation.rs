@@ -12,7 +12,7 @@ use super::message::{message, tagged, word};
 use super::meta::Meta;
 use super::revision::Revision;
 use super::task::TaskMetadata;
-use super::wire::{NotExpressible, Wire};
+use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::Json;
 
 tagged! {
@@ -26,7 +26,7 @@ tagged! {
     }
 }
 
-impl Wire for ElicitParams {
+impl SerializeAt for ElicitParams {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -241,7 +241,7 @@ impl<'de> Deserialize<'de> for ElicitValue {
     }
 }
 
-impl Wire for ElicitValue {
+impl SerializeAt for ElicitValue {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

@@ -229,7 +229,7 @@ message! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Choices, Revision, Wire};
+    use crate::protocol::{Choices, Revision, SerializeAt};
 
     #[test]
     fn a_choice_of_several_is_refused_where_it_is_unknown() {

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::revision::Revision;
-use super::wire::{NotExpressible, Wire};
+use super::wire::{NotExpressible, SerializeAt};
 
 /// One value to choose.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -158,7 +158,7 @@ impl<'de> Deserialize<'de> for SingleSelectSchema {
     }
 }
 
-impl Wire for SingleSelectSchema {
+impl SerializeAt for SingleSelectSchema {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -296,7 +296,7 @@ impl<'de> Deserialize<'de> for MultiSelectSchema {
     }
 }
 
-impl Wire for MultiSelectSchema {
+impl SerializeAt for MultiSelectSchema {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

@@ -68,7 +68,7 @@ message! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Revision, Wire};
+    use crate::protocol::{Revision, SerializeAt};
 
     #[test]
     fn who_must_visit_an_address_first_is_told_which_each_with_its_id() {

@@ -15,7 +15,7 @@ use super::method::Method;
 use super::revision::Revision;
 use super::root::{ListRootsParams, ListRootsResult};
 use super::sampling::{CreateMessageParams, CreateMessageResult};
-use super::wire::{NotExpressible, Wire};
+use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, RawJson};
 
 /// What a server asks for, by keys of its choice.
@@ -133,7 +133,7 @@ impl<'de> Deserialize<'de> for InputRequest {
     }
 }
 
-impl Wire for InputRequest {
+impl SerializeAt for InputRequest {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -156,7 +156,7 @@ impl Wire for InputRequest {
 #[derive(Clone, Copy, Debug)]
 pub struct InputParams<'a>(&'a InputRequest);
 
-impl Wire for InputParams<'_> {
+impl SerializeAt for InputParams<'_> {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

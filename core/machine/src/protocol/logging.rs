@@ -10,7 +10,7 @@ use serde::ser::Serializer;
 use super::message::message;
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{Text, Wire};
+use super::wire::{SerializeAt, Text};
 use crate::jsonrpc::Json;
 
 /// How severe a log message is, the least severe first.
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for LoggingLevel {
     }
 }
 
-impl Wire for LoggingLevel {
+impl SerializeAt for LoggingLevel {
     fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }

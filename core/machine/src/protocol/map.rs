@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 
 use super::revision::Revision;
-use super::wire::Wire;
+use super::wire::SerializeAt;
 
 /// A map from strings in insertion order: the order of a form's fields is the order on screen.
 ///
@@ -161,7 +161,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Map<V> {
     }
 }
 
-impl<V: Wire> Wire for Map<V> {
+impl<V: SerializeAt> SerializeAt for Map<V> {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

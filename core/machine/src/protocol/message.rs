@@ -1,6 +1,6 @@
 //! The macros that define messages, open sets of words, and unions.
 
-/// Defines a message: a struct with public fields, `Deserialize`, [`Wire`](super::wire::Wire), `new` and setters.
+/// Defines a message: a struct with public fields, `Deserialize`, [`SerializeAt`](super::wire::SerializeAt), `new` and setters.
 ///
 /// Fields are written in the order given. `tag` members have one value and are ignored when read;
 /// `required` fields are the parameters of `new`; `defaulted` ones are always written and have a
@@ -8,7 +8,7 @@
 /// have the field (a name from [`rev`](super::wire::rev)); after `when` a function of the value and the revision that
 /// may leave it out still; after `as` the exact parameter type of the setter, for numbers, whose
 /// literals `Into` cannot resolve. `check` names a function that may refuse the whole value; `wire` has
-/// further methods of [`Wire`](super::wire::Wire).
+/// further methods of [`SerializeAt`](super::wire::SerializeAt).
 macro_rules! message {
     (
         $(#[$meta:meta])*
@@ -72,7 +72,7 @@ macro_rules! message {
                 revision: $crate::protocol::Revision,
                 map: &mut M,
             ) -> Result<(), M::Error> {
-                use $crate::protocol::wire::{Wire, rev};
+                use $crate::protocol::wire::{SerializeAt, rev};
                 $( $check(self, revision).map_err(serde::ser::Error::custom)?; )?
                 $( if rev::$tag_revs.contains(revision) {
                     map.serialize_entry($tag, $tag_value)?;
@@ -93,7 +93,7 @@ macro_rules! message {
             }
         }
 
-        impl $(<$lt>)? $crate::protocol::wire::Wire for $name $(<$lt>)? {
+        impl $(<$lt>)? $crate::protocol::wire::SerializeAt for $name $(<$lt>)? {
             fn serialize_at<S: serde::Serializer>(
                 &self,
                 revision: $crate::protocol::Revision,
@@ -189,7 +189,7 @@ macro_rules! word {
             }
         }
 
-        impl $crate::protocol::wire::Wire for $name {
+        impl $crate::protocol::wire::SerializeAt for $name {
             fn serialize_at<S: serde::Serializer>(
                 &self,
                 _: $crate::protocol::Revision,
@@ -203,7 +203,7 @@ macro_rules! word {
 pub(crate) use word;
 
 /// Defines a union that a member of the object tells apart. A kind that this crate does not know
-/// is kept in `Unknown`, as is an object without the member. [`Wire`](super::wire::Wire) is written by hand or by
+/// is kept in `Unknown`, as is an object without the member. [`SerializeAt`](super::wire::SerializeAt) is written by hand or by
 /// [`forward_wire`].
 macro_rules! tagged {
     (
@@ -247,7 +247,7 @@ pub(crate) use tagged;
 /// Writes a union as whichever variant it holds.
 macro_rules! forward_wire {
     ($name:ident { $($variant:ident),+ $(,)? }) => {
-        impl $crate::protocol::wire::Wire for $name {
+        impl $crate::protocol::wire::SerializeAt for $name {
             fn serialize_at<S: serde::Serializer>(
                 &self,
                 revision: $crate::protocol::Revision,

@@ -16,7 +16,7 @@ use super::map::superseded;
 use super::progress::ProgressToken;
 use super::revision::Revision;
 use super::task::RelatedTask;
-use super::wire::{Text, Wire};
+use super::wire::{SerializeAt, Text};
 use crate::jsonrpc::{Json, Member, Members, RawJson, RequestId, write_string};
 
 pub use key::{InvalidMetaKey, check_extension_id, check_key, is_reserved_key};
@@ -294,7 +294,7 @@ impl<'de> Deserialize<'de> for Meta {
     }
 }
 
-impl Wire for Meta {
+impl SerializeAt for Meta {
     fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
         self.as_raw().serialize(serializer)
     }

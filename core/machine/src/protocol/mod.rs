@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use mcp_sansio::Revision;
-//! use mcp_sansio::protocol::{Icon, Implementation, Wire};
+//! use mcp_sansio::protocol::{Icon, Implementation, SerializeAt};
 //!
 //! let me = Implementation::new("weather", "1.0.0")
 //!     .title("Weather")
@@ -97,4 +97,4 @@ pub use tool::{
 };
 pub use tool_results::ToolResultsError;
 pub(crate) use wire::WrittenAt;
-pub use wire::{At, NotExpressible, OneOrMany, ToolOutput, Verbatim, Wire, WriteJsonAt};
+pub use wire::{At, NotExpressible, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt};

@@ -52,7 +52,7 @@ message! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Revision, Wire};
+    use crate::protocol::{Revision, SerializeAt};
 
     #[test]
     fn an_empty_cursor_is_not_the_first_page() {

@@ -9,7 +9,7 @@ use serde::ser::Serializer;
 use super::message::message;
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{NotExpressible, Wire};
+use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::RequestId;
 
 /// What a request is known by in reports of its progress: a string or an integer.
@@ -69,7 +69,7 @@ impl serde::Serialize for ProgressToken {
     }
 }
 
-impl Wire for ProgressToken {
+impl SerializeAt for ProgressToken {
     fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
         serde::Serialize::serialize(self, serializer)
     }

@@ -176,7 +176,7 @@ cacheable!(ListPromptsResult);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Revision, Wire};
+    use crate::protocol::{Revision, SerializeAt};
 
     #[test]
     fn a_message_holds_each_kind_of_content_that_its_revision_knows() {

@@ -297,7 +297,7 @@ cacheable!(ReadResourceResult, ListResourcesResult, ListResourceTemplatesResult)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Revision, Wire};
+    use crate::protocol::{Revision, SerializeAt};
 
     #[test]
     fn parameters_borrow_from_the_frame() {

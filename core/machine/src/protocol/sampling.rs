@@ -12,7 +12,7 @@ use super::meta::Meta;
 use super::revision::Revision;
 use super::task::TaskMetadata;
 use super::tool::{Tool, structured_content_is_expressible};
-use super::wire::{NotExpressible, OneOrMany, Wire};
+use super::wire::{NotExpressible, OneOrMany, SerializeAt};
 use crate::jsonrpc::Json;
 
 message! {
@@ -128,7 +128,7 @@ impl From<SamplingContent> for OneOrMany<SamplingContent> {
     }
 }
 
-impl Wire for SamplingContent {
+impl SerializeAt for SamplingContent {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

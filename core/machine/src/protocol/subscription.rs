@@ -103,7 +103,7 @@ fn names_its_subscription(result: &ListenResult, revision: Revision) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Wire;
+    use crate::protocol::SerializeAt;
 
     #[test]
     fn the_end_of_a_subscription_names_it_with_the_type_of_its_id() {

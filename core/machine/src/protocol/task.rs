@@ -15,7 +15,7 @@ use super::input::{InputRequests, InputResponses};
 use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{NotExpressible, Wire};
+use super::wire::{NotExpressible, SerializeAt};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The identifier of the extension that has tasks from 2026-07-28 on.
@@ -172,7 +172,7 @@ impl Task {
     }
 }
 
-impl Wire for Task {
+impl SerializeAt for Task {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -314,7 +314,7 @@ pub struct CreateTaskResult {
     pub meta: Option<Meta>,
 }
 
-impl Wire for CreateTaskResult {
+impl SerializeAt for CreateTaskResult {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -376,7 +376,7 @@ macro_rules! flat_task {
             }
         }
 
-        impl Wire for $name {
+        impl SerializeAt for $name {
             fn serialize_at<S: Serializer>(
                 &self,
                 revision: Revision,
@@ -428,7 +428,7 @@ pub struct CancelTaskResult {
     pub meta: Option<Meta>,
 }
 
-impl Wire for CancelTaskResult {
+impl SerializeAt for CancelTaskResult {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,

@@ -13,7 +13,7 @@ use super::implementation::Icon;
 use super::message::{message, word};
 use super::meta::Meta;
 use super::revision::Revision;
-use super::wire::{ToolOutput, Wire, is_object, is_object_schema, rev};
+use super::wire::{SerializeAt, ToolOutput, is_object, is_object_schema, rev};
 use crate::jsonrpc::{Json, RawJson};
 
 /// The longest tool name that [`check_tool_name`] accepts, in characters.
@@ -228,7 +228,7 @@ impl CallToolResult {
 #[derive(Clone, Copy, Debug)]
 pub struct TextResult<'a>(pub &'a str);
 
-impl Wire for TextResult<'_> {
+impl SerializeAt for TextResult<'_> {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -336,7 +336,7 @@ pub fn check_tool_name(name: &str) -> Result<(), InvalidToolName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Wire;
+    use crate::protocol::SerializeAt;
 
     fn json(text: &str) -> Json {
         RawJson::parse(text).unwrap().into()

@@ -18,8 +18,8 @@ use crate::jsonrpc::{Json, RawJson, RequestId, Typed, WriteError, WriteJson};
 
 /// A value that can be written at any revision of the protocol.
 ///
-/// [`Wire::at`] ties it to one, which gives a [`Serialize`]; [`Wire::to_json_at`] gives the text.
-pub trait Wire {
+/// [`SerializeAt::at`] ties it to one, which gives a [`Serialize`]; [`SerializeAt::to_json_at`] gives the text.
+pub trait SerializeAt {
     /// Writes the value as `revision` spells it.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ pub trait Wire {
     ///
     /// # Errors
     ///
-    /// Those of [`Wire::serialize_at`].
+    /// Those of [`SerializeAt::serialize_at`].
     fn to_json_at(&self, revision: Revision) -> Result<Json, serde_json::Error> {
         Json::from_serialize(&self.at(revision))
     }
@@ -81,7 +81,7 @@ pub enum ToolOutput<'a> {
 /// A value and the revision it is to be written at.
 pub struct At<'a, T: ?Sized>(pub &'a T, pub Revision);
 
-impl<T: Wire + ?Sized> Serialize for At<'_, T> {
+impl<T: SerializeAt + ?Sized> Serialize for At<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize_at(self.1, serializer)
     }
@@ -93,7 +93,7 @@ impl<T: fmt::Debug + ?Sized> fmt::Debug for At<'_, T> {
     }
 }
 
-/// A value that is written at a revision which only the machine knows: any [`Wire`] value, or
+/// A value that is written at a revision which only the machine knows: any [`SerializeAt`] value, or
 /// [`Verbatim`] JSON.
 pub trait WriteJsonAt {
     /// Appends the value as `revision` spells it.
@@ -103,13 +103,13 @@ pub trait WriteJsonAt {
     /// The caller's fault: see [`WriteError`].
     fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError>;
 
-    /// See [`Wire::is_plain_result`].
+    /// See [`SerializeAt::is_plain_result`].
     #[doc(hidden)]
     fn is_plain(&self) -> bool {
         false
     }
 
-    /// See [`Wire::tool_output`].
+    /// See [`SerializeAt::tool_output`].
     #[doc(hidden)]
     fn output(&self) -> ToolOutput<'_> {
         ToolOutput::Unknown
@@ -128,7 +128,7 @@ impl fmt::Debug for dyn WriteJsonAt + '_ {
     }
 }
 
-impl<T: Wire + ?Sized> WriteJsonAt for T {
+impl<T: SerializeAt + ?Sized> WriteJsonAt for T {
     fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError> {
         Typed(&At(self, revision)).write_json(out)
     }
@@ -283,7 +283,7 @@ pub(crate) fn is_object_schema(json: &Json) -> bool {
 
 macro_rules! same_at_every_revision {
     ($($ty:ty),+ $(,)?) => { $(
-        impl Wire for $ty {
+        impl SerializeAt for $ty {
             fn serialize_at<S: Serializer>(
                 &self,
                 _: Revision,
@@ -307,7 +307,7 @@ same_at_every_revision!(
     RequestId
 );
 
-impl Wire for f64 {
+impl SerializeAt for f64 {
     /// Whole numbers are written without a fraction, as peers that never knew one expect.
     fn serialize_at<S: Serializer>(&self, _: Revision, serializer: S) -> Result<S::Ok, S::Error> {
         // Up to here every whole number has an exact `f64`.
@@ -324,7 +324,7 @@ impl Wire for f64 {
     }
 }
 
-impl<T: Wire> Wire for Option<T> {
+impl<T: SerializeAt> SerializeAt for Option<T> {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -341,7 +341,7 @@ impl<T: Wire> Wire for Option<T> {
     }
 }
 
-impl<T: Wire> Wire for [T] {
+impl<T: SerializeAt> SerializeAt for [T] {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -355,7 +355,7 @@ impl<T: Wire> Wire for [T] {
     }
 }
 
-impl<T: Wire> Wire for Vec<T> {
+impl<T: SerializeAt> SerializeAt for Vec<T> {
     fn serialize_at<S: Serializer>(
         &self,
         revision: Revision,
@@ -367,7 +367,7 @@ impl<T: Wire> Wire for Vec<T> {
 
 macro_rules! same_as_target {
     ($($ty:ty),+) => { $(
-        impl<T: Wire + ?Sized> Wire for $ty {
+        impl<T: SerializeAt + ?Sized> SerializeAt for $ty {
             fn serialize_at<S: Serializer>(
                 &self,
                 revision: Revision,
@@ -421,7 +421,7 @@ impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
-impl<T: Wire> Wire for OneOrMany<T> {
+impl<T: SerializeAt> SerializeAt for OneOrMany<T> {
     /// Before 2025-11-25 there is only the bare value.
     fn serialize_at<S: Serializer>(
         &self,

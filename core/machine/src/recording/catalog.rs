@@ -11,7 +11,7 @@ use super::{Unperformable, decoded, whole};
 use crate::catalog::snapshot::{self, NUMBER_MAX, Snapshot};
 use crate::catalog::{Catalog, Changes};
 use crate::jsonrpc::RawJson;
-use crate::protocol::Wire;
+use crate::protocol::SerializeAt;
 
 /// The kinds of lists that something is true of.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    fn of<M: Wire + Clone>(list: &snapshot::Entries<'_, M>) -> Self {
+    fn of<M: SerializeAt + Clone>(list: &snapshot::Entries<'_, M>) -> Self {
         let entries = list.entries.iter();
         let entries = entries.map(|(number, item)| (*number, whole(&**item))).collect();
         Self { next: list.next, entries }

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::peer::{Event, Failure, Subject};
-use crate::protocol::Wire;
+use crate::protocol::SerializeAt;
 
 use super::handle::{Handle, InputName};
 

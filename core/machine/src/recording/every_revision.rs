@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use crate::Revision;
 use crate::jsonrpc::{Json, RawJson, write_string};
-use crate::protocol::Wire;
+use crate::protocol::SerializeAt;
 
 /// The text of a value with the fields of every revision, from which the value can be read back:
 /// reading knows no revisions, and the newest one that has a field has it whole. `null` if no
 /// revision can say it.
-pub(crate) fn whole<T: Wire + ?Sized>(value: &T) -> RawJson<'static> {
+pub(crate) fn whole<T: SerializeAt + ?Sized>(value: &T) -> RawJson<'static> {
     let newest_first = Revision::ALL.into_iter().rev();
     let texts: Vec<Json> = newest_first.filter_map(|it| value.to_json_at(it).ok()).collect();
     let whole = texts.iter().map(|json| json.as_str().to_string()).reduce(joined);
@@ -76,7 +76,9 @@ mod tests {
         RootsCapability, Settings, TaskSupport, Tool, ToolAnnotations, ToolExecution,
     };
 
-    fn comes_back<T: Wire + serde::de::DeserializeOwned + PartialEq + core::fmt::Debug>(value: &T) {
+    fn comes_back<T: SerializeAt + serde::de::DeserializeOwned + PartialEq + core::fmt::Debug>(
+        value: &T,
+    ) {
         let text = whole(value);
         assert_eq!(serde_json::from_str::<T>(text.as_str()).unwrap(), *value, "{text}");
     }

@@ -20,7 +20,9 @@ enum Outcome {
 }
 
 /// Reads a value as a `T` and writes it.
-fn rewrite<'a, T: Wire + Deserialize<'a>>(text: &'a str) -> Result<Value, serde_json::Error> {
+fn rewrite<'a, T: SerializeAt + Deserialize<'a>>(
+    text: &'a str,
+) -> Result<Value, serde_json::Error> {
     serde_json::to_value(serde_json::from_str::<T>(text)?.at(Revision::V2026_07_28))
 }
 

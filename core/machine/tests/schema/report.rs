@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 
-use mcp_sansio::protocol::{Revision, Revisions, Wire};
+use mcp_sansio::protocol::{Revision, Revisions, SerializeAt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ impl Report {
     /// Values that are what the definition says: a result, or data in a message.
     ///
     /// `revisions` must be exactly those whose schema has the definition.
-    pub(crate) fn data<T: Wire + DeserializeOwned>(
+    pub(crate) fn data<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
         revisions: Revisions,
@@ -55,7 +55,7 @@ impl Report {
     }
 
     /// Values that are the parameters of the request or notification that the definition says.
-    pub(crate) fn params<T: Wire + DeserializeOwned>(
+    pub(crate) fn params<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
         method: &'static str,
@@ -67,7 +67,7 @@ impl Report {
     }
 
     /// Values that are the data of the error that the definition says.
-    pub(crate) fn error_data<T: Wire + DeserializeOwned>(
+    pub(crate) fn error_data<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
         code: i32,
@@ -79,7 +79,7 @@ impl Report {
     }
 
     /// The same of types that borrow from a frame, which no frame of its own can show here.
-    pub(crate) fn borrowed_params<T: Wire>(
+    pub(crate) fn borrowed_params<T: SerializeAt>(
         &mut self,
         definition: &'static str,
         method: &'static str,
@@ -91,7 +91,7 @@ impl Report {
 
     /// One more value of a definition, of a kind that only these of its revisions can say; older
     /// ones must refuse it.
-    pub(crate) fn since<T: Wire + DeserializeOwned>(
+    pub(crate) fn since<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
         method: Option<&'static str>,
@@ -112,7 +112,7 @@ impl Report {
     }
 
     /// Values of the tasks extension, which has a schema of its own.
-    pub(crate) fn extension<T: Wire + DeserializeOwned>(
+    pub(crate) fn extension<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &'static str,
         method: Option<&'static str>,
@@ -126,7 +126,7 @@ impl Report {
         note(&mut self.verdicts, "extension", definition, verdict);
     }
 
-    fn check<T: Wire>(
+    fn check<T: SerializeAt>(
         &mut self,
         definition: &'static str,
         revisions: Revisions,
@@ -150,7 +150,7 @@ impl Report {
     }
 
     /// What was written at a revision reads back and is written the same again.
-    fn round_trip<T: Wire + DeserializeOwned>(
+    fn round_trip<T: SerializeAt + DeserializeOwned>(
         &mut self,
         definition: &str,
         revisions: Revisions,
@@ -213,7 +213,7 @@ fn note(
     }
 }
 
-fn to_value<T: Wire>(value: &T, revision: Revision) -> Value {
+fn to_value<T: SerializeAt>(value: &T, revision: Revision) -> Value {
     serde_json::to_value(value.at(revision)).unwrap()
 }
 

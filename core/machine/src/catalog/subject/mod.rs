@@ -9,7 +9,9 @@ use super::item::{ItemKind, Target};
 use super::runs_as_task;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use crate::protocol::revision::Era;
-use crate::protocol::{Method, Prompt, ResourceNotFoundData, Revision, TaskSupport, Tool, Wire};
+use crate::protocol::{
+    Method, Prompt, ResourceNotFoundData, Revision, SerializeAt, TaskSupport, Tool,
+};
 
 type Checked = Result<(), ErrorObject<'static>>;
 type Resolved = Result<Target, ErrorObject<'static>>;

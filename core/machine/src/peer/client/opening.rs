@@ -17,7 +17,7 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use crate::peer::queue::Tag;
-use crate::protocol::{At, Capabilities, InitializeParams, Method, Wire};
+use crate::protocol::{At, Capabilities, InitializeParams, Method, SerializeAt};
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::{Client, Session};

@@ -4,7 +4,7 @@ use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::peer::options::Terms;
-use crate::protocol::{CacheHints, Capabilities, Implementation, ServerCapabilities, Wire};
+use crate::protocol::{CacheHints, Capabilities, Implementation, SerializeAt, ServerCapabilities};
 use crate::{PanicGuard, Revision, Revisions};
 
 use super::options::ServerRole;

@@ -10,7 +10,7 @@ use crate::peer::event::Violation;
 use crate::peer::metadata::{SERVER_INFO, text};
 use crate::peer::policy::IncompleteInitialize;
 use crate::protocol::{
-    At, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel, Wire,
+    At, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel, SerializeAt,
 };
 use crate::{Era, Revision, Revisions};
 
