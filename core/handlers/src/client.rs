@@ -12,8 +12,8 @@ use mcp_sansio::jsonrpc::{
 };
 use mcp_sansio::peer::{CloseReason, Failure, MethodName};
 use mcp_sansio::protocol::{
-    At, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult, GetPromptParams,
-    GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
+    AtRevision, CallToolResult, Capabilities, CompleteParams, CompleteResult, EmptyResult,
+    GetPromptParams, GetPromptResult, ListParams, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, LoggingLevel, Method, Prompt, PromptArguments,
     ReadResourceParams, ReadResourceResult, Resource, ResourceNotFoundData, ResourceTemplate,
     SerializeAt, SubscriptionFilter, Task, Tool,
@@ -252,9 +252,9 @@ impl Client {
         self.start(Method::PromptsGet, &|out: &mut String| {
             let mut params = GetPromptParams::new(name);
             if !arguments.is_empty() {
-                params.arguments = Some(to_shared_json(&Typed(&At(&arguments, revision)))?);
+                params.arguments = Some(to_shared_json(&Typed(&AtRevision(&arguments, revision)))?);
             }
-            Typed(&At(&params, revision)).write_json(out)
+            Typed(&AtRevision(&params, revision)).write_json(out)
         })
     }
 
@@ -321,7 +321,7 @@ impl Client {
         method: Method,
         params: &impl SerializeAt,
     ) -> ClientCall<T> {
-        self.start(method, &Typed(&At(params, self.revision())))
+        self.start(method, &Typed(&AtRevision(params, self.revision())))
     }
 
     fn start<T>(&self, method: Method, params: &dyn WriteJson) -> ClientCall<T> {

@@ -97,4 +97,6 @@ pub use tool::{
 };
 pub use tool_results::ToolResultsError;
 pub(crate) use wire::WrittenAt;
-pub use wire::{At, NotExpressible, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt};
+pub use wire::{
+    AtRevision, NotExpressible, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt,
+};

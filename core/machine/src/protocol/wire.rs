@@ -51,8 +51,8 @@ pub trait SerializeAt {
     }
 
     /// The value tied to a revision.
-    fn at(&self, revision: Revision) -> At<'_, Self> {
-        At(self, revision)
+    fn at(&self, revision: Revision) -> AtRevision<'_, Self> {
+        AtRevision(self, revision)
     }
 
     /// The JSON text of the value at `revision`.
@@ -79,17 +79,17 @@ pub enum ToolOutput<'a> {
 }
 
 /// A value and the revision it is to be written at.
-pub struct At<'a, T: ?Sized>(pub &'a T, pub Revision);
+pub struct AtRevision<'a, T: ?Sized>(pub &'a T, pub Revision);
 
-impl<T: SerializeAt + ?Sized> Serialize for At<'_, T> {
+impl<T: SerializeAt + ?Sized> Serialize for AtRevision<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize_at(self.1, serializer)
     }
 }
 
-impl<T: fmt::Debug + ?Sized> fmt::Debug for At<'_, T> {
+impl<T: fmt::Debug + ?Sized> fmt::Debug for AtRevision<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("At").field(&self.0).field(&self.1).finish()
+        f.debug_tuple("AtRevision").field(&self.0).field(&self.1).finish()
     }
 }
 
@@ -130,7 +130,7 @@ impl fmt::Debug for dyn WriteJsonAt + '_ {
 
 impl<T: SerializeAt + ?Sized> WriteJsonAt for T {
     fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError> {
-        Typed(&At(self, revision)).write_json(out)
+        Typed(&AtRevision(self, revision)).write_json(out)
     }
 
     fn is_plain(&self) -> bool {

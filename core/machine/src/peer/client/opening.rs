@@ -17,7 +17,7 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use crate::peer::queue::Tag;
-use crate::protocol::{At, Capabilities, InitializeParams, Method, SerializeAt};
+use crate::protocol::{AtRevision, Capabilities, InitializeParams, Method, SerializeAt};
 use crate::{Era, Instant, Revision, Revisions};
 
 use super::{Client, Session};
@@ -115,7 +115,7 @@ impl Client {
             self.profile.identity.clone(),
         );
         let timeout = self.connection.terms.timeouts.opening;
-        self.send_opening(Method::Initialize, &Typed(&At(&params, revision)), timeout, now);
+        self.send_opening(Method::Initialize, &Typed(&AtRevision(&params, revision)), timeout, now);
     }
 
     fn send_opening(

@@ -12,7 +12,7 @@ use crate::peer::metadata::{SUBSCRIPTION_ID, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::CallOptions;
-use crate::protocol::{At, Capability, Method, SubscriptionFilter};
+use crate::protocol::{AtRevision, Capability, Method, SubscriptionFilter};
 use crate::{Era, Instant};
 
 use super::Client;
@@ -57,7 +57,7 @@ impl Client {
         }
         let params = |out: &mut String| {
             out.push_str(r#"{"notifications":"#);
-            Typed(&At(filter, revision)).write_json(out)?;
+            Typed(&AtRevision(filter, revision)).write_json(out)?;
             out.push('}');
             Ok(())
         };

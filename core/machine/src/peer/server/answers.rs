@@ -13,7 +13,7 @@ use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, Work};
 use crate::protocol::{
-    At, CacheHints, Capability, LoggingLevel, Method, ToolOutput, WriteJsonAt, WrittenAt,
+    AtRevision, CacheHints, Capability, LoggingLevel, Method, ToolOutput, WriteJsonAt, WrittenAt,
 };
 use crate::{Era, Instant, Revision};
 
@@ -383,9 +383,9 @@ impl Additions<'_> {
         }
         if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
             add(out, r#""ttlMs":"#);
-            Typed(&At(&cache.ttl, self.revision)).write_json(out)?;
+            Typed(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
             out.push_str(r#","cacheScope":"#);
-            Typed(&At(&cache.scope, self.revision)).write_json(out)?;
+            Typed(&AtRevision(&cache.scope, self.revision)).write_json(out)?;
         }
         out.push('}');
         Ok(())

@@ -10,7 +10,8 @@ use crate::peer::event::Violation;
 use crate::peer::metadata::{SERVER_INFO, text};
 use crate::peer::policy::IncompleteInitialize;
 use crate::protocol::{
-    At, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel, SerializeAt,
+    AtRevision, Capabilities, DiscoverResult, Implementation, InitializeResult, LoggingLevel,
+    SerializeAt,
 };
 use crate::{Era, Revision, Revisions};
 
@@ -82,7 +83,7 @@ impl Server {
             log_level: LOG_LEVEL_UNASKED,
             subscribed: HashSet::with_hasher(self.connection.requests.hasher()),
         });
-        self.answer_initialize(&incoming.id, &At(&result, revision), incoming.reply);
+        self.answer_initialize(&incoming.id, &AtRevision(&result, revision), incoming.reply);
         Ok(None)
     }
 
@@ -125,7 +126,7 @@ impl Server {
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
         result.instructions = self.profile.instructions.clone();
         let result = result.cached(self.profile.cache.clone());
-        self.answer_by_machine(incoming, &Typed(&At(&result, incoming.revision)));
+        self.answer_by_machine(incoming, &Typed(&AtRevision(&result, incoming.revision)));
     }
 
     /// Whether the client has confirmed the session.

@@ -18,8 +18,8 @@ use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, Work};
 use crate::protocol::{
-    At, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method, MethodKind,
-    Phase, Side,
+    AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
+    MethodKind, Phase, Side,
 };
 use crate::{Era, Instant, Revision};
 
@@ -324,7 +324,7 @@ impl Server {
                     Ok(Ok(target)) => self.deliver(incoming, target),
                     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]
                     Ok(Err(failed)) => {
-                        let result = Typed(&At(&failed, incoming.revision));
+                        let result = Typed(&AtRevision(&failed, incoming.revision));
                         self.answer_plain(&incoming, &result);
                         Ok(None)
                     }

@@ -16,7 +16,8 @@ use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, Outgoing};
 use crate::peer::requests::Work;
 use crate::protocol::{
-    At, CallToolResult, Capabilities, Capability, InputRequest, InputRequiredResult, Map, Method,
+    AtRevision, CallToolResult, Capabilities, Capability, InputRequest, InputRequiredResult, Map,
+    Method,
 };
 use crate::{Era, Instant, Revision};
 
@@ -115,7 +116,7 @@ impl Server {
         match revision.era() {
             Era::Modern => {
                 let entry = self.take_request(handle)?;
-                let result = Typed(&At(required, revision));
+                let result = Typed(&AtRevision(required, revision));
                 self.finish_answer(
                     &entry.id,
                     entry.method,
@@ -170,7 +171,7 @@ impl Server {
             let Some(method) = question.method().map(MethodName::Known) else { continue };
             let purpose = Purpose::Input { round, index };
             let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
-            let params = Typed(&At(&question.params(), revision));
+            let params = Typed(&AtRevision(&question.params(), revision));
             let options = CallOptions::default().timeout(self.connection.terms.timeouts.call_hard);
             let started = self.connection.start_call(outgoing, &params, &options, now);
             match started {

@@ -10,7 +10,7 @@ use crate::peer::metadata::SUBSCRIPTION_ID;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, Work};
-use crate::protocol::{At, Capability, Method, SubscriptionFilter, TaskStatusParams};
+use crate::protocol::{AtRevision, Capability, Method, SubscriptionFilter, TaskStatusParams};
 use crate::{Era, Revision};
 
 use super::Server;
@@ -50,7 +50,9 @@ impl Server {
         if self.is_behind() {
             return;
         }
-        let Ok(params) = to_shared_json(&Typed(&At(status, Revision::LATEST))) else { return };
+        let Ok(params) = to_shared_json(&Typed(&AtRevision(status, Revision::LATEST))) else {
+            return;
+        };
         let task = &status.detailed.task.task_id;
         let wanted =
             |filter: &SubscriptionFilter| filter.task_ids.iter().flatten().any(|id| id == task);
@@ -156,7 +158,7 @@ impl Server {
             return Ok(None);
         }
         let honoured = self.honour(asked);
-        let acknowledgement = to_shared_json(&Typed(&At(&honoured, incoming.revision)));
+        let acknowledgement = to_shared_json(&Typed(&AtRevision(&honoured, incoming.revision)));
         let id = incoming.id.clone();
         // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-004]
         if let Ok(filter) = acknowledgement {
