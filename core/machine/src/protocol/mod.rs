@@ -96,7 +96,7 @@ pub use tool::{
     TaskSupport, TextResult, Tool, ToolAnnotations, ToolExecution, check_tool_name,
 };
 pub use tool_results::ToolResultsError;
-pub(crate) use wire::WrittenAt;
+pub(crate) use wire::JsonAtRevision;
 pub use wire::{
     AtRevision, NotExpressible, OneOrMany, SerializeAt, ToolOutput, Verbatim, WriteJsonAt,
 };

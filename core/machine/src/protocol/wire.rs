@@ -157,9 +157,9 @@ impl<T: WriteJson + ?Sized> WriteJsonAt for Verbatim<'_, T> {
 }
 
 /// A value of [`WriteJsonAt`] tied to a revision.
-pub(crate) struct WrittenAt<'a>(pub(crate) &'a dyn WriteJsonAt, pub(crate) Revision);
+pub(crate) struct JsonAtRevision<'a>(pub(crate) &'a dyn WriteJsonAt, pub(crate) Revision);
 
-impl WriteJson for WrittenAt<'_> {
+impl WriteJson for JsonAtRevision<'_> {
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         self.0.write_json_at(self.1, out)
     }

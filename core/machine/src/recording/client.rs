@@ -11,7 +11,7 @@ use crate::peer::{
     Applied, Client, ClientCommand, ClientMachine, ClientOptions, CommandError, Limits, MethodName,
     Policy, Timeouts,
 };
-use crate::protocol::{Verbatim, WrittenAt};
+use crate::protocol::{JsonAtRevision, Verbatim};
 use crate::{Instant, Revision};
 
 use super::arguments::{MISPLACED, Options, Unperformable, decoded, level, method, text};
@@ -122,7 +122,7 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
         ClientCommand::Call { method, params, options } => Call::Started {
             at: now,
             method: method.as_str().into(),
-            params: text(&WrittenAt(*params, revision)),
+            params: text(&JsonAtRevision(*params, revision)),
             options: Options::of(options),
             other: matches!(method, MethodName::Other(_)),
         },
@@ -137,7 +137,7 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
             Call::SetLogLevel { at: now, level: level.as_str().into() }
         }
         ClientCommand::AnswerInput { input, result } => {
-            let result = text(&WrittenAt(*result, revision));
+            let result = text(&JsonAtRevision(*result, revision));
             Call::AnswerInput { at: now, input: (*input).into(), result }
         }
         ClientCommand::RefuseInput { input, error } => {

@@ -17,7 +17,7 @@ use crate::peer::{
     RequestHandle, Server, ServerCommand, ServerMachine, ServerOptions, Timeouts,
 };
 use crate::protocol::{
-    CacheHints, Capabilities, InputRequiredResult, Method, Ttl, Verbatim, WrittenAt,
+    CacheHints, Capabilities, InputRequiredResult, JsonAtRevision, Method, Ttl, Verbatim,
 };
 use crate::{Instant, Principal, Revision};
 
@@ -214,7 +214,7 @@ fn call_of<'c, M: ServerMachine + Recordable>(
         ServerCommand::Respond { request, result } => {
             // Where no answer is due, nothing is written at any revision.
             let revision = machine.revision_of(*request).unwrap_or(Revision::LATEST);
-            let result = text(&WrittenAt(*result, revision));
+            let result = text(&JsonAtRevision(*result, revision));
             Call::Respond { at, request: (*request).into(), result }
         }
         ServerCommand::Reject { request, error } => {

@@ -17,7 +17,7 @@ use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
 use crate::peer::questions::not_offered;
-use crate::protocol::{Capabilities, Method, Side, WriteJsonAt, WrittenAt};
+use crate::protocol::{Capabilities, JsonAtRevision, Method, Side, WriteJsonAt};
 use crate::{Instant, Revision};
 
 use super::Client;
@@ -138,7 +138,7 @@ impl Client {
         now: Instant,
     ) -> Result<(), CommandError> {
         let revision = self.session.as_ref().ok_or(CommandError::NotDue)?.revision;
-        let result = &WrittenAt(result, revision);
+        let result = &JsonAtRevision(result, revision);
         match input.0 {
             InputSource::Request(key) => self.send_result(RequestHandle::of(key), result),
             InputSource::Round { call, round, index } => {

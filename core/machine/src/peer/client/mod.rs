@@ -23,7 +23,7 @@ use crate::jsonrpc::{
     parse_noting_result, to_shared_json,
 };
 use crate::protocol::{
-    Capabilities, LoggingLevel, Method, MethodKind, Side, WriteJsonAt, WrittenAt,
+    Capabilities, JsonAtRevision, LoggingLevel, Method, MethodKind, Side, WriteJsonAt,
 };
 use crate::{Era, Instant, Revision, Revisions};
 
@@ -279,7 +279,7 @@ impl Client {
             ClientCommand::Call { method, params, options } => {
                 self.connection.check_open()?;
                 let revision = self.session.as_ref().ok_or(CommandError::NotOpen)?.revision;
-                let params = WrittenAt(params, revision);
+                let params = JsonAtRevision(params, revision);
                 let purpose = Purpose::Application;
                 return self.start(&method, purpose, &params, options, now).map(Applied::Started);
             }
@@ -306,7 +306,7 @@ impl Client {
         now: Instant,
     ) -> Result<CallHandle, CommandError> {
         Connection::check_kind(method, MethodKind::Request)?;
-        let params = &WrittenAt(params, self.check_gate(method)?);
+        let params = &JsonAtRevision(params, self.check_gate(method)?);
         let name = MethodName::Known(method);
         if let (Some(task), Some(session)) = (options.task, &self.session) {
             (task.check)(method, session.server, Side::Server)?;

@@ -13,7 +13,8 @@ use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
 use crate::peer::requests::{InFlight, ReplyTo, Work};
 use crate::protocol::{
-    AtRevision, CacheHints, Capability, LoggingLevel, Method, ToolOutput, WriteJsonAt, WrittenAt,
+    AtRevision, CacheHints, Capability, JsonAtRevision, LoggingLevel, Method, ToolOutput,
+    WriteJsonAt,
 };
 use crate::{Era, Instant, Revision};
 
@@ -29,7 +30,7 @@ impl Server {
         self.check_output(request, result.output())?;
         let entry = self.take_request(request)?;
         let InFlight { id, method, revision, reply, .. } = entry;
-        let result: (&dyn WriteJson, _) = (&WrittenAt(result, revision), result.is_plain());
+        let result: (&dyn WriteJson, _) = (&JsonAtRevision(result, revision), result.is_plain());
         Ok(self.finish_answer(&id, method, revision, reply, result)?)
     }
 
