@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use mcp_sansio::jsonrpc::{
-    ErrorCode, ErrorObject, Json, RawJson, Typed, WriteError, WriteJson, to_shared_json,
+    AsJson, ErrorCode, ErrorObject, Json, RawJson, WriteError, WriteJson, to_shared_json,
 };
 use mcp_sansio::peer::{CloseReason, Failure, MethodName};
 use mcp_sansio::protocol::{
@@ -231,7 +231,7 @@ impl Client {
         arguments: &A,
     ) -> ClientCall<CallToolResult> {
         // As `CallToolParams` is written, but in one go, without a text for the arguments.
-        self.start(Method::ToolsCall, &Typed(&ToolCall { name, arguments }))
+        self.start(Method::ToolsCall, &AsJson(&ToolCall { name, arguments }))
     }
 
     /// Reads a resource.
@@ -252,9 +252,10 @@ impl Client {
         self.start(Method::PromptsGet, &|out: &mut String| {
             let mut params = GetPromptParams::new(name);
             if !arguments.is_empty() {
-                params.arguments = Some(to_shared_json(&Typed(&AtRevision(&arguments, revision)))?);
+                params.arguments =
+                    Some(to_shared_json(&AsJson(&AtRevision(&arguments, revision)))?);
             }
-            Typed(&AtRevision(&params, revision)).write_json(out)
+            AsJson(&AtRevision(&params, revision)).write_json(out)
         })
     }
 
@@ -321,7 +322,7 @@ impl Client {
         method: Method,
         params: &impl SerializeAt,
     ) -> ClientCall<T> {
-        self.start(method, &Typed(&AtRevision(params, self.revision())))
+        self.start(method, &AsJson(&AtRevision(params, self.revision())))
     }
 
     fn start<T>(&self, method: Method, params: &dyn WriteJson) -> ClientCall<T> {

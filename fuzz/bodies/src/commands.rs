@@ -2,7 +2,7 @@
 
 use mcp_sansio::Instant;
 use mcp_sansio::catalog::Changes;
-use mcp_sansio::jsonrpc::Typed;
+use mcp_sansio::jsonrpc::AsJson;
 use mcp_sansio::peer::{
     Applied, CallHandle, ClientCommand, ClientMachine, CommandError, InputHandle, MethodName,
     RequestHandle, ServerCommand, ServerMachine,
@@ -83,7 +83,7 @@ pub(super) fn ask_server(
         },
         b'l' => {
             let level = LoggingLevel::ALL[operation.number % 8];
-            let data = &Typed(text);
+            let data = &AsJson(text);
             let asked = ServerCommand::Log { request, level, logger: None, data };
             let written = machine.apply(asked, now);
             assert!(written.is_ok(), "a text can be written: {written:?}");

@@ -2,7 +2,8 @@
 
 use mcp_sansio::framing::LineDecoder;
 use mcp_sansio::jsonrpc::{
-    Frame, Message, ParseLimits, RawJson, RequestId, Typed, close_object_with, parse, write_request,
+    AsJson, Frame, Message, ParseLimits, RawJson, RequestId, close_object_with, parse,
+    write_request,
 };
 use mcp_sansio_fuzz_bodies as bodies;
 use proptest::collection::{btree_map, vec};
@@ -125,7 +126,7 @@ proptest! {
     #[test]
     fn typed_values_are_written_as_they_read_back(id in id(), params in object(), method: String) {
         let mut out = String::new();
-        write_request(&mut out, &id, &method, Some(&Typed(&params))).expect("a tree is JSON");
+        write_request(&mut out, &id, &method, Some(&AsJson(&params))).expect("a tree is JSON");
         prop_assert!(!out.contains('\n'));
         let Ok(Frame::Single(Message::Request(request))) = parse(out.as_bytes(), ParseLimits::default())
         else {
@@ -142,7 +143,7 @@ proptest! {
     fn joined_objects_have_the_members_of_both(front in object(), back in object()) {
         let mut out = serde_json::to_string(&front).expect("a tree is JSON");
         out.pop();
-        close_object_with(&mut out, &Typed(&back)).expect("an object");
+        close_object_with(&mut out, &AsJson(&back)).expect("an object");
         let joined = RawJson::parse(&out).expect("JSON");
         let expected = front.as_object().into_iter().chain(back.as_object()).flatten();
         prop_assert!(joined.members().map(|member| member.name().into_owned()).eq(expected.map(|(key, _)| key.clone())));

@@ -9,7 +9,7 @@ use mcp_sansio_sync::Arc;
 use super::error::CatalogError;
 use super::item::{ItemId, Listed};
 use crate::Revision;
-use crate::jsonrpc::{Typed, WriteError, WriteJson};
+use crate::jsonrpc::{AsJson, WriteError, WriteJson};
 use crate::protocol::SerializeAt;
 
 /// Entries in the order of a number that grows with each insertion and is never used again, and the
@@ -31,7 +31,7 @@ pub(super) struct List<T> {
 type WriteItem<T> = fn(&T, Revision, &mut String) -> Result<(), WriteError>;
 
 fn write_item<T: Listed>(item: &T, revision: Revision, out: &mut String) -> Result<(), WriteError> {
-    Typed(&item.message().at(revision)).write_json(out)
+    AsJson(&item.message().at(revision)).write_json(out)
 }
 
 impl<T> Default for List<T> {

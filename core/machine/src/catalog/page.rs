@@ -8,7 +8,7 @@ use super::Catalog;
 use super::cursor::{read_cursor, write_cursor};
 use super::item::ItemKind;
 use super::list::Listing;
-use crate::jsonrpc::{ErrorObject, RawJson, Typed, WriteError, WriteJson, write_string};
+use crate::jsonrpc::{AsJson, ErrorObject, RawJson, WriteError, WriteJson, write_string};
 use crate::protocol::revision::Era;
 use crate::protocol::{CacheHints, Method, Revision};
 
@@ -127,7 +127,7 @@ impl Page<'_> {
             // MCP 2026-07-28 server/utilities/caching#interaction-with-pagination [CACHE-011]: the
             // hints are those of the list, not of the page.
             out.push_str(",\"ttlMs\":");
-            Typed(&self.cache.ttl.0).write_json(out)?;
+            AsJson(&self.cache.ttl.0).write_json(out)?;
             out.push_str(",\"cacheScope\":");
             write_string(out, self.cache.scope.as_str());
         }

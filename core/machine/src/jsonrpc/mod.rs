@@ -30,6 +30,6 @@ pub(crate) use scan::STANDING_IS_KEPT;
 pub use text::{write_integer, write_string};
 pub(crate) use writer::write_empty_result;
 pub use writer::{
-    NO_PARAMS, Typed, WriteError, WriteJson, close_object_with, to_shared_json, write_error,
+    AsJson, NO_PARAMS, WriteError, WriteJson, close_object_with, to_shared_json, write_error,
     write_id, write_notification, write_request, write_result,
 };

@@ -22,7 +22,7 @@ pub enum WriteError {
     NotAnObject,
 }
 
-/// Something that appends itself as one JSON value: JSON text, a [`Typed`] value, or a closure.
+/// Something that appends itself as one JSON value: JSON text, a [`AsJson`] value, or a closure.
 pub trait WriteJson {
     /// Appends one JSON value without white space before it.
     ///
@@ -60,12 +60,12 @@ pub fn to_shared_json(value: &dyn WriteJson) -> Result<RawJson<'static>, WriteEr
 
 /// A value that is serialised straight into the buffer.
 #[derive(Clone, Copy, Debug)]
-pub struct Typed<'a, T: ?Sized>(pub &'a T);
+pub struct AsJson<'a, T: ?Sized>(pub &'a T);
 
 /// No `params`.
 pub const NO_PARAMS: Option<&RawJson<'static>> = None;
 
-impl<T: Serialize + ?Sized> WriteJson for Typed<'_, T> {
+impl<T: Serialize + ?Sized> WriteJson for AsJson<'_, T> {
     fn write_json(&self, out: &mut String) -> Result<(), WriteError> {
         Ok(serialize(out, self.0)?)
     }
@@ -327,7 +327,7 @@ mod tests {
         // Rule: [RPC-001] [RPC-006] [RPC-012].
         let id = RequestId::from("a\"1");
         let typed = json!({"x": [1]});
-        let text = written(|out| write_request(out, &id, "m/\u{1}", Some(&Typed(&typed))));
+        let text = written(|out| write_request(out, &id, "m/\u{1}", Some(&AsJson(&typed))));
         assert_eq!(
             text,
             r#"<{"jsonrpc":"2.0","id":"a\"1","method":"m/\u0001","params":{"x":[1]}}"#
@@ -361,7 +361,7 @@ mod tests {
             "<{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{    \"a\": \"x\\n\" }}"
         );
         let nested = alloc::collections::BTreeMap::from([("k", pretty)]);
-        let text = written(|out| write_result(out, &1.into(), &Typed(&nested)));
+        let text = written(|out| write_result(out, &1.into(), &AsJson(&nested)));
         assert!(!text.contains(['\n', '\r']), "{text}");
     }
 
@@ -369,12 +369,12 @@ mod tests {
     fn params_and_results_that_are_no_objects_leave_nothing_behind() {
         // Rule: [RPC-010] [RPC-011].
         let mut out = String::from("kept");
-        let failed = write_request(&mut out, &1.into(), "m", Some(&Typed(&[1])));
+        let failed = write_request(&mut out, &1.into(), "m", Some(&AsJson(&[1])));
         assert!(matches!(failed, Err(WriteError::NotAnObject)));
         let failed = write_result(&mut out, &1.into(), &RawJson::NULL);
         assert!(matches!(failed, Err(WriteError::NotAnObject)));
         let keys = alloc::collections::BTreeMap::from([(vec![1], 1)]);
-        let failed = write_result(&mut out, &1.into(), &Typed(&keys));
+        let failed = write_result(&mut out, &1.into(), &AsJson(&keys));
         assert!(matches!(failed, Err(WriteError::NotJson(_))));
         assert_eq!(out, "kept");
     }
@@ -394,10 +394,10 @@ mod tests {
             assert_eq!(out, joined);
         }
         let mut out = String::from("{\"a\":1");
-        assert!(close_object_with(&mut out, &Typed(&[1])).is_err());
+        assert!(close_object_with(&mut out, &AsJson(&[1])).is_err());
         assert_eq!(out, "{\"a\":1");
         let mut out = String::from("{");
-        assert!(close_object_with(&mut out, &Typed(&[1])).is_err());
+        assert!(close_object_with(&mut out, &AsJson(&[1])).is_err());
         assert_eq!(out, "{");
     }
 
@@ -406,7 +406,7 @@ mod tests {
         let arguments = json!({"b": 2});
         let params = |out: &mut String| {
             out.push_str("{\"_meta\":{}");
-            close_object_with(out, &Typed(&arguments))
+            close_object_with(out, &AsJson(&arguments))
         };
         let text = written(|out| write_notification(out, "n", Some(&params)));
         assert!(text.ends_with(r#""params":{"_meta":{},"b":2}}"#), "{text}");

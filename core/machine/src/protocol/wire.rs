@@ -14,7 +14,7 @@ use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 
 use super::revision::Revision;
-use crate::jsonrpc::{Json, RawJson, RequestId, Typed, WriteError, WriteJson};
+use crate::jsonrpc::{AsJson, Json, RawJson, RequestId, WriteError, WriteJson};
 
 /// A value that can be written at any revision of the protocol.
 ///
@@ -130,7 +130,7 @@ impl fmt::Debug for dyn WriteJsonAt + '_ {
 
 impl<T: SerializeAt + ?Sized> WriteJsonAt for T {
     fn write_json_at(&self, revision: Revision, out: &mut String) -> Result<(), WriteError> {
-        Typed(&AtRevision(self, revision)).write_json(out)
+        AsJson(&AtRevision(self, revision)).write_json(out)
     }
 
     fn is_plain(&self) -> bool {

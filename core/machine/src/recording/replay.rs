@@ -189,7 +189,7 @@ fn in_version_of(start: &Start<'_>, noted: &[u8]) -> String {
 
 fn written(start: &Start<'_>) -> String {
     let mut text = String::new();
-    let written = crate::jsonrpc::WriteJson::write_json(&crate::jsonrpc::Typed(start), &mut text);
+    let written = crate::jsonrpc::WriteJson::write_json(&crate::jsonrpc::AsJson(start), &mut text);
     debug_assert!(written.is_ok(), "it was written before");
     text
 }

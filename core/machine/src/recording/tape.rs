@@ -6,7 +6,7 @@ use core::fmt;
 use mcp_sansio_sync::Mutex;
 use serde::Serialize;
 
-use crate::jsonrpc::{Typed, WriteJson};
+use crate::jsonrpc::{AsJson, WriteJson};
 
 use super::call::Call;
 
@@ -72,7 +72,7 @@ impl Tape {
 
     pub(crate) fn write(&mut self, line: &impl Serialize) {
         let mut text = String::new();
-        let written = Typed(line).write_json(&mut text);
+        let written = AsJson(line).write_json(&mut text);
         debug_assert!(written.is_ok(), "a line is made of text and whole numbers");
         let mut text = text.into_bytes();
         // Line ends in JSON stand between tokens.

@@ -1,6 +1,6 @@
 //! Calls and their answers, and what a caller may do wrong.
 
-use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject, Typed};
+use mcp_sansio::jsonrpc::{AsJson, ErrorCode, ErrorObject};
 use mcp_sansio::peer::{CallOptions, ClientOptions, CommandError, Event, Failure, Limits, Request};
 use mcp_sansio::protocol::{CacheHints, CallToolParams, CallToolResult, Method};
 use mcp_sansio::{Era, Revision};
@@ -220,7 +220,7 @@ fn a_result_that_cannot_be_written_is_an_internal_error_to_the_client() {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
         for _ in 0..2 {
             let request = call(&mut pair);
-            let answered = pair.server.respond_with(request.handle, &Typed(&[1, 2]));
+            let answered = pair.server.respond_with(request.handle, &AsJson(&[1, 2]));
             assert!(matches!(answered, Err(CommandError::NotWritable(_))), "{answered:?}");
             pair.drive();
             let Err(Failure::Refused(refused)) = pair.ended().outcome else { panic!("an error") };

@@ -21,7 +21,7 @@ macro_rules! client_methods {
         impl $client {
             /// Sends a request.
             ///
-            /// `params` is an object: JSON text, or [`Typed`](crate::jsonrpc::Typed) around anything
+            /// `params` is an object: JSON text, or [`AsJson`](crate::jsonrpc::AsJson) around anything
             /// that serialises to one. It has no `_meta`; members for that go into the options.
             ///
             /// # Errors

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::jsonrpc::{
-    ErrorCode, ErrorObject, Json, RawJson, Typed, write_notification, write_string,
+    AsJson, ErrorCode, ErrorObject, Json, RawJson, write_notification, write_string,
 };
 use crate::peer::calls::{Call, Purpose};
 use crate::peer::connection::Flow;
@@ -115,7 +115,12 @@ impl Client {
             self.profile.identity.clone(),
         );
         let timeout = self.connection.terms.timeouts.opening;
-        self.send_opening(Method::Initialize, &Typed(&AtRevision(&params, revision)), timeout, now);
+        self.send_opening(
+            Method::Initialize,
+            &AsJson(&AtRevision(&params, revision)),
+            timeout,
+            now,
+        );
     }
 
     fn send_opening(

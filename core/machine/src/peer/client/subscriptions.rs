@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::Key;
 
-use crate::jsonrpc::{RawJson, RequestId, Typed, WriteJson, write_string};
+use crate::jsonrpc::{AsJson, RawJson, RequestId, WriteJson, write_string};
 use crate::peer::calls::{Call, Purpose, Timing};
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, Subscribed, Violation};
@@ -57,7 +57,7 @@ impl Client {
         }
         let params = |out: &mut String| {
             out.push_str(r#"{"notifications":"#);
-            Typed(&AtRevision(filter, revision)).write_json(out)?;
+            AsJson(&AtRevision(filter, revision)).write_json(out)?;
             out.push('}');
             Ok(())
         };

@@ -4,7 +4,7 @@ use mcp_sansio_sync::Arc;
 use serde::Serialize;
 
 use crate::jsonrpc::{
-    ErrorObject, RawJson, RequestId, Typed, WriteError, WriteJson, write_empty_result, write_id,
+    AsJson, ErrorObject, RawJson, RequestId, WriteError, WriteJson, write_empty_result, write_id,
     write_result, write_string,
 };
 use crate::peer::error::CommandError;
@@ -89,10 +89,10 @@ impl Server {
             out.push_str(r#"{"progressToken":"#);
             write_id(out, &token);
             out.push_str(r#","progress":"#);
-            Typed(&progress).write_json(out)?;
+            AsJson(&progress).write_json(out)?;
             if let Some(total) = total.filter(|total| total.is_finite()) {
                 out.push_str(r#","total":"#);
-                Typed(&total).write_json(out)?;
+                AsJson(&total).write_json(out)?;
             }
             // MCP 2025-03-26 basic/utilities/progress#progress-flow [PROG-009]
             if let Some(message) = message.filter(|_| revision >= Revision::V2025_03_26) {
@@ -275,7 +275,7 @@ impl Server {
     ) {
         let revision = Revision::LATEST_LEGACY;
         let method = Some(Method::Initialize);
-        let _answered = self.finish_answer(id, method, revision, reply, (&Typed(result), false));
+        let _answered = self.finish_answer(id, method, revision, reply, (&AsJson(result), false));
     }
 
     /// The empty result of a legacy request.
@@ -384,9 +384,9 @@ impl Additions<'_> {
         }
         if let Some(cache) = self.cache.filter(|_| !cached && !interim) {
             add(out, r#""ttlMs":"#);
-            Typed(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
+            AsJson(&AtRevision(&cache.ttl, self.revision)).write_json(out)?;
             out.push_str(r#","cacheScope":"#);
-            Typed(&AtRevision(&cache.scope, self.revision)).write_json(out)?;
+            AsJson(&AtRevision(&cache.scope, self.revision)).write_json(out)?;
         }
         out.push('}');
         Ok(())

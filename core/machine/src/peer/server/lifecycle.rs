@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use hashbrown::HashSet;
 
-use crate::jsonrpc::{ErrorCode, ErrorObject, Json, RawJson, Typed};
+use crate::jsonrpc::{AsJson, ErrorCode, ErrorObject, Json, RawJson};
 use crate::peer::connection::Flow;
 use crate::peer::event::Violation;
 use crate::peer::metadata::{SERVER_INFO, text};
@@ -126,7 +126,7 @@ impl Server {
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
         result.instructions = self.profile.instructions.clone();
         let result = result.cached(self.profile.cache.clone());
-        self.answer_by_machine(incoming, &Typed(&AtRevision(&result, incoming.revision)));
+        self.answer_by_machine(incoming, &AsJson(&AtRevision(&result, incoming.revision)));
     }
 
     /// Whether the client has confirmed the session.

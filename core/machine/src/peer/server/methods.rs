@@ -7,7 +7,7 @@ macro_rules! server_methods {
         const _: () = {
             use $crate::Instant;
             use $crate::catalog::Changes;
-            use $crate::jsonrpc::{ErrorObject, Typed, WriteJson};
+            use $crate::jsonrpc::{ErrorObject, AsJson, WriteJson};
             use $crate::peer::command::at;
             use $crate::peer::{CommandError, Request, RequestHandle, ServerCommand};
             use $crate::protocol::{InputRequiredResult, LoggingLevel, Verbatim, WriteJsonAt};
@@ -34,7 +34,7 @@ macro_rules! server_methods {
                 }
 
                 /// Answers a request with a result of the caller's own: JSON text, or
-                /// [`Typed`](crate::jsonrpc::Typed) around anything that serialises to an object.
+                /// [`AsJson`](crate::jsonrpc::AsJson) around anything that serialises to an object.
                 ///
                 /// # Errors
                 ///
@@ -160,7 +160,7 @@ macro_rules! server_methods {
                     data: &D,
                     $($now: Instant,)?
                 ) -> Result<(), CommandError> {
-                    let command = ServerCommand::Log { request, level, logger, data: &Typed(data) };
+                    let command = ServerCommand::Log { request, level, logger, data: &AsJson(data) };
                     self.apply(command, at!($($now)?)).map(drop)
                 }
 

@@ -1,8 +1,8 @@
 use crate::catalog::subject::Given;
 use crate::catalog::{Invalid, Target};
 use crate::jsonrpc::{
-    ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId, RequestMessage,
-    ResponseMessage, Typed,
+    AsJson, ErrorObject, Malformed, Message, NotificationMessage, RawJson, RequestId,
+    RequestMessage, ResponseMessage,
 };
 use crate::peer::Attachment;
 use crate::peer::calls::Purpose;
@@ -324,7 +324,7 @@ impl Server {
                     Ok(Ok(target)) => self.deliver(incoming, target),
                     // MCP 2025-11-25 server/tools#error-handling [TOOL-010]
                     Ok(Err(failed)) => {
-                        let result = Typed(&AtRevision(&failed, incoming.revision));
+                        let result = AsJson(&AtRevision(&failed, incoming.revision));
                         self.answer_plain(&incoming, &result);
                         Ok(None)
                     }

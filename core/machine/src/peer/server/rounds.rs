@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use mcp_sansio_collections::{Key, Slab};
 
-use crate::jsonrpc::{ErrorObject, RawJson, Typed, write_string};
+use crate::jsonrpc::{AsJson, ErrorObject, RawJson, write_string};
 use crate::peer::calls::Purpose;
 use crate::peer::error::CommandError;
 use crate::peer::event::{Event, InputResponseParams, Keyed, Request};
@@ -116,7 +116,7 @@ impl Server {
         match revision.era() {
             Era::Modern => {
                 let entry = self.take_request(handle)?;
-                let result = Typed(&AtRevision(required, revision));
+                let result = AsJson(&AtRevision(required, revision));
                 self.finish_answer(
                     &entry.id,
                     entry.method,
@@ -171,7 +171,7 @@ impl Server {
             let Some(method) = question.method().map(MethodName::Known) else { continue };
             let purpose = Purpose::Input { round, index };
             let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
-            let params = Typed(&AtRevision(&question.params(), revision));
+            let params = AsJson(&AtRevision(&question.params(), revision));
             let options = CallOptions::default().timeout(self.connection.terms.timeouts.call_hard);
             let started = self.connection.start_call(outgoing, &params, &options, now);
             match started {

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use crate::catalog::Changes;
 use crate::jsonrpc::{
-    ErrorObject, RawJson, RequestId, Typed, WriteJson, to_shared_json, write_id, write_string,
+    AsJson, ErrorObject, RawJson, RequestId, WriteJson, to_shared_json, write_id, write_string,
 };
 use crate::peer::connection::Flow;
 use crate::peer::metadata::SUBSCRIPTION_ID;
@@ -50,7 +50,7 @@ impl Server {
         if self.is_behind() {
             return;
         }
-        let Ok(params) = to_shared_json(&Typed(&AtRevision(status, Revision::LATEST))) else {
+        let Ok(params) = to_shared_json(&AsJson(&AtRevision(status, Revision::LATEST))) else {
             return;
         };
         let task = &status.detailed.task.task_id;
@@ -158,7 +158,7 @@ impl Server {
             return Ok(None);
         }
         let honoured = self.honour(asked);
-        let acknowledgement = to_shared_json(&Typed(&AtRevision(&honoured, incoming.revision)));
+        let acknowledgement = to_shared_json(&AsJson(&AtRevision(&honoured, incoming.revision)));
         let id = incoming.id.clone();
         // MCP 2026-07-28 basic/patterns/subscriptions#acknowledgment [SUBS-003] [SUBS-004]
         if let Ok(filter) = acknowledgement {
