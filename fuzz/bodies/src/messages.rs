@@ -119,13 +119,13 @@ fn declarations(text: &Text<'_>) {
         if let Ok(declared) = text.json.decode::<ClientCapabilities>() {
             let written = declared.to_json_at(revision).expect("there is always a way");
             let [came, again] = [text.json.as_str(), written.as_str()]
-                .map(|text| Capabilities::of_client(text, revision));
+                .map(|text| Capabilities::from_client_json(text, revision));
             assert!(grants_no_more(came, again), "{written:?} at {revision}");
         }
         if let Ok(declared) = text.json.decode::<ServerCapabilities>() {
             let written = declared.to_json_at(revision).expect("there is always a way");
             let [came, again] = [text.json.as_str(), written.as_str()]
-                .map(|text| Capabilities::of_server(text, revision));
+                .map(|text| Capabilities::from_server_json(text, revision));
             assert!(grants_no_more(came, again), "{written:?} at {revision}");
         }
     }

@@ -121,7 +121,8 @@ impl Judge {
                 return Err("a modern server asks".into());
             }
             let declared = meta["io.modelcontextprotocol/clientCapabilities"].to_string();
-            client = Capabilities::of_client(&declared, revision).unwrap_or(Capabilities::NONE);
+            client =
+                Capabilities::from_client_json(&declared, revision).unwrap_or(Capabilities::NONE);
         } else if row.side(sender).phase == Phase::Operating
             && !self.initialized
             && !matches!(known, Method::Initialized | Method::Cancelled)
@@ -154,7 +155,8 @@ impl Judge {
             let declared = message["params"]["capabilities"].to_string();
             let wanted = message["params"]["protocolVersion"].as_str().and_then(Revision::parse);
             let wanted = wanted.unwrap_or(Revision::LATEST_LEGACY);
-            self.client = Capabilities::of_client(&declared, wanted).unwrap_or(Capabilities::NONE);
+            self.client =
+                Capabilities::from_client_json(&declared, wanted).unwrap_or(Capabilities::NONE);
         }
         let token = message["params"]["_meta"].get("progressToken").map(Value::to_string);
         let asked = Asked { method: method.to_owned(), revision, token, progress: f64::MIN };
@@ -217,13 +219,13 @@ impl Judge {
             let version = result["protocolVersion"].as_str().and_then(Revision::parse)?;
             self.revision = Some(version);
             let declared = result["capabilities"].to_string();
-            self.server = Capabilities::of_server(&declared, version).ok();
+            self.server = Capabilities::from_server_json(&declared, version).ok();
         } else if asked.method == "server/discover" && !self.opens {
             self.revision = asked.revision;
             self.initialized = true;
             let declared = result["capabilities"].to_string();
             let revision = Revision::V2026_07_28;
-            self.server = Capabilities::of_server(&declared, revision).ok();
+            self.server = Capabilities::from_server_json(&declared, revision).ok();
         }
         let modern = asked.revision.is_some_and(|revision| revision.era() == Era::Modern);
         (modern != result.get("resultType").is_some()).then(|| "`resultType`".to_owned())

@@ -301,7 +301,7 @@ mod tests {
             let known = revision >= Revision::V2025_11_25;
             let text = declared.to_json_at(revision).unwrap();
             assert_eq!(text.as_str(), if known { newest } else { r#"{"sampling":{}}"# });
-            let read = |text| Capabilities::of_client(text, revision).unwrap();
+            let read = |text| Capabilities::from_client_json(text, revision).unwrap();
             assert_eq!(read(newest).contains(Capability::SamplingContext), known, "{revision}");
             assert!(!read(r#"{"sampling":{}}"#).contains(Capability::SamplingContext));
         }

@@ -241,13 +241,13 @@ impl Capabilities {
     // MCP 2025-11-25 schema.json#ServerCapabilities [CAP-017],
     // MCP 2025-11-25 basic/lifecycle#capability-negotiation [CAP-018]: unknown members are
     // tolerated, absent and false ones are not negotiated.
-    pub fn of_client(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
+    pub fn from_client_json(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
         Self::read_client(&Declared::parse(text)?, revision)
     }
 
-    /// As [`Capabilities::of_client`], of text that is known to be JSON. A message has been checked
+    /// As [`Capabilities::from_client_json`], of text that is known to be JSON. A message has been checked
     /// when it arrived.
-    pub(crate) fn of_checked_client(
+    pub(crate) fn from_checked_client_json(
         text: &str,
         revision: Revision,
     ) -> Result<Self, serde_json::Error> {
@@ -290,7 +290,7 @@ impl Capabilities {
         if let Some(declared) = declared_tasks.object()?
             && tasks
         {
-            set = set.union(of_tasks(&declared)?);
+            set = set.union(task_capabilities(&declared)?);
         }
         if let Some(extensions) = extensions.object()?
             && modern
@@ -306,12 +306,12 @@ impl Capabilities {
     /// # Errors
     ///
     /// The peer's fault: not an object, or a member of the wrong type.
-    pub fn of_server(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
+    pub fn from_server_json(text: &str, revision: Revision) -> Result<Self, serde_json::Error> {
         Self::read_server(&Declared::parse(text)?, revision)
     }
 
-    /// As [`Capabilities::of_server`], of text that is known to be JSON.
-    pub(crate) fn of_checked_server(
+    /// As [`Capabilities::from_server_json`], of text that is known to be JSON.
+    pub(crate) fn from_checked_server_json(
         text: &str,
         revision: Revision,
     ) -> Result<Self, serde_json::Error> {
@@ -359,7 +359,7 @@ impl Capabilities {
         if let Some(declared) = tasks.object()?
             && revision == Revision::V2025_11_25
         {
-            set = set.union(of_tasks(&declared)?);
+            set = set.union(task_capabilities(&declared)?);
         }
         if let Some(extensions) = extensions.object()?
             && modern
@@ -384,7 +384,7 @@ impl FromIterator<Capability> for Capabilities {
 }
 
 // MCP 2025-11-25 basic/utilities/tasks#capabilities [CAP-016]
-fn of_tasks(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> {
+fn task_capabilities(declared: &Declared<'_>) -> Result<Capabilities, serde_json::Error> {
     let [list, cancel, requests] = declared.get(["list", "cancel", "requests"])?;
     let mut set = Capabilities::NONE
         .with(Capability::Tasks, true)
@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     fn client(text: &str, revision: Revision) -> Capabilities {
-        Capabilities::of_client(text, revision).unwrap()
+        Capabilities::from_client_json(text, revision).unwrap()
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
     fn flags_that_are_absent_or_false_are_not_negotiated() {
         // Rule: [CAP-018].
         let text = r#"{"tools":{"listChanged":false},"resources":{},"x":[1],"prompts":null}"#;
-        let set = Capabilities::of_server(text, Revision::V2025_06_18).unwrap();
+        let set = Capabilities::from_server_json(text, Revision::V2025_06_18).unwrap();
         assert!(set.iter().eq([Capability::Tools, Capability::Resources]));
     }
 

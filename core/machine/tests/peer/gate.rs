@@ -126,7 +126,7 @@ fn what_the_table_forbids_a_client_is_not_sent() {
     for revision in Revision::ALL {
         for (options, offers) in [(bare_server(), "{}"), (full_server(), OFFERS)] {
             let mut pair = Pair::open_at(revision, plain_client(), options);
-            let declared = Capabilities::of_server(offers, revision).unwrap();
+            let declared = Capabilities::from_server_json(offers, revision).unwrap();
             for row in TABLE.iter().filter(|row| !OWN.contains(&row.method)) {
                 let open = row.check(Side::Client, revision, Capabilities::NONE, declared);
                 let call = CallOptions::default();
@@ -158,8 +158,8 @@ fn what_the_table_forbids_a_server_is_not_sent() {
     for revision in LEGACY {
         for declared in ["{}", r#"{"roots":{},"sampling":{},"elicitation":{}}"#] {
             let mut wire = server_at(revision, declared, full_server());
-            let client = Capabilities::of_client(declared, revision).unwrap();
-            let offers = Capabilities::of_server(OFFERS, revision).unwrap();
+            let client = Capabilities::from_client_json(declared, revision).unwrap();
+            let offers = Capabilities::from_server_json(OFFERS, revision).unwrap();
             for row in TABLE.iter().filter(|row| row.kind == MethodKind::Request) {
                 if OWN.contains(&row.method) {
                     continue;

@@ -235,7 +235,7 @@ impl Client {
             return Ok(None);
         };
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::of_checked_server(declared.as_str(), revision) else {
+        let Ok(server) = Capabilities::from_checked_server_json(declared.as_str(), revision) else {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
@@ -341,7 +341,7 @@ impl Client {
         };
         debug_assert_eq!(initializing.revision.era(), Era::Legacy, "asked by the handshake");
         let declared = capabilities.unwrap_or(RawJson::EMPTY_OBJECT);
-        let Ok(server) = Capabilities::of_checked_server(declared.as_str(), revision) else {
+        let Ok(server) = Capabilities::from_checked_server_json(declared.as_str(), revision) else {
             self.fail_opening(OpeningFailure::InvalidAnswer("`capabilities`"));
             return Ok(None);
         };
@@ -401,7 +401,7 @@ impl Client {
     fn own_capabilities(&self, revision: Revision) -> Capabilities {
         let declared = self.profile.capabilities.to_json_at(revision);
         declared
-            .and_then(|text| Capabilities::of_checked_client(text.as_str(), revision))
+            .and_then(|text| Capabilities::from_checked_client_json(text.as_str(), revision))
             .unwrap_or_default()
     }
 

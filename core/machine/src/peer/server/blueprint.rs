@@ -87,7 +87,7 @@ impl Profile {
     pub(super) fn declared_set(&self, catalog: &Catalog, revision: Revision) -> Capabilities {
         let declared = catalog.complete(self.capabilities.clone(), revision).to_json_at(revision);
         declared
-            .and_then(|text| Capabilities::of_checked_server(text.as_str(), revision))
+            .and_then(|text| Capabilities::from_checked_server_json(text.as_str(), revision))
             .unwrap_or_default()
     }
 }

@@ -58,7 +58,7 @@ impl Server {
                 }
                 last.capabilities
             }
-            _ => Capabilities::of_checked_client(declared, revision)?,
+            _ => Capabilities::from_checked_client_json(declared, revision)?,
         };
         let alone = || Standing { text: declared, ..Standing::default() };
         let Standing { text, seen } = standing.unwrap_or_else(alone);

@@ -63,13 +63,13 @@ impl Server {
         // MCP 2025-11-25 learn-versioning#negotiation [VER-007]
         let revision = Revision::parse(&version).filter(|r| legacy.contains(*r)).unwrap_or(newest);
         let declared = capabilities.as_ref().map_or("{}", RawJson::as_str);
-        let Ok(client) = Capabilities::of_checked_client(declared, revision) else {
+        let Ok(client) = Capabilities::from_checked_client_json(declared, revision) else {
             return self.refuse_initialize(incoming, "`capabilities` is not valid");
         };
         let declared = self.declared(revision);
         let server = declared
             .to_json_at(revision)
-            .and_then(|text| Capabilities::of_checked_server(text.as_str(), revision))
+            .and_then(|text| Capabilities::from_checked_server_json(text.as_str(), revision))
             .unwrap_or_default();
         let mut result =
             InitializeResult::new(revision.as_str(), declared, self.profile.identity.clone());
