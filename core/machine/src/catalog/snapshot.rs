@@ -34,7 +34,7 @@ pub(crate) struct Entries<'c, M: Clone> {
 pub(crate) const NUMBER_MAX: u64 = u64::MAX / 8;
 
 impl<'c, M: Clone> Entries<'c, M> {
-    fn of<T: Listed<Message = M>>(list: &'c List<T>) -> Self {
+    fn from_list<T: Listed<Message = M>>(list: &'c List<T>) -> Self {
         let (entries, next) = list.numbered();
         let entries = entries.map(|(number, item)| (number, Cow::Borrowed(item.message())));
         Self { next, entries: entries.collect() }
@@ -47,12 +47,12 @@ impl<'c, M: Clone> Entries<'c, M> {
 }
 
 impl<'c> Snapshot<'c> {
-    pub(crate) fn of(catalog: &'c Catalog) -> Self {
+    pub(crate) fn new(catalog: &'c Catalog) -> Self {
         Self {
-            tools: Entries::of(&catalog.tools),
-            resources: Entries::of(&catalog.resources),
-            templates: Entries::of(&catalog.templates),
-            prompts: Entries::of(&catalog.prompts),
+            tools: Entries::from_list(&catalog.tools),
+            resources: Entries::from_list(&catalog.resources),
+            templates: Entries::from_list(&catalog.templates),
+            prompts: Entries::from_list(&catalog.prompts),
             managed: catalog.managed.and(catalog.changes),
             legacy_tasks: catalog.legacy_tasks,
             page_size: catalog.page_size,

@@ -23,7 +23,7 @@ pub(crate) struct Accepted {
 impl Media {
     /// By the value of `Content-Type`. JSON in another charset than UTF-8 is something else; an
     /// event stream is UTF-8 whatever its charset. Linear.
-    pub(crate) fn of(content_type: &[u8]) -> Self {
+    pub(crate) fn from_content_type(content_type: &[u8]) -> Self {
         // What nearly all say, in so many words.
         match content_type {
             b"application/json" => return Self::Json,
@@ -49,16 +49,16 @@ impl Media {
     }
 }
 
-/// Whether the value of `Content-Type` says JSON in UTF-8. See [`Media::of`].
+/// Whether the value of `Content-Type` says JSON in UTF-8. See [`Media::from_content_type`].
 // What a web page can send without being asked first has another type than this one.
 pub(crate) fn is_json(content_type: &[u8]) -> bool {
-    Media::of(content_type) == Media::Json
+    Media::from_content_type(content_type) == Media::Json
 }
 
 impl Accepted {
     /// By the values of the field lines called `Accept`, in any order. Nothing is accepted where
     /// there is none: what that means is for the caller to say. Linear.
-    pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub(crate) fn from_values<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut values = values.into_iter().peekable();
         let (mut json, mut event_stream) = (Choice::default(), Choice::default());
         // What most clients send, in so many words.
@@ -172,7 +172,8 @@ mod tests {
     use super::*;
 
     fn accepted(values: &[&str]) -> (bool, bool) {
-        let Accepted { json, event_stream } = Accepted::of(values.iter().map(|it| it.as_bytes()));
+        let Accepted { json, event_stream } =
+            Accepted::from_values(values.iter().map(|it| it.as_bytes()));
         (json, event_stream)
     }
 
@@ -248,10 +249,13 @@ mod tests {
 
     #[test]
     fn an_answer_is_json_or_an_event_stream_or_neither() {
-        assert_eq!(Media::of(b"application/json; charset=utf-8"), Media::Json);
-        assert_eq!(Media::of(b"Text/Event-Stream"), Media::EventStream);
-        assert_eq!(Media::of(b"text/event-stream;charset=UTF-8"), Media::EventStream);
-        assert_eq!(Media::of(b"text/html"), Media::Other);
-        assert_eq!(Media::of(b"\xff\"\\;;=;\"="), Media::Other);
+        assert_eq!(Media::from_content_type(b"application/json; charset=utf-8"), Media::Json);
+        assert_eq!(Media::from_content_type(b"Text/Event-Stream"), Media::EventStream);
+        assert_eq!(
+            Media::from_content_type(b"text/event-stream;charset=UTF-8"),
+            Media::EventStream
+        );
+        assert_eq!(Media::from_content_type(b"text/html"), Media::Other);
+        assert_eq!(Media::from_content_type(b"\xff\"\\;;=;\"="), Media::Other);
     }
 }

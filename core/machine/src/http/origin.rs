@@ -204,7 +204,7 @@ impl AllowedHosts {
         }
     }
 
-    pub(crate) fn of_texts(texts: &HostTexts) -> Result<Self, InvalidAllowedHost> {
+    pub(crate) fn from_texts(texts: &HostTexts) -> Result<Self, InvalidAllowedHost> {
         let (any_host, any_origin) = (texts.any_host, texts.any_origin);
         let all = Self { any_host, any_origin, ..Self::new() };
         let hosts = texts.hosts.iter().try_fold(all, |all, host| all.allow_host(host))?;

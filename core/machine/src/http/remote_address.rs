@@ -56,18 +56,21 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> RemoteAddress {
+    fn address(text: &str) -> RemoteAddress {
         RemoteAddress::new(text.parse().expect("an address"))
     }
 
     #[test]
     fn an_ipv6_address_counts_by_its_first_64_bits_and_a_mapped_one_as_ipv4() {
-        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff:ffff:ffff:ffff"));
-        assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-        assert_ne!(of("::ffff:192.0.2.1"), of("::ffff:192.0.2.2"));
-        assert_eq!(RemoteAddress::from(SocketAddr::from(([192, 0, 2, 1], 80))), of("192.0.2.1"));
-        assert!(!format!("{:?}", of("192.0.2.1")).contains("192"));
+        assert_eq!(address("2001:db8:1:2::1"), address("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+        assert_ne!(address("2001:db8:1:2::1"), address("2001:db8:1:3::1"));
+        assert_eq!(address("::ffff:192.0.2.1"), address("192.0.2.1"));
+        assert_ne!(address("192.0.2.1"), address("192.0.2.2"));
+        assert_ne!(address("::ffff:192.0.2.1"), address("::ffff:192.0.2.2"));
+        assert_eq!(
+            RemoteAddress::from(SocketAddr::from(([192, 0, 2, 1], 80))),
+            address("192.0.2.1")
+        );
+        assert!(!format!("{:?}", address("192.0.2.1")).contains("192"));
     }
 }

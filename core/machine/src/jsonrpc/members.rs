@@ -45,7 +45,7 @@ impl<'a> Member<'a> {
 
 impl<'a> Members<'a> {
     /// The members of `text`, which is one JSON value without white space before it.
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let mut scanner = Scanner::new(text);
         if !scanner.eat(b'{') {
             scanner = Scanner::new("");
@@ -100,7 +100,7 @@ impl RawJson<'_> {
     /// The members of this object in their order; nothing when it is not an object.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
-        Members::of(self.as_str())
+        Members::new(self.as_str())
     }
 
     /// The first member called `name`. Linear in the length of the object.

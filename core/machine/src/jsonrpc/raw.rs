@@ -114,7 +114,7 @@ impl<'a> RawJson<'a> {
     /// The members of an object in a received frame, each borrowing from the frame. What is not
     /// borrowed from one has none: see [`RawJson::members`] for that.
     pub(crate) fn walk(&self) -> Members<'a> {
-        Members::of(self.frame_text())
+        Members::new(self.frame_text())
     }
 
     /// The text where it is borrowed from a frame, else nothing.

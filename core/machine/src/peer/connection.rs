@@ -93,7 +93,7 @@ impl Connection {
     }
 
     pub(super) fn parse_limits(&self) -> ParseLimits {
-        self.terms.limits.of_parsing()
+        self.terms.limits.parse_limits()
     }
 
     /// Fatal is sticky: from the close on, every input gets the same error.
@@ -319,7 +319,7 @@ impl Connection {
     /// Ends a call of the application with something that the machine found out by itself.
     pub(super) fn end_call(&mut self, key: Key, failure: Failure<'static>) {
         self.events
-            .push_back(Event::Ended(Ended { call: CallHandle::of(key), outcome: Err(failure) }));
+            .push_back(Event::Ended(Ended { call: CallHandle::new(key), outcome: Err(failure) }));
     }
 
     /// Gives a call up: its late answer is expected and the other side is told. One whose request
@@ -424,7 +424,7 @@ impl Connection {
         }
         call.last_progress = Some(progress);
         self.calls.extend(key, now);
-        let call = CallHandle::of(key);
+        let call = CallHandle::new(key);
         Ok(Some(Event::Progress(Progress { call, progress, total, message })))
     }
 

@@ -16,7 +16,7 @@ macro_rules! handles {
             }
 
             impl $name {
-                pub(crate) const fn of(key: Key) -> Self {
+                pub(crate) const fn new(key: Key) -> Self {
                     Self { key, connection: Key::NONE }
                 }
 

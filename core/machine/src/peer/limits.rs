@@ -116,7 +116,7 @@ impl Limits {
     };
 
     /// Those that hold while a frame is read.
-    pub(crate) const fn of_parsing(&self) -> crate::jsonrpc::ParseLimits {
+    pub(crate) const fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
         crate::jsonrpc::ParseLimits {
             depth: self.depth_max,
             batch: self.batch_length_max,

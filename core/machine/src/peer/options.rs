@@ -44,7 +44,7 @@ pub(crate) struct Terms {
 
 impl<R> ConnectionOptions<R> {
     /// Options of a role, with the defaults of what both have.
-    pub(crate) fn of(role: R) -> Self {
+    pub(crate) fn with_role(role: R) -> Self {
         Self { role, terms: Arc::default(), revisions: Revisions::ALL }
     }
 

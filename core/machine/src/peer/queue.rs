@@ -47,7 +47,7 @@ impl Tag {
     }
 
     /// Of a request of the other side.
-    pub(crate) fn of(id: &RequestId, hasher: &KeyedHash) -> Self {
+    pub(crate) fn from_id(id: &RequestId, hasher: &KeyedHash) -> Self {
         match id {
             RequestId::Number(number) => Self { kind: Kind::Number, value: number.cast_unsigned() },
             RequestId::Text(text) => Self { kind: Kind::Text, value: hasher.hash_one(text) },

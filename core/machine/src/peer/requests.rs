@@ -32,7 +32,7 @@ pub(super) struct Listening {
 
 impl Listening {
     /// What one of them holds.
-    pub(super) fn of(filter: &SubscriptionFilter) -> Self {
+    pub(super) fn from_filter(filter: &SubscriptionFilter) -> Self {
         let count = |names: &Option<Vec<String>>| names.as_ref().map_or(0, Vec::len);
         let (resources, tasks) = (count(&filter.resource_subscriptions), count(&filter.task_ids));
         Self { streams: 1, resources, tasks }
@@ -139,7 +139,7 @@ impl Requests {
 
     /// The tag of what is sent for a request with this id.
     pub(super) fn tag(&self, id: &RequestId) -> Tag {
-        Tag::of(id, &self.hasher)
+        Tag::from_id(id, &self.hasher)
     }
 
     pub(super) fn new(seed: u64) -> Self {
@@ -173,7 +173,7 @@ impl Requests {
     pub(super) fn insert(&mut self, request: InFlight) -> Key {
         let hash = self.hasher.hash_one(&request.id);
         if let Work::Listening(filter) = &request.work {
-            let more = Listening::of(filter);
+            let more = Listening::from_filter(filter);
             self.listening.streams += more.streams;
             self.listening.resources += more.resources;
             self.listening.tasks += more.tasks;
@@ -196,7 +196,7 @@ impl Requests {
         let hash = self.hasher.hash_one(&request.id);
         self.ids.remove_hashed(hash, &|known| known == key.to_number());
         if let Work::Listening(filter) = &request.work {
-            let less = Listening::of(filter);
+            let less = Listening::from_filter(filter);
             self.listening.streams -= less.streams;
             self.listening.resources -= less.resources;
             self.listening.tasks -= less.tasks;

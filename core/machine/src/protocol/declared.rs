@@ -18,15 +18,15 @@ pub(super) struct Value<'a>(Option<&'a str>);
 impl<'a> Declared<'a> {
     /// Reads a whole declaration.
     pub(super) fn parse(text: &'a str) -> Result<Self, Error> {
-        Self::of(RawJson::parse(text)?.frame_text())
+        Self::from_text(RawJson::parse(text)?.frame_text())
     }
 
     /// The same of text that is known to be JSON.
     pub(super) fn checked(text: &'a str) -> Result<Self, Error> {
-        Self::of(text)
+        Self::from_text(text)
     }
 
-    fn of(text: &'a str) -> Result<Self, Error> {
+    fn from_text(text: &'a str) -> Result<Self, Error> {
         if text.starts_with('{') { Ok(Self(text)) } else { Err(wrong("an object")) }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Declared<'a> {
 
     // Once, and not for each number of names.
     fn find(&self, names: &[&'static str], values: &mut [Value<'a>]) -> Result<(), Error> {
-        for member in Members::of(self.0) {
+        for member in Members::new(self.0) {
             let found = names.iter().zip(&mut *values).find(|(name, _)| member.is_named(name));
             let Some((name, value)) = found else { continue };
             if value.0.replace(member.value.frame_text()).is_some() {
@@ -64,7 +64,7 @@ impl<'a> Value<'a> {
 
     /// The object that it is, if it is there.
     pub(super) fn object(self) -> Result<Option<Declared<'a>>, Error> {
-        self.0.map(Declared::of).transpose()
+        self.0.map(Declared::from_text).transpose()
     }
 
     /// Whether it is there and true.

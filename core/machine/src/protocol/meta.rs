@@ -210,7 +210,7 @@ impl Meta {
     }
 
     fn members(&self) -> Members<'_> {
-        Members::of(&self.0)
+        Members::new(&self.0)
     }
 
     fn find(&self, key: &str) -> Option<Member<'_>> {

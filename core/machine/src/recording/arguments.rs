@@ -33,7 +33,7 @@ pub(crate) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    pub(super) fn of(options: &CallOptions<'a>) -> Self {
+    pub(super) fn from_options(options: &CallOptions<'a>) -> Self {
         Self {
             timeout: options.timeout,
             timeout_hard: options.timeout_hard,

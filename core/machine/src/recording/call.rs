@@ -389,7 +389,7 @@ impl<'a> Call<'a> {
         now: Instant,
         taken: &Result<Option<Event<'_>>, ConnectionClosed>,
     ) -> Self {
-        Self::Message { at: now.as_nanos(), frame: Payload::of(frame), event: told(taken) }
+        Self::Message { at: now.as_nanos(), frame: Payload::from_bytes(frame), event: told(taken) }
     }
 
     pub(super) fn frame_error(

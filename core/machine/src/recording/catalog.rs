@@ -23,7 +23,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    pub(crate) const fn of(changes: Changes) -> Self {
+    pub(crate) const fn from_changes(changes: Changes) -> Self {
         let Changes { tools, prompts, resources } = changes;
         Self { tools, prompts, resources }
     }
@@ -63,7 +63,7 @@ struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    fn of<M: SerializeAt + Clone>(list: &snapshot::Entries<'_, M>) -> Self {
+    fn from_list<M: SerializeAt + Clone>(list: &snapshot::Entries<'_, M>) -> Self {
         let entries = list.entries.iter();
         let entries = entries.map(|(number, item)| (*number, whole(&**item))).collect();
         Self { next: list.next, entries }
@@ -85,14 +85,14 @@ impl Entries<'_> {
 }
 
 impl State<'_> {
-    pub(crate) fn of(catalog: &Catalog) -> Self {
-        let snapshot = Snapshot::of(catalog);
+    pub(crate) fn from_catalog(catalog: &Catalog) -> Self {
+        let snapshot = Snapshot::new(catalog);
         Self {
-            tools: Entries::of(&snapshot.tools),
-            resources: Entries::of(&snapshot.resources),
-            resource_templates: Entries::of(&snapshot.templates),
-            prompts: Entries::of(&snapshot.prompts),
-            managed: Kinds::of(snapshot.managed),
+            tools: Entries::from_list(&snapshot.tools),
+            resources: Entries::from_list(&snapshot.resources),
+            resource_templates: Entries::from_list(&snapshot.templates),
+            prompts: Entries::from_list(&snapshot.prompts),
+            managed: Kinds::from_changes(snapshot.managed),
             legacy_tasks: snapshot.legacy_tasks,
             page_size: snapshot.page_size,
             list_changed: snapshot.list_changed,
@@ -133,10 +133,10 @@ mod tests {
         catalog.remove_prompt("a");
         catalog.remove_prompt("d");
         let _taken = catalog.take_changes();
-        let text = serde_json::to_string(&State::of(&catalog)).unwrap();
+        let text = serde_json::to_string(&State::from_catalog(&catalog)).unwrap();
         let state: State<'_> = serde_json::from_str(&text).unwrap();
         let mut again = state.to_catalog().unwrap();
-        assert_eq!(serde_json::to_string(&State::of(&again)).unwrap(), text);
+        assert_eq!(serde_json::to_string(&State::from_catalog(&again)).unwrap(), text);
         assert!(again.manages(Method::PromptsGet) && !again.manages(Method::ToolsCall));
         for catalog in [&mut catalog, &mut again] {
             catalog.add_prompt(Prompt::new("e")).unwrap();

@@ -39,7 +39,7 @@ pub(crate) struct ClientSettings<'a> {
 }
 
 impl ClientSettings<'_> {
-    pub(super) fn of(options: &ClientOptions) -> Self {
+    pub(super) fn from_options(options: &ClientOptions) -> Self {
         let ClientOptions { role: ClientRole { profile, known_era }, terms, revisions } = options;
         Self {
             identity: whole(&profile.identity),
@@ -78,8 +78,8 @@ impl Recorded<Client> {
         tape: impl Into<Option<Tape>>,
     ) -> Self {
         let notes = tape.into().map(|mut tape| {
-            let settings = Box::new(ClientSettings::of(&options));
-            tape.write(&Start::of(Machine::Client { at: now.as_nanos(), options: settings }));
+            let settings = Box::new(ClientSettings::from_options(&options));
+            tape.write(&Start::new(Machine::Client { at: now.as_nanos(), options: settings }));
             Notes::new(tape)
         });
         Self::with(Client::new(options, seed, now), notes)
@@ -123,7 +123,7 @@ pub(super) fn call_of<'c, M: ClientMachine + Recordable>(
             at: now,
             method: method.as_str().into(),
             params: text(&JsonAtRevision(*params, revision)),
-            options: Options::of(options),
+            options: Options::from_options(options),
             other: matches!(method, MethodName::Other(_)),
         },
         ClientCommand::Cancel { call, reason } => {

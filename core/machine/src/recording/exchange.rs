@@ -129,7 +129,7 @@ pub(crate) enum Value<'a> {
 }
 
 impl<'a> Field<'a> {
-    pub(crate) fn of(name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
+    pub(crate) fn new(name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
         let value = match value.into() {
             Cow::Borrowed(value) => {
                 str::from_utf8(value).map(Cow::Borrowed).map_err(|_| value.to_vec())
@@ -139,7 +139,7 @@ impl<'a> Field<'a> {
             }
         };
         let value = value.map_or_else(
-            |bytes| match Payload::of(&bytes) {
+            |bytes| match Payload::from_bytes(&bytes) {
                 Payload::Base64(text) => Value::Bytes { base64: text.into_owned().into() },
                 _ => Value::Text("".into()),
             },
@@ -174,7 +174,7 @@ pub(crate) struct Refused<'a> {
 }
 
 impl<'a> Refused<'a> {
-    pub(crate) fn of(refusal: &'a HttpRejection) -> Self {
+    pub(crate) fn from_rejection(refusal: &'a HttpRejection) -> Self {
         Self {
             status: refusal.status.0,
             challenge: refusal.challenge.as_deref().map(Cow::Borrowed),
@@ -227,7 +227,7 @@ pub(crate) enum Left<'a> {
 }
 
 impl<'a> Left<'a> {
-    pub(crate) fn of(
+    pub(crate) fn from_transmit(
         transmit: &'a Transmit<'_>,
         stand_ins: StandIns,
         session: Option<&SessionId>,
@@ -245,22 +245,22 @@ impl<'a> Left<'a> {
         let fields = |head: &'a ResponseHead| {
             let fields = head.fields().map(|(name, value)| match &head.session {
                 Some(id) if name == "mcp-session-id" => {
-                    Field::of(name, stand_ins.session(id).into_bytes())
+                    Field::new(name, stand_ins.session(id).into_bytes())
                 }
-                _ => Field::of(name, value.into_owned().into_bytes()),
+                _ => Field::new(name, value.into_owned().into_bytes()),
             });
             (head.status.0, fields.collect())
         };
         match self {
             Self::Respond(response) => {
                 let (status, fields) = fields(&response.head);
-                Transmitted::Respond { status, fields, body: Payload::of(&response.body) }
+                Transmitted::Respond { status, fields, body: Payload::from_bytes(&response.body) }
             }
             Self::Open(head) => {
                 let (status, fields) = fields(head);
                 Transmitted::Open { status, fields }
             }
-            Self::Chunk(bytes) => Transmitted::Chunk { bytes: Payload::of(bytes) },
+            Self::Chunk(bytes) => Transmitted::Chunk { bytes: Payload::from_bytes(bytes) },
             Self::Finish => Transmitted::Finish {},
             Self::Abort => Transmitted::Abort {},
         }
@@ -279,7 +279,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn of(place: &EventPosition, stand_ins: StandIns) -> Self {
+    fn from_position(place: &EventPosition, stand_ins: StandIns) -> Self {
         let principal = place.principal.as_ref();
         Self {
             session: stand_ins.session(&place.session).into(),
@@ -314,8 +314,11 @@ pub(crate) struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    pub(crate) fn of(event: &'a StoredEvent, stand_ins: StandIns) -> Self {
-        Self { place: Place::of(&event.place, stand_ins), message: Payload::of(&event.message) }
+    pub(crate) fn from_event(event: &'a StoredEvent, stand_ins: StandIns) -> Self {
+        Self {
+            place: Place::from_position(&event.place, stand_ins),
+            message: Payload::from_bytes(&event.message),
+        }
     }
 
     pub(crate) fn to_event(&self) -> Result<StoredEvent, Unperformable> {
@@ -329,8 +332,8 @@ impl<'a> Stored<'a> {
 pub(crate) struct Read(Handle, u32, u64);
 
 impl Read {
-    pub(crate) const fn of(read: ReadId) -> Self {
-        Self(Handle::of(read.connection), read.stream, read.number)
+    pub(crate) const fn from_id(read: ReadId) -> Self {
+        Self(Handle::from_key(read.connection), read.stream, read.number)
     }
 
     pub(crate) const fn to_id(self) -> ReadId {
@@ -358,12 +361,12 @@ pub(crate) enum StoreAction<'a> {
 }
 
 impl<'a> StoreAction<'a> {
-    pub(crate) fn of(action: &'a Action, stand_ins: StandIns) -> Self {
+    pub(crate) fn from_action(action: &'a Action, stand_ins: StandIns) -> Self {
         match action {
-            Action::Append { event } => Self::Append(Stored::of(event, stand_ins)),
+            Action::Append { event } => Self::Append(Stored::from_event(event, stand_ins)),
             Action::Read { read, from, events_max, bytes_max } => Self::Read {
-                read: Read::of(*read),
-                from: Place::of(from, stand_ins),
+                read: Read::from_id(*read),
+                from: Place::from_position(from, stand_ins),
                 events_max: *events_max,
                 bytes_max: *bytes_max,
             },
@@ -387,7 +390,7 @@ pub(crate) enum Cause<'a> {
 }
 
 impl<'a> Cause<'a> {
-    pub(crate) fn of(failure: &'a TransportFailure) -> Self {
+    pub(crate) fn from_failure(failure: &'a TransportFailure) -> Self {
         match failure {
             TransportFailure::NotSent => Self::NotSent,
             TransportFailure::Broken => Self::Broken,

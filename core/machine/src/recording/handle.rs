@@ -17,7 +17,7 @@ pub(crate) enum Handle {
 }
 
 impl Handle {
-    pub(crate) const fn of(key: Key) -> Self {
+    pub(crate) const fn from_key(key: Key) -> Self {
         Self::Own(key.to_parts())
     }
 
@@ -25,7 +25,7 @@ impl Handle {
         let ([slot, generation], [owner, owner_generation]) =
             (key.to_parts(), connection.to_parts());
         if owner == Key::NONE.slot {
-            Self::of(key)
+            Self::from_key(key)
         } else {
             Self::Of([slot, generation, owner, owner_generation])
         }
@@ -103,9 +103,9 @@ impl InputName {
 impl From<InputHandle> for InputName {
     fn from(handle: InputHandle) -> Self {
         match handle.0 {
-            InputSource::Request(key) => Self::Request(Handle::of(key)),
+            InputSource::Request(key) => Self::Request(Handle::from_key(key)),
             InputSource::Round { call, round, index } => {
-                Self::Round { call: Handle::of(call), round, index }
+                Self::Round { call: Handle::from_key(call), round, index }
             }
         }
     }

@@ -39,7 +39,7 @@ pub(crate) struct HttpClientSettings<'a> {
 }
 
 impl<'a> HttpClientSettings<'a> {
-    fn of(options: &'a ClientOptions, stand_ins: StandIns) -> Self {
+    fn from_options(options: &'a ClientOptions, stand_ins: StandIns) -> Self {
         Self {
             url: stand_ins.url(options.url.as_str()).into(),
             limits: options.limits.clone(),
@@ -75,14 +75,14 @@ impl Notes {
         // Nonces are for who answers challenges, and that is not this machine.
         let fields = head.fields().filter(|(name, _)| *name != "dpop-nonce");
         let fields = fields.map(|(name, value)| match name {
-            SESSION_ID => Field::of(name, self.stand_ins.foreign_session(value, length_max)),
+            SESSION_ID => Field::new(name, self.stand_ins.foreign_session(value, length_max)),
             "location" => {
                 let path = value.split(|byte| *byte == b'?').next().unwrap_or_default();
-                Field::of(name, if self.stand_ins.is_on() { path } else { value })
+                Field::new(name, if self.stand_ins.is_on() { path } else { value })
             }
-            _ => Field::of(name, value),
+            _ => Field::new(name, value),
         });
-        let (at, exchange) = (now.as_nanos(), Handle::of(exchange.0));
+        let (at, exchange) = (now.as_nanos(), Handle::from_key(exchange.0));
         let (status, fields) = (head.status.0, fields.collect());
         self.tape.note(Call::Response { at, exchange, status, fields });
     }
@@ -90,22 +90,22 @@ impl Notes {
     fn note_transmit(&mut self, transmit: &Transmit, options: &ClientOptions) {
         let length_max = options.limits.session_id_length_max;
         let call = match transmit {
-            Transmit::Abort(exchange) => Call::Abort { exchange: Handle::of(exchange.0) },
+            Transmit::Abort(exchange) => Call::Abort { exchange: Handle::from_key(exchange.0) },
             Transmit::Send(request) => {
                 let fields = request.fields().map(|(name, value)| match name {
                     SESSION_ID => {
                         let id = self.stand_ins.foreign_session(value.as_bytes(), length_max);
-                        Field::of(name, id)
+                        Field::new(name, id)
                     }
-                    _ => Field::of(name, value.as_bytes()),
+                    _ => Field::new(name, value.as_bytes()),
                 });
                 Call::Send {
-                    exchange: Handle::of(request.exchange.0),
+                    exchange: Handle::from_key(request.exchange.0),
                     method: request.method.into(),
                     // What the server names in a body, to send messages to, may have more to it.
                     url: request.url.as_str().split('?').next().unwrap_or_default().into(),
                     fields: fields.collect(),
-                    body: Payload::of(&request.body),
+                    body: Payload::from_bytes(&request.body),
                 }
             }
         };
@@ -149,11 +149,11 @@ impl Recorded<Client> {
         stand_ins: StandIns,
     ) -> Self {
         let notes = tape.map(|mut tape| {
-            tape.write(&Start::of(Machine::HttpClient {
+            tape.write(&Start::new(Machine::HttpClient {
                 at: now.as_nanos(),
                 seed,
-                options: Box::new(ClientSettings::of(&peer)),
-                http: Box::new(HttpClientSettings::of(&http, stand_ins)),
+                options: Box::new(ClientSettings::from_options(&peer)),
+                http: Box::new(HttpClientSettings::from_options(&http, stand_ins)),
             }));
             Notes { tape, stand_ins }
         });
@@ -177,15 +177,15 @@ impl Recorded<Client> {
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
         self.note(Call::Body {
             at: now.as_nanos(),
-            exchange: Handle::of(exchange.0),
-            bytes: Payload::of(bytes),
+            exchange: Handle::from_key(exchange.0),
+            bytes: Payload::from_bytes(bytes),
         });
         self.machine.handle_body(exchange, bytes, now);
     }
 
     /// See [`Client::handle_body_end`].
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::BodyEnd { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.note(Call::BodyEnd { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.handle_body_end(exchange, now);
     }
 
@@ -203,21 +203,21 @@ impl Recorded<Client> {
     pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
         self.note(Call::ExchangeFailed {
             at: now.as_nanos(),
-            exchange: Handle::of(exchange.0),
-            failure: Cause::of(&failure),
+            exchange: Handle::from_key(exchange.0),
+            failure: Cause::from_failure(&failure),
         });
         self.machine.refuse(exchange, failure, now);
     }
 
     /// See [`Client::pause`].
     pub fn pause(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::Pause { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.note(Call::Pause { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.pause(exchange, now);
     }
 
     /// See [`Client::resume`].
     pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::Resume { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.note(Call::Resume { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.resume(exchange, now);
     }
 

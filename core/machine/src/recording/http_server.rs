@@ -53,7 +53,7 @@ pub(crate) struct HttpServerSettings<'a> {
 }
 
 impl<'a> HttpServerSettings<'a> {
-    fn of(options: &'a ServerOptions) -> Self {
+    fn from_options(options: &'a ServerOptions) -> Self {
         Self {
             path: options.path.as_deref().map(Cow::Borrowed),
             event_path: options.event_path.as_deref().map(Cow::Borrowed),
@@ -68,7 +68,7 @@ impl<'a> HttpServerSettings<'a> {
 
     pub(super) fn to_options(&self) -> Result<ServerOptions, Unperformable> {
         let owned = |path: &Option<Cow<'_, str>>| path.as_deref().map(String::from);
-        let hosts = AllowedHosts::of_texts(&self.hosts);
+        let hosts = AllowedHosts::from_texts(&self.hosts);
         Ok(ServerOptions {
             path: owned(&self.path),
             event_path: owned(&self.event_path),
@@ -120,9 +120,9 @@ impl Recorded<Server> {
             return Err(unservable);
         }
         let notes = tape.map(|mut tape| {
-            let settings = Box::new(ServerSettings::of(&peer));
-            let http = Box::new(HttpServerSettings::of(&options));
-            tape.write(&Start::of(Machine::HttpServer { options: settings, http }));
+            let settings = Box::new(ServerSettings::from_options(&peer));
+            let http = Box::new(HttpServerSettings::from_options(&options));
+            tape.write(&Start::new(Machine::HttpServer { options: settings, http }));
             Notes { tape, stand_ins }
         });
         Ok(Self::with(Server::new(peer, options, secret, seed)?, notes))
@@ -170,12 +170,12 @@ impl Recorded<Server> {
             },
             fields: fields_of(head, stand_ins),
             contradictory: head.contradictory.map(Cow::Borrowed),
-            body: Payload::of(body),
+            body: Payload::from_bytes(body),
             principal: principal.map(|it| stand_ins.principal(it).into()),
             address: head.remote.map(|it| stand_ins.address(it)),
-            refused: refusal.as_ref().map(Refused::of),
+            refused: refusal.as_ref().map(Refused::from_rejection),
             session: drawn.map(|id| stand_ins.session(&id).into()),
-            exchange: Handle::of(exchange.0),
+            exchange: Handle::from_key(exchange.0),
             event: event.as_ref().map(|event| describe(event).into()),
         });
         (exchange, event)
@@ -183,7 +183,7 @@ impl Recorded<Server> {
 
     /// See [`Server::handle_disconnect`].
     pub fn handle_disconnect(&mut self, exchange: ExchangeId, now: Instant) {
-        self.note(Call::Disconnect { at: now.as_nanos(), exchange: Handle::of(exchange.0) });
+        self.note(Call::Disconnect { at: now.as_nanos(), exchange: Handle::from_key(exchange.0) });
         self.machine.handle_disconnect(exchange, now);
     }
 
@@ -191,7 +191,7 @@ impl Recorded<Server> {
     pub fn set_expiry(&mut self, exchange: ExchangeId, deadline: Instant) {
         if self.machine.ends_at_expiry(exchange.0) {
             let until = deadline.as_nanos();
-            self.note(Call::Expiry { exchange: Handle::of(exchange.0), until });
+            self.note(Call::Expiry { exchange: Handle::from_key(exchange.0), until });
         }
         self.machine.set_expiry(exchange, deadline);
     }
@@ -208,7 +208,7 @@ impl Recorded<Server> {
         now: Instant,
     ) -> Result<(), CommandError> {
         let (at, handle) = (now.as_nanos(), request.into());
-        self.note(Call::Refuse { at, request: handle, refusal: Refused::of(&refusal) });
+        self.note(Call::Refuse { at, request: handle, refusal: Refused::from_rejection(&refusal) });
         self.machine.refuse(request, refusal, now)
     }
 
@@ -246,8 +246,8 @@ impl Recorded<Server> {
         if let Some(notes) = &mut self.notes {
             notes.tape.note(Call::Catalog {
                 at: Some(now.as_nanos()),
-                catalog: State::of(self.machine.catalog()),
-                changed: Some(Kinds::of(changes)),
+                catalog: State::from_catalog(self.machine.catalog()),
+                changed: Some(Kinds::from_changes(changes)),
             });
         }
         edited
@@ -262,7 +262,7 @@ impl Recorded<Server> {
     #[must_use]
     pub fn poll_ready(&mut self) -> Option<ExchangeId> {
         let exchange = self.machine.poll_ready()?;
-        self.note(Call::Ready { exchange: Handle::of(exchange.0) });
+        self.note(Call::Ready { exchange: Handle::from_key(exchange.0) });
         Some(exchange)
     }
 
@@ -275,10 +275,11 @@ impl Recorded<Server> {
         let transmit = self.machine.poll_transmit(exchange, now);
         if let Some(notes) = &mut self.notes {
             let stand_ins = notes.stand_ins;
-            let left = transmit.as_ref().map(|it| Left::of(it, stand_ins, session.as_ref()));
+            let left =
+                transmit.as_ref().map(|it| Left::from_transmit(it, stand_ins, session.as_ref()));
             notes.tape.note(Call::Poll {
                 at: now.as_nanos(),
-                exchange: Handle::of(exchange.0),
+                exchange: Handle::from_key(exchange.0),
                 transmit: left.as_ref().map(|left| left.noted(stand_ins)),
             });
         }
@@ -290,7 +291,7 @@ impl Recorded<Server> {
     pub fn poll_store(&mut self) -> Option<StoreAction> {
         let action = self.machine.poll_store()?;
         if let Some(notes) = &mut self.notes {
-            let action = Action::of(&action, notes.stand_ins);
+            let action = Action::from_action(&action, notes.stand_ins);
             notes.tape.note(Call::Store { action });
         }
         Some(action)
@@ -304,9 +305,9 @@ impl Recorded<Server> {
         now: Instant,
     ) {
         if let Some(notes) = &mut self.notes {
-            let of = |event| Stored::of(event, notes.stand_ins);
+            let of = |event| Stored::from_event(event, notes.stand_ins);
             let events = events.as_ref().ok().map(|it| it.iter().map(of).collect());
-            let (at, read) = (now.as_nanos(), Read::of(read));
+            let (at, read) = (now.as_nanos(), Read::from_id(read));
             notes.tape.note(Call::Stored { at, read, events });
         }
         self.machine.handle_stored(read, events, now);
@@ -440,11 +441,11 @@ fn fields_of<'a>(head: &RequestHead<'a>, stand_ins: StandIns) -> Vec<Field<'a>> 
         ("mcp-name", head.mcp_name),
         ("last-event-id", head.last_event_id),
     ];
-    fields.extend(single.into_iter().filter_map(|(name, it)| Some(Field::of(name, it?))));
-    fields.extend(head.accept.iter().map(|value| Field::of("accept", value)));
+    fields.extend(single.into_iter().filter_map(|(name, it)| Some(Field::new(name, it?))));
+    fields.extend(head.accept.iter().map(|value| Field::new("accept", value)));
     let session = head.session_id.map(|id| stand_ins.named_session(id));
-    fields.extend(session.map(|id| Field::of("mcp-session-id", id)));
-    fields.extend(head.params.iter().map(|(name, value)| Field::of(*name, *value)));
+    fields.extend(session.map(|id| Field::new("mcp-session-id", id)));
+    fields.extend(head.params.iter().map(|(name, value)| Field::new(*name, *value)));
     fields
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Payload<'a> {
 pub(crate) struct NotBase64;
 
 impl<'a> Payload<'a> {
-    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Self {
         let Ok(text) = str::from_utf8(bytes) else {
             return Self::Base64(BASE64_STANDARD.encode(bytes).into());
         };
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn written(bytes: &[u8]) -> String {
-        serde_json::to_string(&Payload::of(bytes)).unwrap()
+        serde_json::to_string(&Payload::from_bytes(bytes)).unwrap()
     }
 
     #[test]

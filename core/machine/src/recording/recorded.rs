@@ -197,7 +197,9 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
         let bytes = self.machine.poll_transmit();
         if let Some(notes) = &mut self.notes {
-            notes.tape.note(bytes.map(|bytes| Call::Transmit { bytes: Payload::of(bytes) }));
+            notes
+                .tape
+                .note(bytes.map(|bytes| Call::Transmit { bytes: Payload::from_bytes(bytes) }));
         }
         bytes
     }
@@ -216,7 +218,7 @@ impl<M: Recordable + StreamMachine> Recorded<M> {
     pub fn consume_transmit(&mut self, length: usize) {
         if let Some(notes) = &mut self.notes {
             let shown = self.machine.peek_transmit();
-            let bytes = Payload::of(&shown[..length.min(shown.len())]);
+            let bytes = Payload::from_bytes(&shown[..length.min(shown.len())]);
             notes.tape.note(Call::Sent { bytes });
         }
         self.machine.consume_transmit(length);

@@ -50,7 +50,7 @@ pub(crate) struct ServerSettings<'a> {
 }
 
 impl<'a> ServerSettings<'a> {
-    pub(super) fn of(options: &'a ServerOptions) -> Self {
+    pub(super) fn from_options(options: &'a ServerOptions) -> Self {
         let ServerOptions { role: ServerRole { profile, catalog }, terms, revisions } = options;
         let cache = (profile.cache.ttl.0, Cow::Owned(alloc::format!("{}", profile.cache.scope)));
         Self {
@@ -58,7 +58,7 @@ impl<'a> ServerSettings<'a> {
             instructions: profile.instructions.as_deref().map(Cow::Borrowed),
             revisions: Revisioned(*revisions),
             capabilities: whole(&profile.capabilities),
-            catalog: State::of(catalog),
+            catalog: State::from_catalog(catalog),
             cache,
             anonymous: profile.identity_meta.is_empty(),
             limits: terms.limits.clone(),
@@ -92,8 +92,8 @@ impl Recorded<Server> {
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64, tape: impl Into<Option<Tape>>) -> Self {
         let notes = tape.into().map(|mut tape| {
-            let settings = Box::new(ServerSettings::of(&options));
-            tape.write(&Start::of(Machine::Server(settings)));
+            let settings = Box::new(ServerSettings::from_options(&options));
+            tape.write(&Start::new(Machine::Server(settings)));
             Notes::new(tape)
         });
         Self::with(Server::new(options, seed), notes)
@@ -114,13 +114,13 @@ impl Recorded<Server> {
             edited
         });
         self.note_catalog();
-        self.note(Call::Announce { at: None, changed: Kinds::of(changes) });
+        self.note(Call::Announce { at: None, changed: Kinds::from_changes(changes) });
         edited
     }
 
     fn note_catalog(&mut self) {
         if let Some(notes) = &mut self.notes {
-            let catalog = State::of(self.machine.catalog());
+            let catalog = State::from_catalog(self.machine.catalog());
             notes.tape.note(Call::Catalog { at: None, catalog, changed: None });
         }
     }
@@ -202,7 +202,7 @@ fn call_of<'c, M: ServerMachine + Recordable>(
             at: now,
             method: method.as_str().into(),
             params: text(*params),
-            options: Options::of(options),
+            options: Options::from_options(options),
             other: false,
         },
         ServerCommand::Cancel { call, reason } => {
@@ -252,7 +252,9 @@ fn call_of<'c, M: ServerMachine + Recordable>(
             status: whole(*status),
             principal: principal.map(|principal| notes.principal(principal).into()),
         },
-        ServerCommand::Announce(changes) => Call::Announce { at, changed: Kinds::of(*changes) },
+        ServerCommand::Announce(changes) => {
+            Call::Announce { at, changed: Kinds::from_changes(*changes) }
+        }
         ServerCommand::Close => Call::Close { at },
     })
 }

@@ -62,7 +62,7 @@ pub(crate) enum Machine<'a> {
 }
 
 impl<'a> Start<'a> {
-    pub(crate) const fn of(machine: Machine<'a>) -> Self {
+    pub(crate) const fn new(machine: Machine<'a>) -> Self {
         Self { recording: FORMAT, version: Cow::Borrowed(env!("CARGO_PKG_VERSION")), machine }
     }
 }

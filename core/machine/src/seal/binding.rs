@@ -45,7 +45,7 @@ fn digest(params: &str) -> [u8; 32] {
     let mut members =
         match (&mut serde_json::Deserializer::from_str(params)).deserialize_map(TopLevel) {
             Ok(members) => members,
-            Err(_) => return of_text(params),
+            Err(_) => return hash_text(params),
         };
     members.retain(|(name, _)| !OF_A_ROUND.contains(&&**name));
     let members = members.into_iter().map(|(name, value)| {
@@ -53,14 +53,14 @@ fn digest(params: &str) -> [u8; 32] {
         let mut hash = Sha256::new();
         let read = Canonical(&mut hash).deserialize(&mut serde_json::Deserializer::from_str(value));
         // A number beyond all bounds, say: a client writes it as it did before.
-        (name, if read.is_ok() { hash.finalize().into() } else { of_text(value) })
+        (name, if read.is_ok() { hash.finalize().into() } else { hash_text(value) })
     });
     let mut hash = Sha256::new();
     object(&mut hash, members.collect());
     hash.finalize().into()
 }
 
-fn of_text(text: &str) -> [u8; 32] {
+fn hash_text(text: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     frame(&mut hash, b'?', text);
     hash.finalize().into()

@@ -98,7 +98,7 @@ impl Client {
         if self.queue.withdraw(id) {
             return;
         }
-        if let Some(exchange) = self.exchanges.of_request(id) {
+        if let Some(exchange) = self.exchanges.find_by_request(id) {
             self.abort(exchange);
         }
         self.drop_pause(id);
@@ -113,7 +113,7 @@ impl Client {
         self.drop_pause(id);
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-011]: closing the
         // exchange cancels nothing, so it stays for what the server may still say.
-        let Some(id) = self.exchanges.of_request(id) else { return true };
+        let Some(id) = self.exchanges.find_by_request(id) else { return true };
         let exchange = self.exchanges.get(id);
         // What stands still on its way there never ran.
         if exchange

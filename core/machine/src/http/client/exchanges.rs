@@ -215,7 +215,7 @@ impl Exchanges {
     }
 
     /// The exchange that carries or answers the request with this id.
-    pub(super) fn of_request(&self, id: i64) -> Option<ExchangeId> {
+    pub(super) fn find_by_request(&self, id: i64) -> Option<ExchangeId> {
         self.find(|exchange| exchange.request_id() == Some(id))
     }
 
@@ -271,15 +271,15 @@ mod tests {
     #[test]
     fn exchanges_are_counted_by_what_they_carry_until_that_is_taken_out() {
         let mut exchanges = Exchanges::new();
-        let call = exchanges.insert(exchange(Some(Message::of_request(7, Method::ToolsList))));
+        let call = exchanges.insert(exchange(Some(Message::new_request(7, Method::ToolsList))));
         let answer = exchanges.insert(exchange(Some(Message::new(Part::Answers, String::new()))));
         exchanges.insert(exchange(None));
         assert_eq!((exchanges.requests(), exchanges.control(), exchanges.len()), (1, 1, 3));
-        assert_eq!(exchanges.of_request(7), Some(call));
+        assert_eq!(exchanges.find_by_request(7), Some(call));
         let at = Instant::from_millis(5);
         assert!(exchanges.detach(call, at).is_some_and(|taken| taken.message.is_some()));
         assert_eq!((exchanges.requests(), exchanges.len()), (0, 3));
-        assert_eq!((exchanges.of_request(7), exchanges.next_deadline()), (None, Some(at)));
+        assert_eq!((exchanges.find_by_request(7), exchanges.next_deadline()), (None, Some(at)));
         assert!(exchanges.detach(call, at).is_some_and(|taken| taken.message.is_none()));
         assert!(exchanges.remove(answer).is_some() && exchanges.remove(answer).is_none());
         assert_eq!((exchanges.control(), exchanges.len()), (0, 2));
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_stream_that_waits_holds_the_place_of_its_call() {
         let mut exchanges = Exchanges::new();
-        let message = Message::of_request(7, Method::ToolsList);
+        let message = Message::new_request(7, Method::ToolsList);
         let attempts = || Attempts::new(crate::http::Backoff::DEFAULT, 1);
         for message in [Some(message), None] {
             let stream = Box::new(Stream::new(attempts(), Instant::ZERO));

@@ -65,7 +65,7 @@ impl Message {
         let what = match part {
             Part::Request(sent) => {
                 (method, revision, members) = (sent.method, sent.revision, sent.members);
-                What::Request(sent.id, Asks::of(sent.method))
+                What::Request(sent.id, Asks::from_method(sent.method))
             }
             Part::Notification(sent) => {
                 method = Some(sent.method);
@@ -181,7 +181,7 @@ impl Message {
 }
 
 impl Asks {
-    const fn of(method: Option<Method>) -> Self {
+    const fn from_method(method: Option<Method>) -> Self {
         match method {
             Some(Method::Discover) => Self::Discover,
             Some(Method::Initialize) => Self::Initialize,
@@ -210,7 +210,7 @@ fn encoded(text: &str) -> ByteString {
 #[cfg(test)]
 impl Message {
     /// A legacy request without parameters.
-    pub(super) fn of_request(id: i64, method: Method) -> Self {
+    pub(super) fn new_request(id: i64, method: Method) -> Self {
         let sent = crate::peer::outbox::SentRequest {
             id,
             method: Some(method),

@@ -100,7 +100,7 @@ impl Client {
             let failure = self.unauthorized(head);
             return self.old_transport_failed(id, failure, now);
         }
-        let events = head.content_type.map(Media::of) == Some(Media::EventStream);
+        let events = head.content_type.map(Media::from_content_type) == Some(Media::EventStream);
         if head.status.is_success() && events {
             let decoder = self.decoder();
             if let Some(exchange) = self.exchanges.get_mut(id) {
@@ -108,7 +108,7 @@ impl Client {
             }
             return;
         }
-        let failure = TransportFailure::of_status(head.status.0, None);
+        let failure = TransportFailure::from_status(head.status.0, None);
         self.old_transport_failed(id, failure, now);
     }
 

@@ -92,12 +92,12 @@ mod tests {
     }
 
     fn call() -> Message {
-        Message::of_request(7, Method::ToolsList)
+        Message::new_request(7, Method::ToolsList)
     }
 
     #[test]
     fn the_handshake_is_before_the_calls_that_wait_for_it() {
-        let mut queue = queue([call(), Message::of_request(8, Method::Initialize)]);
+        let mut queue = queue([call(), Message::new_request(8, Method::Initialize)]);
         assert_eq!(queue.take_request(|_| true).unwrap().request().unwrap().0, 8);
         assert!(queue.take_request(|_| false).is_none());
         assert!(queue.withdraw(7) && !queue.withdraw(7));

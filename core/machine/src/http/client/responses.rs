@@ -77,7 +77,7 @@ impl Client {
             return self.invalid_response(id, "a request was accepted without an answer", now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-003]
-        match head.content_type.map(Media::of) {
+        match head.content_type.map(Media::from_content_type) {
             Some(Media::Json) => exchange.receiving = Receiving::Json(Vec::new()),
             Some(Media::EventStream) => {
                 let before = exchange.message.as_mut().and_then(|m| m.attempts.take());
@@ -303,7 +303,7 @@ pub(super) fn seconds(value: &[u8]) -> Option<Duration> {
 
 impl TransportFailure {
     /// The failure for a status that refuses, where the body says nothing.
-    pub(super) const fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
+    pub(super) const fn from_status(status: u16, retry_after: Option<Duration>) -> Self {
         Self::Status { status, retry_after, error: None }
     }
 }

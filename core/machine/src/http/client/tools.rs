@@ -93,7 +93,7 @@ impl Client {
                     continue;
                 };
                 let schema = tool.get("inputSchema").unwrap_or(RawJson::EMPTY_OBJECT);
-                let mirrors = Mirrors::of_schema(&schema);
+                let mirrors = Mirrors::from_schema(&schema);
                 bad.push(mirrors.is_err());
                 match mirrors {
                     Ok(mirrors) => self.tools.learn(&name, mirrors, limit),
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn tools_beyond_the_limit_are_forgotten_oldest_first() {
         let schema = r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
-        let mirrors = Mirrors::of_schema(&RawJson::trusted(schema)).unwrap();
+        let mirrors = Mirrors::from_schema(&RawJson::trusted(schema)).unwrap();
         let mut tools = Tools::default();
         for name in ["one", "two", "one", "three"] {
             tools.learn(name, mirrors.clone(), 2);

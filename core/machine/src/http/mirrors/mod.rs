@@ -100,7 +100,7 @@ impl Mirrors {
     /// The fault of the schema's author, which makes the tool unusable over HTTP: see
     /// [`MirrorFault`].
     // MCP 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters [HDR-008]
-    pub(crate) fn of_schema(input_schema: &RawJson<'_>) -> Result<Self, MirrorFault> {
+    pub(crate) fn from_schema(input_schema: &RawJson<'_>) -> Result<Self, MirrorFault> {
         let text = input_schema.as_str();
         // Most schemas have no annotation, which is told without a walk; an escape may hide one.
         if !text.contains(schema::ANNOTATION) && !text.contains("\\u") {

@@ -87,7 +87,7 @@ enum Types {
 impl Types {
     // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-013]: `null` beside the type is let pass,
     // as the page says what to do with an argument that is null.
-    fn of(value: &RawValue) -> Self {
+    fn from_value(value: &RawValue) -> Self {
         let value = RawJson::trusted(value.get());
         let names = match value.to_text() {
             Some(name) => Vec::from([Key(name)]),
@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
                 continue;
             }
             if schema.is_none() && key == "type" {
-                let named = Types::of(members.next_value()?);
+                let named = Types::from_value(members.next_value()?);
                 types = if types == Types::Any { named } else { Types::Other };
                 continue;
             }

@@ -18,12 +18,12 @@ const ALL: &str = r#"{
     "required": ["region", "query"]
 }"#;
 
-fn of(schema: &str) -> Result<Mirrors, MirrorFault> {
-    Mirrors::of_schema(&RawJson::parse(schema).expect(schema))
+fn parse_params(schema: &str) -> Result<Mirrors, MirrorFault> {
+    Mirrors::from_schema(&RawJson::parse(schema).expect(schema))
 }
 
 fn all() -> Mirrors {
-    of(ALL).expect("valid annotations")
+    parse_params(ALL).expect("valid annotations")
 }
 
 fn fields(
@@ -185,8 +185,9 @@ fn an_argument_that_is_there_twice_is_refused() {
 fn a_name_is_a_token_that_is_not_empty() {
     // Rule: [HDR-010] [HDR-011].
     let at = || String::from("/properties/a");
-    let named =
-        |name: &str| of(&property(&format!(r#"{{"type":"string","x-mcp-header":{name}}}"#)));
+    let named = |name: &str| {
+        parse_params(&property(&format!(r#"{{"type":"string","x-mcp-header":{name}}}"#)))
+    };
     for name in ["Method", "a", "!#$%&'*+-.^_`|~9"] {
         let mirrors = named(&format!("\"{name}\"")).expect(name);
         assert_eq!(mirrors.headers, [format!("Mcp-Param-{name}")]);
@@ -209,18 +210,19 @@ fn a_name_is_there_once_in_whatever_case() {
     let schema = r#"{"properties":{
         "a":{"type":"string","x-mcp-header":"Region"},
         "b":{"properties":{"c":{"type":"string","x-mcp-header":"REGION"}}}}}"#;
-    let fault = of(schema).expect_err("a duplicate");
+    let fault = parse_params(schema).expect_err("a duplicate");
     let text =
         "the `x-mcp-header` \"REGION\" at \"/properties/b/properties/c\" is there a second time";
     assert_eq!(fault.to_string(), text);
     let twice = property(r#"{"type":"string","x-mcp-header":"A","\u0078-mcp-header":"B"}"#);
-    assert_eq!(of(&twice), Err(MirrorFault::Repeated { at: "/properties/a".into() }));
+    assert_eq!(parse_params(&twice), Err(MirrorFault::Repeated { at: "/properties/a".into() }));
 }
 
 #[test]
 fn only_strings_integers_and_booleans_are_mirrored() {
     // Rule: [HDR-013].
-    let typed = |members: &str| of(&property(&format!(r#"{{"x-mcp-header":"A"{members}}}"#)));
+    let typed =
+        |members: &str| parse_params(&property(&format!(r#"{{"x-mcp-header":"A"{members}}}"#)));
     for kind in
         [r#""string""#, r#""integer""#, r#""boolean""#, r#"["string"]"#, r#"["null","integer"]"#]
     {
@@ -253,7 +255,7 @@ fn an_annotation_is_reached_through_properties_alone() {
     // Rule: [HDR-015].
     let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
     let inner = format!(r#"{{"properties":{{"a":{annotated}}}}}"#);
-    assert_eq!(of(annotated), Err(MirrorFault::Unreachable { at: "".into() }));
+    assert_eq!(parse_params(annotated), Err(MirrorFault::Unreachable { at: "".into() }));
     for keyword in [
         "items",
         "prefixItems",
@@ -280,7 +282,7 @@ fn an_annotation_is_reached_through_properties_alone() {
                 format!(r#"{{"{keyword}":{schema}}}"#),
                 property(&format!(r#"{{"{keyword}":{schema}}}"#)),
             ] {
-                let fault = of(&text);
+                let fault = parse_params(&text);
                 assert!(matches!(fault, Err(MirrorFault::Unreachable { .. })), "{text}");
             }
         }
@@ -295,11 +297,11 @@ fn an_annotation_is_reached_through_properties_alone() {
     ] {
         let text = property(&format!(r#"{{"{names}":{{"x/y":{inner}}}}}"#));
         let at = format!("/properties/a/{names}/x~1y/properties/a");
-        assert_eq!(of(&text), Err(MirrorFault::Unreachable { at }));
+        assert_eq!(parse_params(&text), Err(MirrorFault::Unreachable { at }));
     }
     let list = format!(r#"{{"properties":[{annotated}]}}"#);
     let at = "/properties/0".into();
-    assert_eq!(of(&list), Err(MirrorFault::Unreachable { at }));
+    assert_eq!(parse_params(&list), Err(MirrorFault::Unreachable { at }));
 }
 
 #[test]
@@ -319,12 +321,12 @@ fn what_only_looks_like_an_annotation_is_none() {
         String::from(r#"{"title":"\u00e9","minLength":1,"x":-1.5,"y":null,"z":[[],"a"]}"#),
         String::from("true"),
     ] {
-        assert_eq!(of(&text), Ok(Mirrors::default()), "{text}");
-        assert!(of(&text).is_ok_and(|mirrors| mirrors.is_empty()));
+        assert_eq!(parse_params(&text), Ok(Mirrors::default()), "{text}");
+        assert!(parse_params(&text).is_ok_and(|mirrors| mirrors.is_empty()));
     }
     let named = r#"{"properties":{"x-mcp-header":{"type":"string","x-mcp-header":"A"},
         "properties":{"properties":{"const":{"type":"string","x-mcp-header":"B"}}}}}"#;
-    let mirrors = of(named).expect("two annotations");
+    let mirrors = parse_params(named).expect("two annotations");
     let sent = fields(&mirrors, r#"{"x-mcp-header":"1","properties":{"const":"2"}}"#).expect("two");
     assert_eq!(sent, [("Mcp-Param-A".into(), "1".into()), ("Mcp-Param-B".into(), "2".into())]);
 }
@@ -334,7 +336,7 @@ fn a_schema_has_no_more_annotations_than_intermediaries_let_pass() {
     let many = |count| {
         let one = |at| format!(r#""p{at}":{{"type":"string","x-mcp-header":"H{at}"}}"#);
         let all: Vec<_> = (0..count).map(one).collect();
-        of(&format!(r#"{{"properties":{{{}}}}}"#, all.join(",")))
+        parse_params(&format!(r#"{{"properties":{{{}}}}}"#, all.join(",")))
     };
     assert!(many(MIRRORS_MAX).is_ok_and(|mirrors| mirrors.headers.len() == MIRRORS_MAX));
     assert_eq!(many(MIRRORS_MAX + 1), Err(MirrorFault::TooMany));
@@ -346,11 +348,11 @@ fn depth_is_told_and_no_obstacle_where_nothing_is_annotated() {
         format!("{}{inner}{}", r#"{"properties":{"a":"#.repeat(levels), "}}".repeat(levels))
     };
     let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
-    let mirrors = of(&deep(60, annotated)).expect("an annotation far down");
+    let mirrors = parse_params(&deep(60, annotated)).expect("an annotation far down");
     let arguments = format!("{}1{}", r#"{"a":"#.repeat(60), "}".repeat(60));
     assert_eq!(fields(&mirrors, &arguments), Ok([("Mcp-Param-A".into(), "1".into())].into()));
-    assert_eq!(of(&deep(5000, annotated)), Err(MirrorFault::Unreadable));
-    assert_eq!(of(&deep(5000, "true")), Ok(Mirrors::default()));
+    assert_eq!(parse_params(&deep(5000, annotated)), Err(MirrorFault::Unreadable));
+    assert_eq!(parse_params(&deep(5000, "true")), Ok(Mirrors::default()));
 }
 
 proptest::proptest! {
@@ -375,7 +377,7 @@ proptest::proptest! {
     #[test]
     fn no_schema_is_too_strange_to_read(text in "([{}\\[\\],:]|\"(a|x-mcp-header|properties|type|string)\"|1e999|null){0,24}") {
         if let Ok(schema) = RawJson::parse(&text) {
-            let _ = Mirrors::of_schema(&schema);
+            let _ = Mirrors::from_schema(&schema);
         }
     }
 }

@@ -114,7 +114,7 @@ impl Server {
                 // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
                 // A client of 2024-11-05 may know nothing of `Accept`.
                 let silent = route == Route::EventStream && head.accept.is_empty();
-                if !silent && !Accepted::of(head.accept.iter()).event_stream {
+                if !silent && !Accepted::from_values(head.accept.iter()).event_stream {
                     let message = "`Accept` must list text/event-stream";
                     return Err(refusal(Status::NOT_ACCEPTABLE, None, message));
                 }
@@ -190,7 +190,7 @@ impl Server {
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
         if route == Route::Post && !head.accept.is_empty() {
-            let accepted = Accepted::of(head.accept.iter());
+            let accepted = Accepted::from_values(head.accept.iter());
             if !(accepted.json && accepted.event_stream) {
                 let message = "`Accept` must list application/json and text/event-stream";
                 return Err(refusal(Status::NOT_ACCEPTABLE, None, message));

@@ -334,7 +334,7 @@ fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
 pub(crate) fn mirrors_of(catalog: &Catalog) -> (BTreeMap<String, Mirrors>, Option<UnservableTool>) {
     let (mut found, mut unservable) = (BTreeMap::new(), None);
     for tool in catalog.tools() {
-        match Mirrors::of_schema(&tool.input_schema.as_raw()) {
+        match Mirrors::from_schema(&tool.input_schema.as_raw()) {
             Ok(mirrors) if mirrors.is_empty() => {}
             Ok(mirrors) => {
                 found.insert(tool.name.clone(), mirrors);

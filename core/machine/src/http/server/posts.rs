@@ -169,7 +169,7 @@ impl Server {
             principal: sender.principal.cloned(),
             caller: sender.caller,
             session: None,
-            streams: Streams::of(Stream::new(ONLY)),
+            streams: Streams::new(Stream::new(ONLY)),
         };
         let connection = self.connections.insert(connection);
         let exchange = Exchange::new(Some(connection), ONLY, State::Waiting);

@@ -65,7 +65,7 @@ impl Server {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]: the
             // transport is older than modern requests, which have none but the endpoint.
             Transport::EventStream => {
-                let blueprint = self.blueprint.of_handshakes();
+                let blueprint = self.blueprint.for_legacy_sessions();
                 Box::new(peer::Server::with_binding(
                     &blueprint,
                     Binding::ChannelPerRequest,
@@ -85,7 +85,7 @@ impl Server {
             newer: NO_SLOT,
         };
         let principal = principal.cloned();
-        let streams = Streams::of(Stream::new(STANDALONE));
+        let streams = Streams::new(Stream::new(STANDALONE));
         let session = Some(session);
         let connection = Connection { machine, principal, caller, session, streams };
         let key = self.connections.insert(connection);

@@ -14,7 +14,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) fn of(first: Stream) -> Self {
+    pub(super) fn new(first: Stream) -> Self {
         debug_assert_eq!(first.number, 0, "the number of the first stream");
         Self { first: Some(first), others: BTreeMap::new() }
     }

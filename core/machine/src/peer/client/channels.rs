@@ -206,7 +206,7 @@ impl Client {
             let subject = if asks_host {
                 Subject::Input(InputHandle(InputSource::Request(key)))
             } else {
-                Subject::Request(RequestHandle::of(key))
+                Subject::Request(RequestHandle::new(key))
             };
             let event = Event::Cancelled(Cancelled { subject, reason: None });
             self.connection.events.push_back(event);

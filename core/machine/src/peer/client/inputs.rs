@@ -55,7 +55,7 @@ impl Client {
     ) -> Flow<'f> {
         let fail = |client: &mut Self, failure| {
             client.connection.calls.remove(key);
-            let call = CallHandle::of(key);
+            let call = CallHandle::new(key);
             Ok(Some(Event::Ended(Ended { call, outcome: Err(failure) })))
         };
         let (mut asked, mut state, mut repeated) = (None, None, false);
@@ -112,7 +112,7 @@ impl Client {
                 return fail(self, Failure::InvalidAnswer("a question that was not offered"));
             };
             let handle = InputHandle(InputSource::Round { call: key, round: number, index });
-            let call = Some(CallHandle::of(key));
+            let call = Some(CallHandle::new(key));
             inputs.push(InputRequested { handle, method, params, revision, call });
             round.questions.push(Question { key: member.name().into_owned(), answer: None });
             round.waiting += 1;
@@ -140,7 +140,7 @@ impl Client {
         let revision = self.session.as_ref().ok_or(CommandError::NotDue)?.revision;
         let result = &JsonAtRevision(result, revision);
         match input.0 {
-            InputSource::Request(key) => self.send_result(RequestHandle::of(key), result),
+            InputSource::Request(key) => self.send_result(RequestHandle::new(key), result),
             InputSource::Round { call, round, index } => {
                 let (key, open) = self.round_of(call, round).ok_or(CommandError::NotDue)?;
                 let question =
@@ -171,7 +171,7 @@ impl Client {
         error: ErrorObject<'_>,
     ) -> Result<(), CommandError> {
         match input.0 {
-            InputSource::Request(key) => self.send_error(RequestHandle::of(key), error),
+            InputSource::Request(key) => self.send_error(RequestHandle::new(key), error),
             InputSource::Round { call, round, index } => {
                 let (_, open) = self.round_of(call, round).ok_or(CommandError::NotDue)?;
                 let question =

@@ -473,7 +473,7 @@ impl Client {
         let may_move = purpose == Purpose::Listen && self.connection.binding.requests_may_part();
         let repeatable = modern && (may_repeat || may_move);
         let outgoing = Outgoing { parts, repeatable, ..Outgoing::new(method, purpose) };
-        self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle::new)
     }
 
     fn end(&mut self, reason: CloseReason) {

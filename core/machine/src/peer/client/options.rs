@@ -28,7 +28,7 @@ impl ClientOptions {
     pub fn new(identity: Implementation) -> Self {
         let capabilities = ClientCapabilities::default();
         let profile = Arc::new(Profile { identity, capabilities, anonymous: false });
-        Self::of(ClientRole { profile, known_era: None })
+        Self::with_role(ClientRole { profile, known_era: None })
     }
 
     /// The era that the same server was of before, from [`Client::era`](super::Client::era). A

@@ -354,7 +354,7 @@ impl Client {
                 call: None,
             }),
             _ => Event::Request(Request {
-                handle: RequestHandle::of(key),
+                handle: RequestHandle::new(key),
                 method,
                 params,
                 revision,
@@ -467,7 +467,7 @@ impl Client {
         let subject = if input {
             Subject::Input(InputHandle(InputSource::Request(key)))
         } else {
-            Subject::Request(RequestHandle::of(key))
+            Subject::Request(RequestHandle::new(key))
         };
         Some(Event::Cancelled(Cancelled { subject, reason }))
     }
@@ -504,5 +504,5 @@ fn cancellation<'f>(
 }
 
 fn ended<'f>(key: Key, outcome: Result<RawJson<'f>, Failure<'f>>) -> Event<'f> {
-    Event::Ended(Ended { call: CallHandle::of(key), outcome })
+    Event::Ended(Ended { call: CallHandle::new(key), outcome })
 }

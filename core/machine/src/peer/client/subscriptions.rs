@@ -107,12 +107,12 @@ impl Client {
         self.subscriptions.push((key, legacy));
         if waiting == 0 {
             self.subscribed(key);
-            return Ok(CallHandle::of(key));
+            return Ok(CallHandle::new(key));
         }
         for (uri, index) in wanted.iter().zip(0..) {
             self.ask_for(key, index, uri, now);
         }
-        Ok(CallHandle::of(key))
+        Ok(CallHandle::new(key))
     }
 
     fn send_uri(
@@ -211,7 +211,7 @@ impl Client {
             .map(|(uri, _)| uri.clone())
             .collect();
         honoured.resource_subscriptions = (!uris.is_empty()).then_some(uris);
-        let subscription = CallHandle::of(key);
+        let subscription = CallHandle::new(key);
         let event = Event::Subscribed(Subscribed { subscription, honoured });
         self.connection.events.push_back(event);
     }
@@ -274,7 +274,7 @@ impl Client {
             _ => false,
         };
         let found = self.subscriptions.iter().find(|(_, legacy)| wants(&legacy.filter));
-        found.map(|(key, _)| CallHandle::of(*key))
+        found.map(|(key, _)| CallHandle::new(*key))
     }
 
     fn listen_stream(&self, params: &RawJson<'_>) -> Option<CallHandle> {
@@ -284,6 +284,6 @@ impl Client {
         };
         let key = self.connection.calls.by_id(id)?;
         let call = self.connection.calls.get(key)?;
-        (call.purpose == Purpose::Listen).then_some(CallHandle::of(key))
+        (call.purpose == Purpose::Listen).then_some(CallHandle::new(key))
     }
 }

@@ -255,7 +255,7 @@ impl Server {
             Work::Input { round } => self.abandon_round(round, now),
             Work::Application => {}
         }
-        let subject = Subject::Request(RequestHandle::of(key));
+        let subject = Subject::Request(RequestHandle::new(key));
         Some(Event::Cancelled(Cancelled { subject, reason }))
     }
 

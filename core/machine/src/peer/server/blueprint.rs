@@ -43,7 +43,7 @@ impl Blueprint {
 
     /// The same for connections that begin with a handshake.
     #[cfg(feature = "http")]
-    pub(crate) fn of_handshakes(&self) -> Self {
+    pub(crate) fn for_legacy_sessions(&self) -> Self {
         Self { revisions: self.revisions.intersection(Revisions::LEGACY), ..self.clone() }
     }
 
@@ -55,7 +55,7 @@ impl Blueprint {
 
     #[cfg(feature = "http")]
     pub(crate) fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
-        self.terms.limits.of_parsing()
+        self.terms.limits.parse_limits()
     }
 
     /// Changes what connections made from here on offer, and says which lists changed.

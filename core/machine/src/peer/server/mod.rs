@@ -342,9 +342,9 @@ impl Server {
             let params = (task.write)(task.ttl, &to_shared_json(params)?)?;
             let call = self.connection.start_call(outgoing, &params, options, now)?;
             self.connection.calls.augment(call, task.lasts);
-            return Ok(CallHandle::of(call));
+            return Ok(CallHandle::new(call));
         }
-        self.connection.start_call(outgoing, params, options, now).map(CallHandle::of)
+        self.connection.start_call(outgoing, params, options, now).map(CallHandle::new)
     }
 
     // MCP 2025-11-25 client/elicitation#completion-notifications-for-url-mode-elicitation [ELIC-017]

@@ -23,7 +23,7 @@ impl ServerOptions {
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         let profile = Arc::new(Profile::new(identity));
-        Self::of(ServerRole { profile, catalog: Arc::default() })
+        Self::with_role(ServerRole { profile, catalog: Arc::default() })
     }
 
     /// Tells the model how to use the server.

@@ -414,7 +414,7 @@ impl Server {
             },
         });
         Ok(Some(Event::Request(Request {
-            handle: RequestHandle::of(key),
+            handle: RequestHandle::new(key),
             method,
             params,
             revision,
@@ -590,7 +590,7 @@ impl Server {
                 Ok(None)
             }
             _ => Ok(Some(Event::Ended(Ended {
-                call: CallHandle::of(key),
+                call: CallHandle::new(key),
                 outcome: message.outcome.map_err(Failure::Refused),
             }))),
         }
