@@ -218,7 +218,7 @@ pub(crate) enum Transmitted<'a> {
 }
 
 /// What left, with stand-ins in the place of what names a session.
-pub(crate) enum Left<'a> {
+pub(crate) enum RecordedTransmit<'a> {
     Respond(&'a Response),
     Open(&'a ResponseHead),
     Chunk(Cow<'a, [u8]>),
@@ -226,7 +226,7 @@ pub(crate) enum Left<'a> {
     Abort,
 }
 
-impl<'a> Left<'a> {
+impl<'a> RecordedTransmit<'a> {
     pub(crate) fn from_transmit(
         transmit: &'a Transmit<'_>,
         stand_ins: StandIns,

@@ -29,7 +29,7 @@ use super::arguments::{MISPLACED, Unperformable};
 use super::call::Call;
 use super::event::describe;
 use super::exchange::{
-    Field, Left, Read, Refused, StandIns, StoreAction as Action, Stored, session_of,
+    Field, Read, RecordedTransmit, Refused, StandIns, StoreAction as Action, Stored, session_of,
 };
 use super::handle::Handle;
 use super::payload::Payload;
@@ -275,8 +275,9 @@ impl Recorded<Server> {
         let transmit = self.machine.poll_transmit(exchange, now);
         if let Some(notes) = &mut self.notes {
             let stand_ins = notes.stand_ins;
-            let left =
-                transmit.as_ref().map(|it| Left::from_transmit(it, stand_ins, session.as_ref()));
+            let left = transmit
+                .as_ref()
+                .map(|it| RecordedTransmit::from_transmit(it, stand_ins, session.as_ref()));
             notes.tape.note(Call::Poll {
                 at: now.as_nanos(),
                 exchange: Handle::from_key(exchange.0),
