@@ -25,7 +25,7 @@ use super::handle::CallHandle;
 use super::members::{Param, Seen, check_meta};
 use super::metadata::text;
 use super::method_name::MethodName;
-use super::options::Terms;
+use super::options::ConnectionConfig;
 use super::outbox::{Channel, Lane, Outbox, Part, SentNotification, Verdict};
 use super::outgoing::{CallOptions, MetaParts, Outgoing, write_call};
 use super::policy::Reaction;
@@ -38,7 +38,7 @@ pub(super) type Flow<'f> = Result<Option<Event<'f>>, ConnectionClosed>;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) role: Side,
-    pub(super) terms: Arc<Terms>,
+    pub(super) config: Arc<ConnectionConfig>,
     pub(super) outbox: Outbox,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) calls: Calls,
@@ -53,13 +53,18 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(role: Side, terms: &Arc<Terms>, binding: Binding, seed: u64) -> Self {
+    pub(super) fn new(
+        role: Side,
+        config: &Arc<ConnectionConfig>,
+        binding: Binding,
+        seed: u64,
+    ) -> Self {
         let mut outbox = Outbox::new(binding);
-        outbox.hold_to(terms.limits.transmit_bytes_max);
+        outbox.hold_to(config.limits.transmit_bytes_max);
         outbox.key_with(seed);
         Self {
             role,
-            terms: Arc::clone(terms),
+            config: Arc::clone(config),
             outbox,
             events: VecDeque::new(),
             calls: Calls::new(),
@@ -74,7 +79,7 @@ impl Connection {
 
     /// Whether more waits to be sent than the limit.
     pub(super) fn is_congested(&self) -> bool {
-        self.outbox.held() > self.terms.limits.transmit_bytes_max
+        self.outbox.held() > self.config.limits.transmit_bytes_max
     }
 
     /// The tag of what is sent for a request of the other side.
@@ -93,7 +98,7 @@ impl Connection {
     }
 
     pub(super) fn parse_limits(&self) -> ParseLimits {
-        self.terms.limits.parse_limits()
+        self.config.limits.parse_limits()
     }
 
     /// Fatal is sticky: from the close on, every input gets the same error.
@@ -172,7 +177,7 @@ impl Connection {
         {
             self.answer_unread(malformed.id.as_ref(), &error, revision, channel);
         }
-        self.violation(self.terms.policy.malformed, Violation::Malformed(malformed.reason))
+        self.violation(self.config.policy.malformed, Violation::Malformed(malformed.reason))
     }
 
     /// The call that a malformed response names: no better answer to it will come.
@@ -201,7 +206,7 @@ impl Connection {
             let error = ErrorObject::new(ErrorCode::PARSE_ERROR, message);
             self.answer_unread(None, &error, revision, Channel::UNSOLICITED);
         }
-        self.violation(self.terms.policy.malformed, violation)
+        self.violation(self.config.policy.malformed, violation)
     }
 
     /// Answers a message whose request has no entry in the table.
@@ -231,9 +236,9 @@ impl Connection {
     ) -> Result<Key, CommandError> {
         let Outgoing { method, purpose, parts, repeatable, channel } = outgoing;
         self.check_open()?;
-        if self.calls.len() >= self.terms.limits.calls_in_flight_max {
+        if self.calls.len() >= self.config.limits.calls_in_flight_max {
             return Err(CommandError::TooManyCalls {
-                limit: self.terms.limits.calls_in_flight_max,
+                limit: self.config.limits.calls_in_flight_max,
             });
         }
         let id = self.calls.fresh_id();
@@ -268,8 +273,8 @@ impl Connection {
 
     pub(super) fn timing(&self, options: &CallOptions<'_>, now: Instant) -> Timing {
         Timing {
-            timeout: options.timeout.unwrap_or(self.terms.timeouts.call),
-            hard: now + options.timeout_hard.unwrap_or(self.terms.timeouts.call_hard),
+            timeout: options.timeout.unwrap_or(self.config.timeouts.call),
+            hard: now + options.timeout_hard.unwrap_or(self.config.timeouts.call_hard),
             extend_on_progress: !options.progress_keeps_deadline,
         }
     }
@@ -332,13 +337,13 @@ impl Connection {
             // It takes effect without an answer: an `unsubscribe` that is not sent would leave the
             // subscription open on the other side.
             if self.outbox.is_waiting(tag) {
-                self.calls.bury(call.id, &self.terms.limits, now);
+                self.calls.bury(call.id, &self.config.limits, now);
                 return;
             }
         } else if self.outbox.withdraw(tag) {
             return;
         }
-        self.calls.bury(call.id, &self.terms.limits, now);
+        self.calls.bury(call.id, &self.config.limits, now);
         if self.cancels_by_closing {
             // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-017]
             self.outbox.signal(call.channel, Part::Abort(call.id));
@@ -404,11 +409,11 @@ impl Connection {
                 _ => {}
             }
             if let Err(what) = once {
-                return self.violation(self.terms.policy.malformed, bad(what));
+                return self.violation(self.config.policy.malformed, bad(what));
             }
         }
         let Some(progress) = progress else {
-            return self.violation(self.terms.policy.malformed, bad(BAD));
+            return self.violation(self.config.policy.malformed, bad(BAD));
         };
         // A token that is not in use belongs to a call that ended a moment ago, or to none.
         // MCP 2025-11-25 basic/utilities/progress#progress-flow [PROG-006]
@@ -417,10 +422,11 @@ impl Connection {
         let Some(read) = call.wants_progress else { return Ok(None) };
         let total = total.and_then(|total| read(&total));
         let Some(progress) = read(&progress) else {
-            return self.violation(self.terms.policy.malformed, bad(BAD));
+            return self.violation(self.config.policy.malformed, bad(BAD));
         };
         if call.last_progress.is_some_and(|last| progress <= last) {
-            return self.violation(self.terms.policy.malformed, bad("`progress` did not increase"));
+            return self
+                .violation(self.config.policy.malformed, bad("`progress` did not increase"));
         }
         call.last_progress = Some(progress);
         self.calls.extend(key, now);
@@ -449,7 +455,7 @@ impl Connection {
     /// When the next ping is due; never at once, so that a driver cannot spin.
     fn next_keep_alive(&self, now: Instant) -> Option<Instant> {
         const LEAST: Duration = Duration::from_millis(1);
-        self.terms.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
+        self.config.timeouts.keep_alive.map(|pause| now + pause.max(LEAST))
     }
 
     /// Sends a keep-alive ping if one is due.
@@ -459,7 +465,7 @@ impl Connection {
             return;
         }
         self.keep_alive_due = None;
-        let options = CallOptions::default().timeout(self.terms.timeouts.keep_alive_answer);
+        let options = CallOptions::default().timeout(self.config.timeouts.keep_alive_answer);
         let ping = MethodName::Known(Method::Ping);
         let outgoing = Outgoing::new(&ping, Purpose::KeepAlive);
         let params = RawJson::EMPTY_OBJECT;
@@ -476,9 +482,9 @@ impl Connection {
     }
 
     pub(super) fn keep_alive_expired(&mut self, call: &Call, now: Instant) {
-        self.calls.bury(call.id, &self.terms.limits, now);
+        self.calls.bury(call.id, &self.config.limits, now);
         self.keep_alive_failures += 1;
-        if self.keep_alive_failures >= self.terms.timeouts.keep_alive_failures_max {
+        if self.keep_alive_failures >= self.config.timeouts.keep_alive_failures_max {
             self.close(CloseReason::Unresponsive);
         } else {
             self.keep_alive_due = Some(now);

@@ -29,14 +29,14 @@ use super::policy::Policy;
 #[derive(Clone, Debug)]
 pub struct ConnectionOptions<R> {
     pub(crate) role: R,
-    pub(crate) terms: Arc<Terms>,
+    pub(crate) config: Arc<ConnectionConfig>,
     pub(crate) revisions: Revisions,
 }
 
 /// What a connection grants the other side, and for how long. It never changes, so all connections
 /// that are made from the same options share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Terms {
+pub(crate) struct ConnectionConfig {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
     pub(crate) policy: Policy,
@@ -45,7 +45,7 @@ pub(crate) struct Terms {
 impl<R> ConnectionOptions<R> {
     /// Options of a role, with the defaults of what both have.
     pub(crate) fn with_role(role: R) -> Self {
-        Self { role, terms: Arc::default(), revisions: Revisions::ALL }
+        Self { role, config: Arc::default(), revisions: Revisions::ALL }
     }
 
     /// The revisions to speak: all by default. Both eras may be among them; a client then finds out
@@ -62,37 +62,37 @@ impl<R> ConnectionOptions<R> {
     /// The bounds on what the other side can cost.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.terms_mut().limits = limits;
+        self.config_mut().limits = limits;
         self
     }
 
     /// How long things may take.
     #[must_use]
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.terms_mut().timeouts = timeouts;
+        self.config_mut().timeouts = timeouts;
         self
     }
 
     /// What to do when the other side breaks a rule.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.terms_mut().policy = policy;
+        self.config_mut().policy = policy;
         self
     }
 
     /// What to do when the other side breaks a rule, to be changed.
     #[must_use]
     pub fn policy_mut(&mut self) -> &mut Policy {
-        &mut self.terms_mut().policy
+        &mut self.config_mut().policy
     }
 
     /// The bounds on what the other side can cost.
     #[must_use]
     pub fn limits_ref(&self) -> &Limits {
-        &self.terms.limits
+        &self.config.limits
     }
 
-    pub(crate) fn terms_mut(&mut self) -> &mut Terms {
-        Arc::make_mut(&mut self.terms)
+    pub(crate) fn config_mut(&mut self) -> &mut ConnectionConfig {
+        Arc::make_mut(&mut self.config)
     }
 }

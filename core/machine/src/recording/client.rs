@@ -40,16 +40,16 @@ pub(crate) struct ClientSettings<'a> {
 
 impl ClientSettings<'_> {
     pub(super) fn from_options(options: &ClientOptions) -> Self {
-        let ClientOptions { role: ClientRole { profile, known_era }, terms, revisions } = options;
+        let ClientOptions { role: ClientRole { profile, known_era }, config, revisions } = options;
         Self {
             identity: whole(&profile.identity),
             revisions: Revisioned(*revisions),
             known_era: known_era.map(|era| era_name(era).into()),
             capabilities: whole(&profile.capabilities),
             anonymous: profile.anonymous,
-            limits: terms.limits.clone(),
-            timeouts: terms.timeouts.clone(),
-            policy: terms.policy.clone(),
+            limits: config.limits.clone(),
+            timeouts: config.timeouts.clone(),
+            policy: config.policy.clone(),
         }
     }
 

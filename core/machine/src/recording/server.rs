@@ -51,7 +51,7 @@ pub(crate) struct ServerSettings<'a> {
 
 impl<'a> ServerSettings<'a> {
     pub(super) fn from_options(options: &'a ServerOptions) -> Self {
-        let ServerOptions { role: ServerRole { profile, catalog }, terms, revisions } = options;
+        let ServerOptions { role: ServerRole { profile, catalog }, config, revisions } = options;
         let cache = (profile.cache.ttl.0, Cow::Owned(alloc::format!("{}", profile.cache.scope)));
         Self {
             identity: whole(&profile.identity),
@@ -61,9 +61,9 @@ impl<'a> ServerSettings<'a> {
             catalog: State::from_catalog(catalog),
             cache,
             anonymous: profile.identity_meta.is_empty(),
-            limits: terms.limits.clone(),
-            timeouts: terms.timeouts.clone(),
-            policy: terms.policy.clone(),
+            limits: config.limits.clone(),
+            timeouts: config.timeouts.clone(),
+            policy: config.policy.clone(),
         }
     }
 

@@ -26,7 +26,7 @@ impl Client {
 
     /// See [`Limits::transmit_bytes_max`](crate::peer::Limits::transmit_bytes_max).
     pub(crate) fn transmit_bytes_max(&self) -> usize {
-        self.connection.terms.limits.transmit_bytes_max
+        self.connection.config.limits.transmit_bytes_max
     }
 
     /// Takes a frame that was parsed within [`parse_limits`](Self::parse_limits).
@@ -63,7 +63,7 @@ impl Client {
 
     /// The server said something where it does not belong.
     pub(crate) fn report_out_of_place(&mut self, what: &'static str) {
-        let reaction = self.connection.terms.policy.forbidden;
+        let reaction = self.connection.config.policy.forbidden;
         match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
             Ok(event) => self.connection.events.extend(event),
             Err(_) => self.settle_end(),
@@ -96,7 +96,7 @@ impl Client {
         }
         let Some(call) = self.connection.calls.remove(key) else { return };
         // Should the answer come all the same, on the channel of another request, it is late.
-        self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
+        self.connection.calls.bury(call.id, &self.connection.config.limits, now);
         match call.purpose {
             Purpose::Opening => self.fail_opening(match failure {
                 Failure::Transport(failure) => OpeningFailure::Transport(failure),
@@ -249,7 +249,7 @@ impl Client {
         let opens = self.connection.calls.get(key).is_some_and(|c| c.purpose == Purpose::Opening);
         if opens {
             self.connection.calls.remove(key);
-            self.connection.calls.bury(id, &self.connection.terms.limits, now);
+            self.connection.calls.bury(id, &self.connection.config.limits, now);
         }
         opens
     }

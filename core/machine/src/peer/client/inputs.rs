@@ -76,7 +76,7 @@ impl Client {
         if asked.is_none() && state.is_none() {
             return fail(self, Failure::InvalidAnswer("input required, but nothing is asked"));
         }
-        let limits = self.connection.terms.limits.clone();
+        let limits = self.connection.config.limits.clone();
         let Some(repeat) = self.connection.calls.get_mut(key).and_then(|c| c.repeat.as_mut())
         else {
             return fail(self, Failure::InvalidAnswer("this call takes no input"));

@@ -148,9 +148,9 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
-        let ClientOptions { role: ClientRole { profile, known_era }, terms, revisions } = options;
+        let ClientOptions { role: ClientRole { profile, known_era }, config, revisions } = options;
         let mut client = Self {
-            connection: Connection::new(Side::Client, &terms, binding, seed),
+            connection: Connection::new(Side::Client, &config, binding, seed),
             profile,
             revisions,
             state: opening::State::Over,

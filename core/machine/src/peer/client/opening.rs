@@ -96,9 +96,9 @@ impl Client {
         let binding = self.connection.binding;
         self.connection.cancels_by_closing = binding.cancels_by_closing();
         let timeout = if self.newest_legacy().is_some() && binding.silence_tells_the_era() {
-            self.connection.terms.timeouts.probe
+            self.connection.config.timeouts.probe
         } else {
-            self.connection.terms.timeouts.opening
+            self.connection.config.timeouts.opening
         };
         self.send_opening(Method::Discover, &RawJson::EMPTY_OBJECT, timeout, now);
     }
@@ -114,7 +114,7 @@ impl Client {
             self.profile.capabilities.clone(),
             self.profile.identity.clone(),
         );
-        let timeout = self.connection.terms.timeouts.opening;
+        let timeout = self.connection.config.timeouts.opening;
         self.send_opening(
             Method::Initialize,
             &AsJson(&AtRevision(&params, revision)),
@@ -198,7 +198,7 @@ impl Client {
     pub(super) fn opening_timed_out(&mut self, call: &Call, now: Instant) {
         // No cancellation: a legacy server must not see one before the handshake, and `initialize`
         // is never cancelled.
-        self.connection.calls.bury(call.id, &self.connection.terms.limits, now);
+        self.connection.calls.bury(call.id, &self.connection.config.limits, now);
         let silence_tells = self.connection.binding.silence_tells_the_era();
         match (self.state, self.newest_legacy()) {
             // MCP 2026-07-28 basic/transports/stdio#backward-compatibility [VER-022]

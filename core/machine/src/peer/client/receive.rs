@@ -137,7 +137,7 @@ impl Client {
             Ok(Some(key)) => key,
             Ok(None) => return Ok(None),
             Err(violation) => {
-                let reaction = self.connection.terms.policy.unknown_response;
+                let reaction = self.connection.config.policy.unknown_response;
                 return self.connection.violation(reaction, violation);
             }
         };
@@ -151,7 +151,7 @@ impl Client {
             let violation = Violation::UnknownResponse(Some(RequestId::Number(id)));
             return self
                 .connection
-                .violation(self.connection.terms.policy.unknown_response, violation);
+                .violation(self.connection.config.policy.unknown_response, violation);
         }
         self.connection.calls.remove(key);
         match purpose {
@@ -169,7 +169,7 @@ impl Client {
             // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008],
             // MCP 2026-07-28 schema.json#CancelledNotification [SUBS-011]
             Purpose::Listen => {
-                self.connection.calls.bury(id, &self.connection.terms.limits, now);
+                self.connection.calls.bury(id, &self.connection.config.limits, now);
                 Ok(Some(ended(key, message.outcome.map_err(Failure::Refused))))
             }
             _ => Ok(None),
@@ -244,13 +244,15 @@ impl Client {
         // MCP 2026-07-28 basic/transports/stdio#sending-messages [STDIO-011]
         if revision.era() == Era::Modern {
             let violation = Violation::OutOfPlace("a request of a modern server");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         if self.connection.requests.contains(&id) {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
             self.refuse_request(&id, &error);
             let violation = Violation::DuplicateId(id);
-            return self.connection.violation(self.connection.terms.policy.duplicate_id, violation);
+            return self
+                .connection
+                .violation(self.connection.config.policy.duplicate_id, violation);
         }
         let known = Method::parse(&method);
         let params = params.unwrap_or(RawJson::EMPTY_OBJECT);
@@ -266,7 +268,7 @@ impl Client {
         let Some(session) = &self.session else {
             self.refuse_request(&id, &ErrorObject::invalid_request("the session is not open"));
             let violation = Violation::OutOfPlace("a request before the session was open");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         };
         let (client, server) = (session.client, session.server);
         let metadata = match Metadata::read(&params) {
@@ -280,7 +282,7 @@ impl Client {
             }
         };
         let Some(known) = known else {
-            if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
+            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
                 self.refuse_request(&id, &ErrorObject::method_not_found(&method));
                 return Ok(None);
             }
@@ -290,19 +292,19 @@ impl Client {
         if known.row().kind != MethodKind::Request {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::OutOfPlace("a notification with an id");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         // MCP 2025-11-25 client/roots#error-handling [CAP-027] [ROOT-004]
         if let Err(refusal) = known.row().check(Side::Server, revision, client, server) {
             self.refuse_request(&id, &ErrorObject::method_not_found(&method));
             let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         if let Some(what) = not_offered(known, &params, client, revision) {
             let what = what.as_str();
             self.refuse_request(&id, &ErrorObject::invalid_params(what));
             let violation = Violation::BadParameters { method: known, what };
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         Ok(self.deliver(id, Some(known), MethodName::Known(known), params, &metadata, revision))
     }
@@ -321,7 +323,7 @@ impl Client {
         metadata: &Metadata<'f>,
         revision: Revision,
     ) -> Option<Event<'f>> {
-        if self.connection.requests.len() >= self.connection.terms.limits.requests_in_flight_max {
+        if self.connection.requests.len() >= self.connection.config.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
             self.refuse_request(&id, &error);
             return Some(Event::Violation(Violation::TooManyRequests));
@@ -370,7 +372,7 @@ impl Client {
 
     fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
         let violation = Violation::BadParameters { method, what };
-        self.connection.violation(self.connection.terms.policy.malformed, violation)
+        self.connection.violation(self.connection.config.policy.malformed, violation)
     }
 
     pub(super) fn refuse_request(&mut self, id: &RequestId, error: &ErrorObject<'_>) {
@@ -390,12 +392,12 @@ impl Client {
     ) -> Flow<'f> {
         let params = message.params.unwrap_or(RawJson::EMPTY_OBJECT);
         let Some(method) = Method::parse(&message.method) else {
-            if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
+            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
             }
             if let Err(what) = check_repeats(&params) {
                 let violation = Violation::OutOfPlace(what);
-                let reaction = self.connection.terms.policy.malformed;
+                let reaction = self.connection.config.policy.malformed;
                 return self.connection.violation(reaction, violation);
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, |s| s.revision);
@@ -408,7 +410,7 @@ impl Client {
         };
         if method.row().kind != MethodKind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         // The reader of progress looks for repeats itself.
         if method != Method::Progress
@@ -422,13 +424,13 @@ impl Client {
                 return Ok(None);
             }
             let violation = Violation::OutOfPlace("a notification before the session was open");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         };
         let revision = session.revision;
         let checked = method.row().check(Side::Server, revision, session.client, session.server);
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         match method {
             Method::Cancelled if revision.era() == Era::Modern => {
@@ -483,7 +485,7 @@ impl Client {
             return None;
         }
         self.connection.calls.remove(key);
-        self.connection.calls.bury(id, &self.connection.terms.limits, now);
+        self.connection.calls.bury(id, &self.connection.config.limits, now);
         Some(ended(key, Ok(RawJson::EMPTY_OBJECT)))
     }
 }

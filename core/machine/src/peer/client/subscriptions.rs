@@ -72,7 +72,7 @@ impl Client {
         filter: &SubscriptionFilter,
         now: Instant,
     ) -> Result<CallHandle, CommandError> {
-        let limit = self.connection.terms.limits.calls_in_flight_max;
+        let limit = self.connection.config.limits.calls_in_flight_max;
         let wanted = filter.resource_subscriptions.as_deref().unwrap_or_default();
         if self.connection.calls.len() + wanted.len() >= limit {
             return Err(CommandError::TooManyCalls { limit });
@@ -242,7 +242,7 @@ impl Client {
         let filter = params.get("notifications")?;
         // Before it is read: each URI costs many times the bytes that its text has.
         let names: usize = filter.members().map(|member| member.value.element_count()).sum();
-        if names > self.connection.terms.limits.subscribed_resources_max.saturating_mul(2) {
+        if names > self.connection.config.limits.subscribed_resources_max.saturating_mul(2) {
             let method = Method::SubscriptionsAcknowledged;
             let violation = Violation::BadParameters { method, what: TOO_MANY };
             return Some(Event::Violation(violation));

@@ -77,7 +77,7 @@ impl Server {
         if self.is_behind() {
             return;
         }
-        let per_second = self.connection.terms.limits.progress_per_second_max;
+        let per_second = self.connection.config.limits.progress_per_second_max;
         let Some(entry) = self.connection.requests.get_mut(request.key) else { return };
         let (revision, channel) = (entry.revision, entry.reply.channel);
         let Some(asked) = &mut entry.progress else { return };

@@ -149,7 +149,7 @@ impl Server {
                         });
                     }
                     let violation = crate::peer::Violation::Malformed(malformed.reason);
-                    self.connection.violation(self.connection.terms.policy.malformed, violation)
+                    self.connection.violation(self.connection.config.policy.malformed, violation)
                 }
             };
             match flow {
@@ -198,7 +198,7 @@ impl Server {
             }
             // More would be held for as long as the slowest request takes.
             // MCP 2025-03-26 basic/transports#sending-messages-to-the-server [BATCH-009]
-            if *bytes > self.connection.terms.limits.batch_bytes_max && batch.waiting > 1 {
+            if *bytes > self.connection.config.limits.batch_bytes_max && batch.waiting > 1 {
                 self.send_batched(key, Part::Answers);
             }
         }

@@ -3,7 +3,7 @@ use alloc::string::String;
 use mcp_sansio_sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::peer::options::Terms;
+use crate::peer::options::ConnectionConfig;
 use crate::protocol::{CacheHints, Capabilities, Implementation, SerializeAt, ServerCapabilities};
 use crate::{PanicGuard, Revision, Revisions};
 
@@ -18,7 +18,7 @@ pub(crate) struct Blueprint {
     pub(crate) catalog: Arc<Catalog>,
     /// What the server declares to modern clients.
     pub(super) modern: Capabilities,
-    pub(super) terms: Arc<Terms>,
+    pub(super) config: Arc<ConnectionConfig>,
     pub(super) revisions: Revisions,
     pub(crate) guard: PanicGuard,
 }
@@ -36,9 +36,9 @@ pub(crate) struct Profile {
 
 impl Blueprint {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let ServerOptions { role: ServerRole { profile, catalog }, terms, revisions } = options;
+        let ServerOptions { role: ServerRole { profile, catalog }, config, revisions } = options;
         let modern = profile.declared_set(&catalog, Revision::LATEST);
-        Self { profile, catalog, modern, terms, revisions, guard: PanicGuard::NONE }
+        Self { profile, catalog, modern, config, revisions, guard: PanicGuard::NONE }
     }
 
     /// The same for connections that begin with a handshake.
@@ -55,7 +55,7 @@ impl Blueprint {
 
     #[cfg(feature = "http")]
     pub(crate) fn parse_limits(&self) -> crate::jsonrpc::ParseLimits {
-        self.terms.limits.parse_limits()
+        self.config.limits.parse_limits()
     }
 
     /// Changes what connections made from here on offer, and says which lists changed.

@@ -42,7 +42,7 @@ impl Server {
             let error = ErrorObject::invalid_request(what);
             self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace(what);
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         let (mut version, mut capabilities, mut client_info) = (None, None, None);
         for member in incoming.params.walk() {
@@ -54,7 +54,7 @@ impl Server {
             }
         }
         let given = InitializeMembers { version, capabilities, client_info };
-        if let Some(what) = given.fault(self.connection.terms.policy.incomplete_initialize) {
+        if let Some(what) = given.fault(self.connection.config.policy.incomplete_initialize) {
             return self.refuse_initialize(incoming, what);
         }
         let InitializeMembers { version, capabilities, client_info } = given;

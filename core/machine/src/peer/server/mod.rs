@@ -152,9 +152,9 @@ impl Server {
     }
 
     pub(crate) fn with_binding(blueprint: &Blueprint, binding: Binding, seed: u64) -> Self {
-        let Blueprint { profile, catalog, modern, terms, revisions, guard } = blueprint;
+        let Blueprint { profile, catalog, modern, config, revisions, guard } = blueprint;
         Self {
-            connection: Connection::new(Side::Server, terms, binding, seed),
+            connection: Connection::new(Side::Server, config, binding, seed),
             profile: Arc::clone(profile),
             catalog: Arc::clone(catalog),
             modern: *modern,
@@ -499,7 +499,7 @@ impl Server {
 
     fn bad_parameters<'f>(&mut self, method: Method, what: &'static str) -> Flow<'f> {
         let violation = Violation::BadParameters { method, what };
-        self.connection.violation(self.connection.terms.policy.malformed, violation)
+        self.connection.violation(self.connection.config.policy.malformed, violation)
     }
 }
 

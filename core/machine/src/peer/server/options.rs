@@ -69,7 +69,7 @@ impl ServerOptions {
     /// The same without keep-alive pings: on HTTP a session is not one connection that could die.
     #[cfg(feature = "http")]
     pub(crate) fn without_keep_alive(mut self) -> Self {
-        self.terms_mut().timeouts.keep_alive = None;
+        self.config_mut().timeouts.keep_alive = None;
         self
     }
 

@@ -72,7 +72,9 @@ impl Server {
             let error = ErrorObject::invalid_request("a request with this id is in flight");
             self.answer_refusal(&id, &error, reply);
             let violation = Violation::DuplicateId(id);
-            return self.connection.violation(self.connection.terms.policy.duplicate_id, violation);
+            return self
+                .connection
+                .violation(self.connection.config.policy.duplicate_id, violation);
         }
         let known = Method::parse(&method);
         // MCP 2025-11-25 basic/utilities/ping#behavior-requirements [PING-001]: promptly, also
@@ -173,7 +175,7 @@ impl Server {
         };
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a request before `initialize`");
-        self.connection.violation(self.connection.terms.policy.forbidden, violation)
+        self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
     /// A request that carries its own metadata, judged by nothing else.
@@ -185,7 +187,7 @@ impl Server {
             let error = ErrorObject::invalid_request("a modern request is not part of a batch");
             self.answer_refusal(&incoming.id, &error, incoming.reply);
             let violation = Violation::OutOfPlace("a modern request in a batch");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         if let Some(what) = incoming.metadata.modern_fault {
             self.answer_refusal(&incoming.id, &ErrorObject::invalid_params(what), incoming.reply);
@@ -250,7 +252,7 @@ impl Server {
         let error = ErrorObject::method_not_found(incoming.method.as_str());
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::OutOfPlace("a notification with an id");
-        self.connection.violation(self.connection.terms.policy.forbidden, violation)
+        self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
     /// Answers what the gate does not let through.
@@ -266,7 +268,7 @@ impl Server {
         };
         self.answer_refusal(&incoming.id, &error, incoming.reply);
         let violation = Violation::Forbidden(refusal);
-        self.connection.violation(self.connection.terms.policy.forbidden, violation)
+        self.connection.violation(self.connection.config.policy.forbidden, violation)
     }
 
     /// A request that is in order: the machine answers what it can by itself.
@@ -274,7 +276,7 @@ impl Server {
         let method = match &incoming.method {
             MethodName::Known(method) => *method,
             MethodName::Other(name) => {
-                if self.connection.terms.policy.unknown_methods == UnknownMethods::Deliver {
+                if self.connection.config.policy.unknown_methods == UnknownMethods::Deliver {
                     return self.deliver(incoming, Target::None);
                 }
                 // MCP 2026-07-28 schema.json#MethodNotFoundError [RPC-018]
@@ -372,12 +374,12 @@ impl Server {
     /// Hands a request to the application.
     fn deliver<'f>(&mut self, incoming: Incoming<'_, 'f>, target: Target) -> Flow<'f> {
         let Incoming { id, method, params, metadata, revision, client, reply } = incoming;
-        if self.connection.requests.len() >= self.connection.terms.limits.requests_in_flight_max {
+        if self.connection.requests.len() >= self.connection.config.limits.requests_in_flight_max {
             let error = ErrorObject::internal("too many requests in flight; try again later");
             self.answer_error(&id, &error, reply);
             return Ok(Some(Event::Violation(Violation::TooManyRequests)));
         }
-        let token_length_max = self.connection.terms.limits.id_length_max;
+        let token_length_max = self.connection.config.limits.id_length_max;
         if let Some(RequestId::Text(token)) = &metadata.progress_token
             && token.len() > token_length_max
         {
@@ -454,12 +456,12 @@ impl Server {
         let params = message.params.unwrap_or(NO_PARAMS);
         let repeats = check_repeats(&params);
         let Some(method) = Method::parse(&message.method) else {
-            if self.connection.terms.policy.unknown_methods == UnknownMethods::Refuse {
+            if self.connection.config.policy.unknown_methods == UnknownMethods::Refuse {
                 return Ok(None);
             }
             if let Err(what) = repeats {
                 let violation = Violation::OutOfPlace(what);
-                let reaction = self.connection.terms.policy.malformed;
+                let reaction = self.connection.config.policy.malformed;
                 return self.connection.violation(reaction, violation);
             }
             let revision = self.session.as_ref().map_or(Revision::LATEST, Session::revision);
@@ -472,7 +474,7 @@ impl Server {
         };
         if method.row().kind != MethodKind::Notification {
             let violation = Violation::OutOfPlace("a request without an id");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         if let Err(what) = repeats {
             return self.bad_parameters(method, what);
@@ -484,13 +486,13 @@ impl Server {
         }
         let Some(session) = &self.session else {
             let violation = Violation::OutOfPlace("a notification before `initialize`");
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         };
         let revision = session.revision;
         let checked = method.row().check(Side::Client, revision, session.client, session.server);
         if let Err(refusal) = checked {
             let violation = Violation::Forbidden(refusal);
-            return self.connection.violation(self.connection.terms.policy.forbidden, violation);
+            return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
         debug_assert!(method.row().client.phase != Phase::Opening, "`initialize` is a request");
         match method {
@@ -519,7 +521,7 @@ impl Server {
             None => {
                 let violation =
                     Violation::OutOfPlace("`notifications/initialized` without `initialize`");
-                self.connection.violation(self.connection.terms.policy.forbidden, violation)
+                self.connection.violation(self.connection.config.policy.forbidden, violation)
             }
         }
     }
@@ -575,7 +577,7 @@ impl Server {
             Ok(Some(key)) => key,
             Ok(None) => return Ok(None),
             Err(violation) => {
-                let reaction = self.connection.terms.policy.unknown_response;
+                let reaction = self.connection.config.policy.unknown_response;
                 return self.connection.violation(reaction, violation);
             }
         };

@@ -69,11 +69,11 @@ impl Server {
             Some("only tools/call, prompts/get and resources/read can be answered with questions")
         } else if count == 0 && required.request_state.is_none() {
             Some("input required, but neither questions nor a state")
-        } else if count > self.connection.terms.limits.inputs_per_round_max {
+        } else if count > self.connection.config.limits.inputs_per_round_max {
             Some("more questions than one round may have")
         } else if questions.into_iter().flat_map(Map::iter).any(|(_, question)| unknown(question)) {
             Some("a question of a method that hosts do not know")
-        } else if entry.rounds >= self.connection.terms.limits.rounds_max {
+        } else if entry.rounds >= self.connection.config.limits.rounds_max {
             Some("more rounds of input than the limit allows")
         } else if revision.era() == Era::Legacy && self.connection.closed.is_some() {
             Some("the connection is over, so nobody can be asked")
@@ -172,7 +172,7 @@ impl Server {
             let purpose = Purpose::Input { round, index };
             let outgoing = Outgoing { channel, ..Outgoing::new(&method, purpose) };
             let params = AsJson(&AtRevision(&question.params(), revision));
-            let options = CallOptions::default().timeout(self.connection.terms.timeouts.call_hard);
+            let options = CallOptions::default().timeout(self.connection.config.timeouts.call_hard);
             let started = self.connection.start_call(outgoing, &params, &options, now);
             match started {
                 Ok(call) => {
@@ -195,7 +195,7 @@ impl Server {
 
     /// How many bytes more may be kept for rounds of input.
     fn input_room(&self) -> usize {
-        self.connection.terms.limits.input_bytes_max.saturating_sub(self.input_bytes)
+        self.connection.config.limits.input_bytes_max.saturating_sub(self.input_bytes)
     }
 
     fn remove_round(&mut self, key: Key) -> Option<Round> {

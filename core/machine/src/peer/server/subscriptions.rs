@@ -142,7 +142,7 @@ impl Server {
             self.answer_refusal(&incoming.id, &tasks.missing(), incoming.reply);
             return self.bad_parameters(Method::SubscriptionsListen, "tasks without the extension");
         }
-        let length_max = self.connection.terms.limits.uri_length_max;
+        let length_max = self.connection.config.limits.uri_length_max;
         let too_long = |names: &Option<Vec<String>>| {
             names.as_ref().is_some_and(|names| names.iter().any(|name| name.len() > length_max))
         };
@@ -196,7 +196,7 @@ impl Server {
     /// What there would be too much of with one more listen stream of this filter.
     fn overfull(&self, filter: &RawJson<'_>) -> Option<&'static str> {
         let open = self.connection.requests.listening();
-        let limits = &self.connection.terms.limits;
+        let limits = &self.connection.config.limits;
         let (mut uris, mut tasks) = (0, 0);
         for member in filter.members() {
             match &*member.name() {
@@ -238,7 +238,7 @@ impl Server {
     // MCP 2025-11-25 schema.json#SubscribeRequest [RSRC-004]
     pub(super) fn change_subscription(&mut self, method: Method, incoming: &Incoming<'_, '_>) {
         let uri = incoming.metadata.uri.as_deref().map(String::from);
-        let limits = &self.connection.terms.limits;
+        let limits = &self.connection.config.limits;
         let (subscribed_max, length_max) = (limits.subscribed_resources_max, limits.uri_length_max);
         let outcome = match (uri, &mut self.session) {
             (Some(uri), Some(session)) => {
