@@ -149,11 +149,11 @@ impl Server {
     /// A tool with annotations that HTTP clients must refuse is served without the checks that
     /// these would bring; see [`UnservableTool`](super::UnservableTool).
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
-        let (edited, changes) = self.blueprint.edit_catalog(edit);
-        (self.mirrors, _) = mirrors_of(&self.blueprint.catalog);
-        let blueprint = self.blueprint.clone();
+        let (edited, changes) = self.server_config.edit_catalog(edit);
+        (self.mirrors, _) = mirrors_of(&self.server_config.catalog);
+        let server_config = self.server_config.clone();
         self.for_each_connection(now, |connection| {
-            connection.machine.adopt(&blueprint);
+            connection.machine.adopt(&server_config);
             let _told = connection.machine.apply(ServerCommand::Announce(changes), now);
         });
         edited
@@ -170,7 +170,7 @@ impl Server {
     /// What the server offers now, to look at while it changes.
     #[must_use]
     pub fn shared_catalog(&self) -> mcp_sansio_sync::Arc<Catalog> {
-        mcp_sansio_sync::Arc::clone(&self.blueprint.catalog)
+        mcp_sansio_sync::Arc::clone(&self.server_config.catalog)
     }
 
     /// Whether an exchange carries what is said on the way of a request, which its client may have

@@ -38,7 +38,7 @@ use crate::PanicGuard;
 use crate::catalog::Catalog;
 use crate::http::mirrors::Mirrors;
 use crate::peer::queue::Tag;
-use crate::peer::server::{Blueprint, Declared};
+use crate::peer::server::{Declared, ServerConfig};
 use crate::peer::{self, CloseReason, Event, Subject};
 use crate::{Instant, Revisions};
 
@@ -85,7 +85,7 @@ use streams::Streams;
 #[derive(Debug)]
 pub struct Server {
     options: ServerOptions,
-    blueprint: Blueprint,
+    server_config: ServerConfig,
     revisions: Revisions,
     /// What a modern client declared last.
     declared: Option<Declared>,
@@ -163,16 +163,16 @@ impl Server {
         secret: [u8; 32],
         seed: u64,
     ) -> Result<Self, UnservableTool> {
-        let blueprint = Blueprint::new(peer.without_keep_alive());
-        let (mirrors, unservable) = mirrors_of(&blueprint.catalog);
+        let server_config = ServerConfig::new(peer.without_keep_alive());
+        let (mirrors, unservable) = mirrors_of(&server_config.catalog);
         if let Some(unservable) = unservable {
             return Err(unservable);
         }
-        let revisions = blueprint.revisions();
+        let revisions = server_config.revisions();
         let store = Store::new(options.event_store, &options.limits);
         Ok(Self {
             options,
-            blueprint,
+            server_config,
             revisions,
             declared: None,
             mirrors,
@@ -201,7 +201,7 @@ impl Server {
     /// Runs the validator of the catalog in `guard` for all requests from here on: see
     /// [`peer::Server::catch_panics`](crate::peer::Server::catch_panics). Called before the first.
     pub const fn catch_panics(&mut self, guard: PanicGuard) {
-        self.blueprint.guard = guard;
+        self.server_config.guard = guard;
     }
 
     /// How the server appears on HTTP.
@@ -213,7 +213,7 @@ impl Server {
     /// What the server offers.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
-        &self.blueprint.catalog
+        &self.server_config.catalog
     }
 
     /// Legacy sessions that are open.

@@ -76,7 +76,7 @@ impl Server {
         }
         if matches!(route, Route::Post | Route::Message) {
             let standing = self.declared.as_ref().map(Declared::standing).unwrap_or_default();
-            let limits = self.blueprint.parse_limits();
+            let limits = self.server_config.parse_limits();
             let mut parsed = ParsedBody::parse_after(body, limits, standing);
             let permitted = permit(parsed.as_ref().ok());
             let body = match parsed {

@@ -30,11 +30,11 @@ impl Server {
     pub(super) fn fresh_machine(&mut self) -> Box<peer::Server> {
         match self.spare.pop() {
             Some(mut machine) => {
-                machine.adopt(&self.blueprint);
+                machine.adopt(&self.server_config);
                 machine
             }
             None => Box::new(peer::Server::with_binding(
-                &self.blueprint,
+                &self.server_config,
                 Binding::ChannelPerRequest,
                 self.seed,
             )),
@@ -65,9 +65,9 @@ impl Server {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [LSSE-011]: the
             // transport is older than modern requests, which have none but the endpoint.
             Transport::EventStream => {
-                let blueprint = self.blueprint.for_legacy_sessions();
+                let server_config = self.server_config.for_legacy_sessions();
                 Box::new(peer::Server::with_binding(
-                    &blueprint,
+                    &server_config,
                     Binding::ChannelPerRequest,
                     self.seed,
                 ))

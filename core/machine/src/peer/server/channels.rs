@@ -11,7 +11,7 @@ use crate::peer::outbox::{Channel, ChannelMessage};
 use crate::peer::requests::ReplyTo;
 use crate::{Instant, Revision};
 
-use super::{Blueprint, Declared, Server};
+use super::{Declared, Server, ServerConfig};
 use crate::peer::metadata::Read;
 
 impl Server {
@@ -55,10 +55,10 @@ impl Server {
     }
 
     /// Takes over what the server offers from now on. Nobody is told.
-    pub(crate) fn adopt(&mut self, blueprint: &Blueprint) {
-        self.catalog = Arc::clone(&blueprint.catalog);
-        self.modern = blueprint.modern;
-        self.guard = blueprint.guard;
+    pub(crate) fn adopt(&mut self, server_config: &ServerConfig) {
+        self.catalog = Arc::clone(&server_config.catalog);
+        self.modern = server_config.modern;
+        self.guard = server_config.guard;
     }
 
     /// The next message of this side and its channel, until it is taken.

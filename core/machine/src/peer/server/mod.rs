@@ -2,7 +2,6 @@
 
 mod answers;
 mod batches;
-mod blueprint;
 #[cfg(feature = "http")]
 mod channels;
 mod declared;
@@ -12,6 +11,7 @@ mod options;
 mod owed;
 mod receive;
 mod rounds;
+mod server_config;
 mod subscriptions;
 mod tasks;
 
@@ -48,13 +48,13 @@ use super::queue::Tag;
 use super::requests::ReplyTo;
 
 pub(super) use batches::{Answered, Batch, Batches};
-pub(crate) use blueprint::Blueprint;
-use blueprint::Profile;
 pub(super) use declared::DECLARED_LENGTH_MAX;
 pub(crate) use declared::Declared;
 pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::{ServerOptions, ServerRole};
 pub(super) use rounds::{Question, Round};
+use server_config::Profile;
+pub(crate) use server_config::ServerConfig;
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///
@@ -148,11 +148,11 @@ impl Server {
     /// cannot aim at collisions. It has no influence on any output.
     #[must_use]
     pub fn new(options: ServerOptions, seed: u64) -> Self {
-        Self::with_binding(&Blueprint::new(options), Binding::ByteStream, seed)
+        Self::with_binding(&ServerConfig::new(options), Binding::ByteStream, seed)
     }
 
-    pub(crate) fn with_binding(blueprint: &Blueprint, binding: Binding, seed: u64) -> Self {
-        let Blueprint { profile, catalog, modern, config, revisions, guard } = blueprint;
+    pub(crate) fn with_binding(server_config: &ServerConfig, binding: Binding, seed: u64) -> Self {
+        let ServerConfig { profile, catalog, modern, config, revisions, guard } = server_config;
         Self {
             connection: Connection::new(Side::Server, config, binding, seed),
             profile: Arc::clone(profile),

@@ -6,7 +6,7 @@ use crate::catalog::Catalog;
 use crate::peer::ConnectionOptions;
 use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
 
-use super::blueprint::Profile;
+use super::server_config::Profile;
 
 /// What a server is, offers and puts up with.
 pub type ServerOptions = ConnectionOptions<ServerRole>;

@@ -13,7 +13,7 @@ use super::{ServerOptions, lifecycle};
 /// What the connections of one server are made from, and share: a connection more costs what is
 /// its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Blueprint {
+pub(crate) struct ServerConfig {
     pub(super) profile: Arc<Profile>,
     pub(crate) catalog: Arc<Catalog>,
     /// What the server declares to modern clients.
@@ -34,7 +34,7 @@ pub(crate) struct Profile {
     pub(crate) identity_meta: String,
 }
 
-impl Blueprint {
+impl ServerConfig {
     pub(crate) fn new(options: ServerOptions) -> Self {
         let ServerOptions { role: ServerRole { profile, catalog }, config, revisions } = options;
         let modern = profile.declared_set(&catalog, Revision::LATEST);
