@@ -40,13 +40,13 @@ pub(crate) struct ClientSettings<'a> {
 
 impl ClientSettings<'_> {
     pub(super) fn from_options(options: &ClientOptions) -> Self {
-        let ClientOptions { role: ClientRole { profile, known_era }, config, revisions } = options;
+        let ClientOptions { role: ClientRole { identity, known_era }, config, revisions } = options;
         Self {
-            identity: whole(&profile.identity),
+            identity: whole(&identity.implementation),
             revisions: Revisioned(*revisions),
             known_era: known_era.map(|era| era_name(era).into()),
-            capabilities: whole(&profile.capabilities),
-            anonymous: profile.anonymous,
+            capabilities: whole(&identity.capabilities),
+            anonymous: identity.anonymous,
             limits: config.limits.clone(),
             timeouts: config.timeouts.clone(),
             policy: config.policy.clone(),

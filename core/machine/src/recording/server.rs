@@ -51,16 +51,16 @@ pub(crate) struct ServerSettings<'a> {
 
 impl<'a> ServerSettings<'a> {
     pub(super) fn from_options(options: &'a ServerOptions) -> Self {
-        let ServerOptions { role: ServerRole { profile, catalog }, config, revisions } = options;
-        let cache = (profile.cache.ttl.0, Cow::Owned(alloc::format!("{}", profile.cache.scope)));
+        let ServerOptions { role: ServerRole { identity, catalog }, config, revisions } = options;
+        let cache = (identity.cache.ttl.0, Cow::Owned(alloc::format!("{}", identity.cache.scope)));
         Self {
-            identity: whole(&profile.identity),
-            instructions: profile.instructions.as_deref().map(Cow::Borrowed),
+            identity: whole(&identity.implementation),
+            instructions: identity.instructions.as_deref().map(Cow::Borrowed),
             revisions: Revisioned(*revisions),
-            capabilities: whole(&profile.capabilities),
+            capabilities: whole(&identity.capabilities),
             catalog: State::from_catalog(catalog),
             cache,
-            anonymous: profile.identity_meta.is_empty(),
+            anonymous: identity.identity_meta.is_empty(),
             limits: config.limits.clone(),
             timeouts: config.timeouts.clone(),
             policy: config.policy.clone(),

@@ -68,7 +68,7 @@ use subscriptions::{Legacy, Standing};
 #[derive(Debug)]
 pub struct Client {
     connection: Connection,
-    profile: Arc<options::Profile>,
+    identity: Arc<options::ClientIdentity>,
     revisions: Revisions,
     state: opening::State,
     /// What the server said to a handshake that was tried on a guess.
@@ -148,10 +148,10 @@ impl Client {
         seed: u64,
         now: Instant,
     ) -> Self {
-        let ClientOptions { role: ClientRole { profile, known_era }, config, revisions } = options;
+        let ClientOptions { role: ClientRole { identity, known_era }, config, revisions } = options;
         let mut client = Self {
             connection: Connection::new(Side::Client, &config, binding, seed),
-            profile,
+            identity,
             revisions,
             state: opening::State::Over,
             handshake_refused: None,

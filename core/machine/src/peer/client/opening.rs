@@ -111,8 +111,8 @@ impl Client {
         let revision = initializing.revision;
         let params = InitializeParams::new(
             revision.as_str(),
-            self.profile.capabilities.clone(),
-            self.profile.identity.clone(),
+            self.identity.capabilities.clone(),
+            self.identity.implementation.clone(),
         );
         let timeout = self.connection.config.timeouts.opening;
         self.send_opening(
@@ -153,10 +153,10 @@ impl Client {
         out.push(':');
         write_string(&mut out, revision.as_str());
         let identity =
-            (!self.profile.anonymous).then(|| self.profile.identity.to_json_at(revision));
+            (!self.identity.anonymous).then(|| self.identity.implementation.to_json_at(revision));
         let parts = [
             (CLIENT_INFO, identity),
-            (CLIENT_CAPABILITIES, Some(self.profile.capabilities.to_json_at(revision))),
+            (CLIENT_CAPABILITIES, Some(self.identity.capabilities.to_json_at(revision))),
         ];
         for (key, value) in parts {
             if let Some(Ok(value)) = value {
@@ -399,7 +399,7 @@ impl Client {
     }
 
     fn own_capabilities(&self, revision: Revision) -> Capabilities {
-        let declared = self.profile.capabilities.to_json_at(revision);
+        let declared = self.identity.capabilities.to_json_at(revision);
         declared
             .and_then(|text| Capabilities::from_checked_client_json(text.as_str(), revision))
             .unwrap_or_default()

@@ -10,14 +10,14 @@ pub type ClientOptions = ConnectionOptions<ClientRole>;
 /// What only the options of a client have.
 #[derive(Clone, Debug)]
 pub struct ClientRole {
-    pub(crate) profile: Arc<Profile>,
+    pub(crate) identity: Arc<ClientIdentity>,
     pub(crate) known_era: Option<Era>,
 }
 
 /// What a client is, and does not become.
 #[derive(Clone, Debug)]
-pub(crate) struct Profile {
-    pub(crate) identity: Implementation,
+pub(crate) struct ClientIdentity {
+    pub(crate) implementation: Implementation,
     pub(crate) capabilities: ClientCapabilities,
     pub(crate) anonymous: bool,
 }
@@ -27,8 +27,9 @@ impl ClientOptions {
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
         let capabilities = ClientCapabilities::default();
-        let profile = Arc::new(Profile { identity, capabilities, anonymous: false });
-        Self::with_role(ClientRole { profile, known_era: None })
+        let identity =
+            Arc::new(ClientIdentity { implementation: identity, capabilities, anonymous: false });
+        Self::with_role(ClientRole { identity, known_era: None })
     }
 
     /// The era that the same server was of before, from [`Client::era`](super::Client::era). A
@@ -44,7 +45,7 @@ impl ClientOptions {
     /// What the client can do for the server.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
-        self.profile_mut().capabilities = capabilities;
+        self.identity_mut().capabilities = capabilities;
         self
     }
 
@@ -52,17 +53,17 @@ impl ClientOptions {
     // MCP 2026-07-28 basic/index#_meta [META-010]
     #[must_use]
     pub fn anonymous(mut self) -> Self {
-        self.profile_mut().anonymous = true;
+        self.identity_mut().anonymous = true;
         self
     }
 
     /// What the client declares, to be changed.
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ClientCapabilities {
-        &mut self.profile_mut().capabilities
+        &mut self.identity_mut().capabilities
     }
 
-    fn profile_mut(&mut self) -> &mut Profile {
-        Arc::make_mut(&mut self.role.profile)
+    fn identity_mut(&mut self) -> &mut ClientIdentity {
+        Arc::make_mut(&mut self.role.identity)
     }
 }

@@ -197,8 +197,8 @@ impl Server {
         (result, plain): (&dyn WriteJson, bool),
     ) -> Result<(), WriteError> {
         let additions = (revision.era() == Era::Modern).then(|| Additions {
-            identity: &self.profile.identity_meta,
-            cache: method.is_some_and(Method::is_cacheable).then_some(&self.profile.cache),
+            identity: &self.identity.identity_meta,
+            cache: method.is_some_and(Method::is_cacheable).then_some(&self.identity.cache),
             revision,
             plain,
         });
@@ -301,7 +301,7 @@ impl Server {
             (Era::Legacy, Some(session)) => session.server.contains(Capability::TasksToolsCall),
             (Era::Legacy, None) => false,
         };
-        match catalog.list(method, &incoming.params, incoming.revision, &self.profile.cache) {
+        match catalog.list(method, &incoming.params, incoming.revision, &self.identity.cache) {
             Ok(page) if !tasks => self.answer_by_machine(incoming, &page.without_tasks()),
             Ok(page) => self.answer_by_machine(incoming, &page),
             // MCP 2025-11-25 server/utilities/pagination#error-handling [PAGE-007]

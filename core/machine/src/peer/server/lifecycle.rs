@@ -71,9 +71,12 @@ impl Server {
             .to_json_at(revision)
             .and_then(|text| Capabilities::from_checked_server_json(text.as_str(), revision))
             .unwrap_or_default();
-        let mut result =
-            InitializeResult::new(revision.as_str(), declared, self.profile.identity.clone());
-        result.instructions = self.profile.instructions.clone();
+        let mut result = InitializeResult::new(
+            revision.as_str(),
+            declared,
+            self.identity.implementation.clone(),
+        );
+        result.instructions = self.identity.instructions.clone();
         self.session = Some(Session {
             revision,
             initialized: false,
@@ -124,8 +127,8 @@ impl Server {
         let versions: Vec<String> =
             self.revisions.iter().rev().map(|revision| revision.as_str().into()).collect();
         let mut result = DiscoverResult::new(versions, self.declared(incoming.revision));
-        result.instructions = self.profile.instructions.clone();
-        let result = result.cached(self.profile.cache.clone());
+        result.instructions = self.identity.instructions.clone();
+        let result = result.cached(self.identity.cache.clone());
         self.answer_by_machine(incoming, &AsJson(&AtRevision(&result, incoming.revision)));
     }
 

@@ -53,8 +53,8 @@ pub(crate) use declared::Declared;
 pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::{ServerOptions, ServerRole};
 pub(super) use rounds::{Question, Round};
-use server_config::Profile;
 pub(crate) use server_config::ServerConfig;
+use server_config::ServerIdentity;
 
 /// The server's side of one connection over a byte stream, as a state machine.
 ///
@@ -79,7 +79,7 @@ pub(crate) use server_config::ServerConfig;
 #[derive(Debug)]
 pub struct Server {
     connection: Connection,
-    profile: Arc<Profile>,
+    identity: Arc<ServerIdentity>,
     catalog: Arc<Catalog>,
     /// What the server declares to modern clients.
     modern: Capabilities,
@@ -152,10 +152,10 @@ impl Server {
     }
 
     pub(crate) fn with_binding(server_config: &ServerConfig, binding: Binding, seed: u64) -> Self {
-        let ServerConfig { profile, catalog, modern, config, revisions, guard } = server_config;
+        let ServerConfig { identity, catalog, modern, config, revisions, guard } = server_config;
         Self {
             connection: Connection::new(Side::Server, config, binding, seed),
-            profile: Arc::clone(profile),
+            identity: Arc::clone(identity),
             catalog: Arc::clone(catalog),
             modern: *modern,
             revisions: *revisions,
@@ -464,7 +464,7 @@ impl Server {
 
     /// What the server declares at `revision`: what its options say and what its catalog has.
     fn declared(&self, revision: Revision) -> ServerCapabilities {
-        self.catalog.complete(self.profile.capabilities.clone(), revision)
+        self.catalog.complete(self.identity.capabilities.clone(), revision)
     }
 
     /// Sends a notification in the legacy session, if the gate lets it through. Nothing that is said

@@ -6,7 +6,7 @@ use crate::catalog::Catalog;
 use crate::peer::ConnectionOptions;
 use crate::protocol::{CacheHints, Implementation, ServerCapabilities};
 
-use super::server_config::Profile;
+use super::server_config::ServerIdentity;
 
 /// What a server is, offers and puts up with.
 pub type ServerOptions = ConnectionOptions<ServerRole>;
@@ -14,7 +14,7 @@ pub type ServerOptions = ConnectionOptions<ServerRole>;
 /// What only the options of a server have.
 #[derive(Clone, Debug)]
 pub struct ServerRole {
-    pub(crate) profile: Arc<Profile>,
+    pub(crate) identity: Arc<ServerIdentity>,
     pub(crate) catalog: Arc<Catalog>,
 }
 
@@ -22,14 +22,14 @@ impl ServerOptions {
     /// A server called `identity` that speaks all revisions and offers nothing yet.
     #[must_use]
     pub fn new(identity: Implementation) -> Self {
-        let profile = Arc::new(Profile::new(identity));
-        Self::with_role(ServerRole { profile, catalog: Arc::default() })
+        let identity = Arc::new(ServerIdentity::new(identity));
+        Self::with_role(ServerRole { identity, catalog: Arc::default() })
     }
 
     /// Tells the model how to use the server.
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.profile_mut().instructions = Some(instructions.into());
+        self.identity_mut().instructions = Some(instructions.into());
         self
     }
 
@@ -37,7 +37,7 @@ impl ServerOptions {
     /// extensions, experimental ones.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ServerCapabilities) -> Self {
-        self.profile_mut().capabilities = capabilities;
+        self.identity_mut().capabilities = capabilities;
         self
     }
 
@@ -54,7 +54,7 @@ impl ServerOptions {
     /// hints. By default not at all.
     #[must_use]
     pub fn cache(mut self, cache: CacheHints) -> Self {
-        self.profile_mut().cache = cache;
+        self.identity_mut().cache = cache;
         self
     }
 
@@ -62,7 +62,7 @@ impl ServerOptions {
     // MCP 2026-07-28 basic/index#_meta [META-011]
     #[must_use]
     pub fn anonymous(mut self) -> Self {
-        self.profile_mut().identity_meta = String::new();
+        self.identity_mut().identity_meta = String::new();
         self
     }
 
@@ -95,10 +95,10 @@ impl ServerOptions {
     /// What the server declares beyond its catalog, to be changed.
     #[must_use]
     pub fn capabilities_mut(&mut self) -> &mut ServerCapabilities {
-        &mut self.profile_mut().capabilities
+        &mut self.identity_mut().capabilities
     }
 
-    fn profile_mut(&mut self) -> &mut Profile {
-        Arc::make_mut(&mut self.role.profile)
+    fn identity_mut(&mut self) -> &mut ServerIdentity {
+        Arc::make_mut(&mut self.role.identity)
     }
 }

@@ -14,7 +14,7 @@ use super::{ServerOptions, lifecycle};
 /// its own.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerConfig {
-    pub(super) profile: Arc<Profile>,
+    pub(super) identity: Arc<ServerIdentity>,
     pub(crate) catalog: Arc<Catalog>,
     /// What the server declares to modern clients.
     pub(super) modern: Capabilities,
@@ -25,8 +25,8 @@ pub(crate) struct ServerConfig {
 
 /// What a server is, and does not become.
 #[derive(Clone, Debug)]
-pub(crate) struct Profile {
-    pub(crate) identity: Implementation,
+pub(crate) struct ServerIdentity {
+    pub(crate) implementation: Implementation,
     pub(crate) instructions: Option<String>,
     pub(crate) capabilities: ServerCapabilities,
     pub(crate) cache: CacheHints,
@@ -36,9 +36,9 @@ pub(crate) struct Profile {
 
 impl ServerConfig {
     pub(crate) fn new(options: ServerOptions) -> Self {
-        let ServerOptions { role: ServerRole { profile, catalog }, config, revisions } = options;
-        let modern = profile.declared_set(&catalog, Revision::LATEST);
-        Self { profile, catalog, modern, config, revisions, guard: PanicGuard::NONE }
+        let ServerOptions { role: ServerRole { identity, catalog }, config, revisions } = options;
+        let modern = identity.declared_set(&catalog, Revision::LATEST);
+        Self { identity, catalog, modern, config, revisions, guard: PanicGuard::NONE }
     }
 
     /// The same for connections that begin with a handshake.
@@ -67,16 +67,16 @@ impl ServerConfig {
         let catalog = Arc::make_mut(&mut self.catalog);
         let edited = edit(catalog);
         let changes = catalog.take_changes();
-        self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
+        self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
         (edited, changes)
     }
 }
 
-impl Profile {
+impl ServerIdentity {
     pub(super) fn new(identity: Implementation) -> Self {
         Self {
             identity_meta: lifecycle::identity_meta(&identity),
-            identity,
+            implementation: identity,
             instructions: None,
             capabilities: ServerCapabilities::default(),
             cache: CacheHints::default(),

@@ -68,7 +68,7 @@ impl Server {
     // MCP 2026-07-28 basic/patterns/subscriptions#notification-filter [SUBS-002],
     // MCP 2026-07-28 schema.json#ResourceListChangedNotification [RSRC-008]
     pub(super) fn tell_lists(&mut self, changes: Changes) {
-        self.modern = self.profile.declared_set(&self.catalog, Revision::LATEST);
+        self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
         if self.is_behind() {
             return self.owe_lists(changes);
         }
