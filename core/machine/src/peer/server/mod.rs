@@ -8,7 +8,7 @@ mod declared;
 mod lifecycle;
 mod methods;
 mod options;
-mod owed;
+mod pending_notifications;
 mod receive;
 mod rounds;
 mod server_config;
@@ -92,7 +92,7 @@ pub struct Server {
     batches: Option<Box<Batches>>,
     /// Bytes that rounds of input keep.
     input_bytes: usize,
-    owed: owed::Owed,
+    pending: pending_notifications::PendingNotifications,
     guard: PanicGuard,
 }
 
@@ -164,7 +164,7 @@ impl Server {
             rounds: Slab::new(),
             batches: None,
             input_bytes: 0,
-            owed: owed::Owed::default(),
+            pending: pending_notifications::PendingNotifications::default(),
             guard: *guard,
         }
     }
@@ -394,7 +394,7 @@ impl Server {
     /// writes all of them; the next call considers them gone.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<&[u8]> {
-        self.pay();
+        self.flush_pending();
         self.connection.outbox.poll()
     }
 
@@ -403,7 +403,7 @@ impl Server {
     /// shown stays until it is consumed, whatever is cancelled meanwhile.
     #[must_use]
     pub fn peek_transmit(&mut self) -> &[u8] {
-        self.pay();
+        self.flush_pending();
         self.connection.outbox.peek()
     }
 

@@ -21,7 +21,7 @@ impl Server {
     // MCP 2026-07-28 server/resources#subscriptions [RSRC-007]
     pub(super) fn tell_resource(&mut self, uri: &str) {
         if self.is_behind() {
-            return self.owe_resource(uri);
+            return self.defer_resource_update(uri);
         }
         let params = |out: &mut String| {
             out.push_str(r#"{"uri":"#);
@@ -70,7 +70,7 @@ impl Server {
     pub(super) fn tell_lists(&mut self, changes: Changes) {
         self.modern = self.identity.declared_set(&self.catalog, Revision::LATEST);
         if self.is_behind() {
-            return self.owe_lists(changes);
+            return self.defer_list_changes(changes);
         }
         type Wanted = fn(&SubscriptionFilter) -> bool;
         let lists: [(bool, Method, Wanted); 3] = [

@@ -13,7 +13,7 @@ use super::Server;
 /// Each item says only that something changed, so that one of a kind says all. There are no more
 /// URIs here than the client subscribed to.
 #[derive(Debug, Default)]
-pub(super) struct Owed {
+pub(super) struct PendingNotifications {
     lists: Changes,
     /// In order, each once.
     resources: Vec<String>,
@@ -26,14 +26,14 @@ impl Server {
         self.connection.binding.has_one_queue() && self.connection.is_congested()
     }
 
-    pub(super) const fn owe_lists(&mut self, changes: Changes) {
-        let owed = &mut self.owed.lists;
-        owed.tools |= changes.tools;
-        owed.prompts |= changes.prompts;
-        owed.resources |= changes.resources;
+    pub(super) const fn defer_list_changes(&mut self, changes: Changes) {
+        let pending = &mut self.pending.lists;
+        pending.tools |= changes.tools;
+        pending.prompts |= changes.prompts;
+        pending.resources |= changes.resources;
     }
 
-    pub(super) fn owe_resource(&mut self, uri: &str) {
+    pub(super) fn defer_resource_update(&mut self, uri: &str) {
         let of_session = self.session.as_ref().is_some_and(|session| session.is_subscribed(uri));
         let wanted = of_session
             || self.connection.requests.iter().any(|(_, entry)| match &entry.work {
@@ -42,7 +42,7 @@ impl Server {
                 }
                 _ => false,
             });
-        let resources = &mut self.owed.resources;
+        let resources = &mut self.pending.resources;
         if let (true, Err(place)) =
             (wanted, resources.binary_search_by(|known| known.as_str().cmp(uri)))
         {
@@ -51,12 +51,12 @@ impl Server {
     }
 
     /// Tells what is owed, if there is room again.
-    pub(super) fn pay(&mut self) {
-        let Owed { lists, resources } = &self.owed;
+    pub(super) fn flush_pending(&mut self) {
+        let PendingNotifications { lists, resources } = &self.pending;
         if (*lists == Changes::default() && resources.is_empty()) || self.is_behind() {
             return;
         }
-        let Owed { lists, resources } = core::mem::take(&mut self.owed);
+        let PendingNotifications { lists, resources } = core::mem::take(&mut self.pending);
         self.tell_lists(lists);
         for uri in resources {
             // Should there be too much again, it is owed again.
