@@ -53,7 +53,7 @@ pub(super) struct InFlight {
     // MCP 2026-07-28 server/utilities/logging#per-request-log-level [LOG-007]
     pub(super) log_level: Option<LoggingLevel>,
     pub(super) reply: ReplyTo,
-    pub(super) work: Work,
+    pub(super) owner: RequestOwner,
     pub(super) rounds: u32,
     /// The tool that is called, if its results have a schema.
     pub(super) tool: Option<DescribedTool>,
@@ -79,7 +79,7 @@ impl ReplyTo {
 
 /// Who works on a request.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum RequestOwner {
     /// The application.
     Application,
     /// The machine: it asks the host on the application's behalf.
@@ -172,7 +172,7 @@ impl Requests {
 
     pub(super) fn insert(&mut self, request: InFlight) -> Key {
         let hash = self.hasher.hash_one(&request.id);
-        if let Work::Listening(filter) = &request.work {
+        if let RequestOwner::Listening(filter) = &request.owner {
             let more = Listening::from_filter(filter);
             self.listening.streams += more.streams;
             self.listening.resources += more.resources;
@@ -195,7 +195,7 @@ impl Requests {
         let request = self.entries.remove(key)?;
         let hash = self.hasher.hash_one(&request.id);
         self.ids.remove_hashed(hash, &|known| known == key.to_number());
-        if let Work::Listening(filter) = &request.work {
+        if let RequestOwner::Listening(filter) = &request.owner {
             let less = Listening::from_filter(filter);
             self.listening.streams -= less.streams;
             self.listening.resources -= less.resources;
@@ -276,7 +276,7 @@ mod tests {
             progress: None,
             log_level: None,
             reply: ReplyTo::on(Channel::UNSOLICITED),
-            work: Work::Listening(SubscriptionFilter::default()),
+            owner: RequestOwner::Listening(SubscriptionFilter::default()),
             rounds: 0,
             tool: None,
         }

@@ -18,7 +18,7 @@ use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
 use crate::peer::questions::not_offered;
-use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, Work};
+use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
 
@@ -339,7 +339,7 @@ impl Client {
             progress: token.map(ProgressLimiter::new),
             log_level: None,
             reply: ReplyTo::on(Channel::UNSOLICITED),
-            work: Work::Application,
+            owner: RequestOwner::Application,
             rounds: 0,
             tool: None,
         });

@@ -11,7 +11,7 @@ use crate::peer::error::CommandError;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
-use crate::peer::requests::{InFlight, ReplyTo, Work};
+use crate::peer::requests::{InFlight, ReplyTo, RequestOwner};
 use crate::protocol::{
     AtRevision, CacheHints, Capability, JsonAtRevision, LoggingLevel, Method, ToolOutput,
     WriteJsonAt,
@@ -171,9 +171,9 @@ impl Server {
 
     pub(crate) fn revision_of(&self, request: RequestHandle) -> Result<Revision, CommandError> {
         let entry = self.connection.requests.get(request.key).ok_or(CommandError::NotDue)?;
-        match entry.work {
-            Work::Application => Ok(entry.revision),
-            Work::Input { .. } | Work::Listening(_) => Err(CommandError::NotDue),
+        match entry.owner {
+            RequestOwner::Application => Ok(entry.revision),
+            RequestOwner::Input { .. } | RequestOwner::Listening(_) => Err(CommandError::NotDue),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::peer::event::{Cancelled, Event, Subject};
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::queue::Tag;
-use crate::peer::requests::{ReplyTo, Work};
+use crate::peer::requests::{ReplyTo, RequestOwner};
 use crate::{Instant, Revision};
 
 use super::{Server, Session};
@@ -249,11 +249,11 @@ impl Server {
         let request = self.connection.requests.remove(key)?;
         self.connection.withdraw(&request.id);
         self.withdraw(request.reply);
-        match request.work {
+        match request.owner {
             // MCP 2026-07-28 basic/patterns/subscriptions#cancellation [SUBS-010]
-            Work::Listening(_) => return None,
-            Work::Input { round } => self.abandon_round(round, now),
-            Work::Application => {}
+            RequestOwner::Listening(_) => return None,
+            RequestOwner::Input { round } => self.abandon_round(round, now),
+            RequestOwner::Application => {}
         }
         let subject = Subject::Request(RequestHandle::new(key));
         Some(Event::Cancelled(Cancelled { subject, reason }))

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::catalog::Changes;
-use crate::peer::requests::Work;
+use crate::peer::requests::RequestOwner;
 
 use super::Server;
 
@@ -36,8 +36,8 @@ impl Server {
     pub(super) fn defer_resource_update(&mut self, uri: &str) {
         let of_session = self.session.as_ref().is_some_and(|session| session.is_subscribed(uri));
         let wanted = of_session
-            || self.connection.requests.iter().any(|(_, entry)| match &entry.work {
-                Work::Listening(filter) => {
+            || self.connection.requests.iter().any(|(_, entry)| match &entry.owner {
+                RequestOwner::Listening(filter) => {
                     filter.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
                 }
                 _ => false,

@@ -16,7 +16,7 @@ use crate::peer::metadata::{Metadata, Read, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::policy::UnknownMethods;
-use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, Work};
+use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, GateError, LoggingLevel, Method,
     MethodKind, Phase, Side,
@@ -408,7 +408,7 @@ impl Server {
             progress: metadata.progress_token.take().map(ProgressLimiter::new),
             log_level: metadata.log_level,
             reply,
-            work: Work::Application,
+            owner: RequestOwner::Application,
             rounds: 0,
             tool: match target {
                 Target::Tool(id) => self.catalog.described_tool(id, revision),

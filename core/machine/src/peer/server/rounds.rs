@@ -14,7 +14,7 @@ use crate::peer::handle::RequestHandle;
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::Channel;
 use crate::peer::outgoing::{CallOptions, Outgoing};
-use crate::peer::requests::Work;
+use crate::peer::requests::RequestOwner;
 use crate::protocol::{
     AtRevision, CallToolResult, Capabilities, Capability, InputRequest, InputRequiredResult, Map,
     Method,
@@ -132,7 +132,7 @@ impl Server {
 
     fn revision_of_request(&self, handle: RequestHandle) -> Result<Revision, CommandError> {
         match self.connection.requests.get(handle.key) {
-            Some(entry) if matches!(entry.work, Work::Application) => Ok(entry.revision),
+            Some(entry) if matches!(entry.owner, RequestOwner::Application) => Ok(entry.revision),
             _ => Err(CommandError::NotDue),
         }
     }
@@ -164,7 +164,7 @@ impl Server {
         let round = self.rounds.insert(Round { request, state, questions, waiting, bytes });
         if let Some(entry) = self.connection.requests.get_mut(handle.key) {
             entry.rounds += 1;
-            entry.work = Work::Input { round };
+            entry.owner = RequestOwner::Input { round };
         }
         let asked = required.input_requests.iter().flat_map(|questions| questions.iter());
         for ((_, question), index) in asked.zip(0..) {
@@ -278,7 +278,7 @@ impl Server {
             refused: (!refused.is_empty()).then(|| Box::from(refused)),
         };
         if let Some(entry) = self.connection.requests.get_mut(request.handle.key) {
-            entry.work = Work::Application;
+            entry.owner = RequestOwner::Application;
             self.connection.events.push_back(Event::Request(request));
         }
     }
@@ -299,7 +299,7 @@ impl Server {
         while let Some(key) = self
             .connection
             .requests
-            .find_from(slot, |entry| matches!(entry.work, Work::Input { .. }))
+            .find_from(slot, |entry| matches!(entry.owner, RequestOwner::Input { .. }))
         {
             slot = key.slot + 1;
             if let Some(entry) = self.connection.requests.remove(key) {

@@ -9,7 +9,7 @@ use crate::peer::connection::Flow;
 use crate::peer::metadata::SUBSCRIPTION_ID;
 use crate::peer::outbox::{Channel, Lane};
 use crate::peer::queue::Tag;
-use crate::peer::requests::{InFlight, Work};
+use crate::peer::requests::{InFlight, RequestOwner};
 use crate::protocol::{AtRevision, Capability, Method, SubscriptionFilter, TaskStatusParams};
 use crate::{Era, Revision};
 
@@ -106,7 +106,7 @@ impl Server {
         let mut slot = 0;
         while let Some(key) = self.connection.requests.find_from(
             slot,
-            |entry| matches!(&entry.work, Work::Listening(filter) if wanted(filter)),
+            |entry| matches!(&entry.owner, RequestOwner::Listening(filter) if wanted(filter)),
         ) {
             slot = key.slot + 1;
             let Some(entry) = self.connection.requests.get(key) else { continue };
@@ -186,7 +186,7 @@ impl Server {
             progress: None,
             log_level: None,
             reply: incoming.reply,
-            work: Work::Listening(honoured),
+            owner: RequestOwner::Listening(honoured),
             rounds: 0,
             tool: None,
         });
@@ -283,7 +283,7 @@ impl Server {
         while let Some(key) = self
             .connection
             .requests
-            .find_from(slot, |entry| matches!(entry.work, Work::Listening(_)))
+            .find_from(slot, |entry| matches!(entry.owner, RequestOwner::Listening(_)))
         {
             slot = key.slot + 1;
             let Some(entry) = self.connection.requests.remove(key) else { return };

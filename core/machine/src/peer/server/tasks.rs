@@ -4,7 +4,7 @@
 use crate::jsonrpc::WriteJson;
 use crate::peer::handle::RequestHandle;
 use crate::peer::outbox::Channel;
-use crate::peer::requests::Work;
+use crate::peer::requests::RequestOwner;
 use crate::protocol::Method;
 use crate::{Instant, Revision};
 
@@ -13,8 +13,8 @@ use super::Server;
 impl Server {
     pub(super) fn withdraw_questions(&mut self, request: RequestHandle, now: Instant) {
         let Some(entry) = self.connection.requests.get_mut(request.key) else { return };
-        if let Work::Input { round } = entry.work {
-            entry.work = Work::Application;
+        if let RequestOwner::Input { round } = entry.owner {
+            entry.owner = RequestOwner::Application;
             self.abandon_round(round, now);
         }
     }
