@@ -72,7 +72,7 @@ impl Limits {
         // A round hands all its answers back in one text, which is written while they are there.
         let rounds = sum(&[
             slab::<server::Round>(requests),
-            mul(requests, vector::<server::Question>(self.inputs_per_round_max)),
+            mul(requests, vector::<server::PendingInput>(self.inputs_per_round_max)),
             mul(mul(requests, add(2, self.inputs_per_round_max)), mul(2, ALLOCATION)),
             mul(2, self.input_bytes_max),
         ]);
@@ -133,13 +133,13 @@ impl Limits {
         // Each question has a text of some length, and all texts together have theirs.
         let questions = at_most(
             mul(calls, self.inputs_per_round_max),
-            self.input_bytes_max / client::QUESTION_LENGTH_MIN,
+            self.input_bytes_max / client::INPUT_REQUEST_LENGTH_MIN,
         );
         let rounds = sum(&[
             slab::<client::Round>(calls),
             mul(calls, mul(2, ALLOCATION)),
-            mul(2, mul(questions, size_of::<client::Question>())),
-            mul(calls, mul(LEAST, size_of::<client::Question>())),
+            mul(2, mul(questions, size_of::<client::PendingInput>())),
+            mul(calls, mul(LEAST, size_of::<client::PendingInput>())),
             mul(questions, mul(2, ALLOCATION)),
             self.input_bytes_max,
         ]);

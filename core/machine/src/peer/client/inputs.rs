@@ -13,17 +13,17 @@ use crate::peer::connection::Flow;
 use crate::peer::error::CommandError;
 use crate::peer::event::{Ended, Event, Failure, InputRequested};
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
+use crate::peer::input_support::unsupported_input;
 use crate::peer::members::check_repeats;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::outgoing::MetaParts;
-use crate::peer::questions::not_offered;
 use crate::protocol::{Capabilities, JsonAtRevision, Method, Side, WriteJsonAt};
 use crate::{Instant, Revision};
 
 use super::Client;
 
 /// The length of the shortest question there is, in bytes: `"":{"method":"roots/list"}`.
-pub(in crate::peer) const QUESTION_LENGTH_MIN: usize = 25;
+pub(in crate::peer) const INPUT_REQUEST_LENGTH_MIN: usize = 25;
 
 /// One round of a call: what the server asked and what the host answered so far.
 #[derive(Debug)]
@@ -32,14 +32,14 @@ pub(in crate::peer) struct Round {
     number: u32,
     /// The server's state, as JSON text, to be sent back as it is.
     state: Option<RawJson<'static>>,
-    questions: Vec<Question>,
+    questions: Vec<PendingInput>,
     waiting: usize,
     /// What of this is counted against the limit, in bytes.
     bytes: usize,
 }
 
 #[derive(Debug)]
-pub(in crate::peer) struct Question {
+pub(in crate::peer) struct PendingInput {
     key: String,
     answer: Option<RawJson<'static>>,
 }
@@ -114,7 +114,7 @@ impl Client {
             let handle = InputHandle(InputSource::Round { call: key, round: number, index });
             let call = Some(CallHandle::new(key));
             inputs.push(InputRequested { handle, method, params, revision, call });
-            round.questions.push(Question { key: member.name().into_owned(), answer: None });
+            round.questions.push(PendingInput { key: member.name().into_owned(), answer: None });
             round.waiting += 1;
         }
         if round.waiting == 0 {
@@ -314,6 +314,6 @@ fn question<'f>(
     };
     // The gates of the legacy requests: the capability is the same, the way is another.
     let offered = gates.iter().all(|gate| client.contains(gate.capability));
-    (offered && not_offered(method, &params, client, revision).is_none())
+    (offered && unsupported_input(method, &params, client, revision).is_none())
         .then_some((method, params))
 }

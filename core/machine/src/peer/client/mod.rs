@@ -40,7 +40,7 @@ use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, FixedMeta, MetaParts, Outgoing};
 use super::queue::Tag;
 
-pub(super) use inputs::{QUESTION_LENGTH_MIN, Question, Round};
+pub(super) use inputs::{INPUT_REQUEST_LENGTH_MIN, PendingInput, Round};
 pub(crate) use methods::client_methods;
 pub use options::{ClientOptions, ClientRole};
 use subscriptions::{Legacy, Standing};

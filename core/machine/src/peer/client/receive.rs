@@ -12,12 +12,12 @@ use crate::peer::event::{
     Subject, Violation,
 };
 use crate::peer::handle::{CallHandle, InputHandle, InputSource, RequestHandle};
+use crate::peer::input_support::unsupported_input;
 use crate::peer::members::check_repeats;
 use crate::peer::metadata::{Metadata, text};
 use crate::peer::method_name::MethodName;
 use crate::peer::outbox::{Channel, Lane, Part, Verdict};
 use crate::peer::policy::UnknownMethods;
-use crate::peer::questions::not_offered;
 use crate::peer::requests::{InFlight, ProgressLimiter, ReplyTo, RequestOwner};
 use crate::protocol::{Capability, Method, MethodKind, Phase, Side};
 use crate::{Era, Instant, Revision};
@@ -300,7 +300,7 @@ impl Client {
             let violation = Violation::Forbidden(refusal);
             return self.connection.violation(self.connection.config.policy.forbidden, violation);
         }
-        if let Some(what) = not_offered(known, &params, client, revision) {
+        if let Some(what) = unsupported_input(known, &params, client, revision) {
             let what = what.as_str();
             self.refuse_request(&id, &ErrorObject::invalid_params(what));
             let violation = Violation::BadParameters { method: known, what };

@@ -38,12 +38,12 @@ use super::connection::{Connection, Flow};
 use super::error::{CommandError, ConnectionClosed};
 use super::event::{CloseReason, Event, Failure, Violation};
 use super::handle::{CallHandle, RequestHandle};
+use super::input_support::{UnsupportedInput, unsupported_input};
 use super::machine::{Applied, ServerMachine, machine, stream_machine};
 use super::metadata;
 use super::method_name::MethodName;
 use super::outbox::{Channel, Lane};
 use super::outgoing::{CallOptions, Outgoing};
-use super::questions::{NotOffered, not_offered};
 use super::queue::Tag;
 use super::requests::ReplyTo;
 
@@ -52,7 +52,7 @@ pub(super) use declared::DECLARED_LENGTH_MAX;
 pub(crate) use declared::Declared;
 pub(crate) use methods::{server_methods, stream_server_methods};
 pub use options::{ServerOptions, ServerRole};
-pub(super) use rounds::{Question, Round};
+pub(super) use rounds::{PendingInput, Round};
 pub(crate) use server_config::ServerConfig;
 use server_config::ServerIdentity;
 
@@ -287,7 +287,7 @@ impl Server {
             ServerCommand::Respond { request, result } => self.send_result(request, result)?,
             ServerCommand::Reject { request, error } => self.send_error(request, error)?,
             ServerCommand::RequireInput { request, required } => {
-                self.send_questions(request, required, now)?;
+                self.send_input_requests(request, required, now)?;
             }
             ServerCommand::WithdrawInput(request) => self.withdraw_questions(request, now),
             ServerCommand::Progress { request, progress, total, message } => {
@@ -329,8 +329,8 @@ impl Server {
             let text = to_shared_json(params)?;
             // MCP 2025-11-25 client/elicitation#capabilities [ELIC-005],
             // MCP 2025-11-25 client/sampling#tools-in-sampling [SAMP-006]
-            if let Some(NotOffered::Capability(capability)) =
-                not_offered(method, &text, session.client, session.revision)
+            if let Some(UnsupportedInput::Capability(capability)) =
+                unsupported_input(method, &text, session.client, session.revision)
             {
                 let declared_by = Side::Client;
                 return Err(GateError::NotDeclared { method, declared_by, capability }.into());

@@ -30,21 +30,21 @@ pub(in crate::peer) struct Round {
     /// by reference count where it handed in an owned request.
     request: Request<'static>,
     state: Option<String>,
-    questions: Vec<Question>,
+    questions: Vec<PendingInput>,
     waiting: usize,
     /// What of this is counted against the limit, in bytes.
     bytes: usize,
 }
 
 #[derive(Debug)]
-pub(in crate::peer) struct Question {
+pub(in crate::peer) struct PendingInput {
     key: String,
     call: Option<Key>,
     answer: Option<Result<RawJson<'static>, ErrorObject<'static>>>,
 }
 
 impl Server {
-    pub(super) fn send_questions(
+    pub(super) fn send_input_requests(
         &mut self,
         request: &Request<'_>,
         required: &InputRequiredResult,
@@ -150,11 +150,11 @@ impl Server {
         self.input_bytes += bytes;
         let mut request = request.clone().into_owned();
         request.inputs = InputResponseParams::default();
-        let questions: Vec<Question> = required
+        let questions: Vec<PendingInput> = required
             .input_requests
             .iter()
             .flat_map(|questions| questions.iter())
-            .map(|(key, _)| Question { key: key.into(), call: None, answer: None })
+            .map(|(key, _)| PendingInput { key: key.into(), call: None, answer: None })
             .collect();
         let waiting = questions.len();
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HSRV-018]
@@ -182,7 +182,7 @@ impl Server {
                 }
                 Err(error) => {
                     let message = alloc::string::ToString::to_string(&error);
-                    self.settle_question(round, index, Err(ErrorObject::internal(message)));
+                    self.complete_input(round, index, Err(ErrorObject::internal(message)));
                 }
             }
         }
@@ -222,14 +222,14 @@ impl Server {
             self.input_bytes += length;
         }
         let outcome = outcome.map(RawJson::into_owned).map_err(ErrorObject::into_owned);
-        self.settle_question(round, index, outcome);
+        self.complete_input(round, index, outcome);
     }
 
     pub(super) fn input_failed(&mut self, round: Key, index: u32, why: &'static str) {
-        self.settle_question(round, index, Err(ErrorObject::internal(why)));
+        self.complete_input(round, index, Err(ErrorObject::internal(why)));
     }
 
-    fn settle_question(
+    fn complete_input(
         &mut self,
         key: Key,
         index: u32,
@@ -250,14 +250,14 @@ impl Server {
         let Some(round) = self.remove_round(key) else { return };
         let Round { mut request, state, questions, .. } = round;
         // At once: the answers are still there while it grows.
-        let length = |question: &Question| {
+        let length = |question: &PendingInput| {
             let answer = question.answer.as_ref().and_then(|answer| answer.as_ref().ok());
             answer.map_or(0, |answer| question.key.len() + answer.as_str().len() + 4)
         };
         let length: usize = questions.iter().map(length).sum();
         let (mut responses, mut refused) = (String::with_capacity(length + 2), Keyed::new());
         responses.push('{');
-        for Question { key, answer, .. } in questions {
+        for PendingInput { key, answer, .. } in questions {
             match answer {
                 Some(Ok(result)) => {
                     if responses.len() > 1 {

@@ -4,14 +4,14 @@ use crate::protocol::{Capabilities, Capability, Method};
 
 /// What of a question goes beyond what its client declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NotOffered {
+pub(super) enum UnsupportedInput {
     /// A capability is missing.
     Capability(Capability),
     /// No client has it.
     UnknownMode,
 }
 
-impl NotOffered {
+impl UnsupportedInput {
     /// What the server is told.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
@@ -25,12 +25,12 @@ impl NotOffered {
 
 /// Looks over the parameters of a question that the gate lets through: sending and receiving ask
 /// here.
-pub(super) fn not_offered(
+pub(super) fn unsupported_input(
     method: Method,
     params: &RawJson<'_>,
     client: Capabilities,
     revision: Revision,
-) -> Option<NotOffered> {
+) -> Option<UnsupportedInput> {
     if revision < Revision::V2025_11_25 {
         return None;
     }
@@ -39,7 +39,7 @@ pub(super) fn not_offered(
         Method::ElicitationCreate => match params.get("mode").as_ref().map(RawJson::as_str) {
             None | Some(r#""form""#) => Capability::ElicitationForm,
             Some(r#""url""#) => Capability::ElicitationUrl,
-            Some(_) => return Some(NotOffered::UnknownMode),
+            Some(_) => return Some(UnsupportedInput::UnknownMode),
         },
         // MCP 2025-11-25 schema.json#CreateMessageRequestParams [SAMP-007]
         Method::SamplingCreateMessage
@@ -49,5 +49,5 @@ pub(super) fn not_offered(
         }
         _ => return None,
     };
-    (!client.contains(needed)).then_some(NotOffered::Capability(needed))
+    (!client.contains(needed)).then_some(UnsupportedInput::Capability(needed))
 }
