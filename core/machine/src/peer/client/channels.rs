@@ -38,7 +38,7 @@ impl Client {
         self.connection.check_open()?;
         let flow = self.receive_frame(frame, None, now);
         if flow.is_err() {
-            self.settle_end();
+            self.finish_close();
         }
         flow
     }
@@ -66,7 +66,7 @@ impl Client {
         let reaction = self.connection.config.policy.forbidden;
         match self.connection.violation(reaction, Violation::OutOfPlace(what)) {
             Ok(event) => self.connection.events.extend(event),
-            Err(_) => self.settle_end(),
+            Err(_) => self.finish_close(),
         }
     }
 
@@ -112,7 +112,7 @@ impl Client {
             Purpose::KeepAlive => {
                 self.connection.keep_alive_expired(&call, now);
                 if self.connection.closed.is_some() {
-                    self.settle_end();
+                    self.finish_close();
                 }
             }
             Purpose::SubscribeResource { subscription, index } => {

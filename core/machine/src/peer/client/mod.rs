@@ -191,7 +191,7 @@ impl Client {
         };
         let flow = self.receive_frame(parsed, index.as_ref(), now);
         if flow.is_err() {
-            self.settle_end();
+            self.finish_close();
         }
         flow
     }
@@ -208,7 +208,7 @@ impl Client {
         self.connection.check_open()?;
         let flow = self.connection.frame_error(error, None);
         if flow.is_err() {
-            self.settle_end();
+            self.finish_close();
         }
         flow
     }
@@ -254,7 +254,7 @@ impl Client {
         }
         self.connection.keep_alive(now);
         if self.connection.closed.is_some() {
-            self.settle_end();
+            self.finish_close();
         }
     }
 
@@ -478,11 +478,11 @@ impl Client {
 
     fn end(&mut self, reason: CloseReason) {
         self.connection.close(reason);
-        self.settle_end();
+        self.finish_close();
     }
 
     /// The connection is over: nothing is asked and nothing is to be answered any more.
-    fn settle_end(&mut self) {
+    fn finish_close(&mut self) {
         self.state = opening::State::Over;
         self.rounds = Slab::new();
         self.input_bytes = 0;

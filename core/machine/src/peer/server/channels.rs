@@ -32,7 +32,7 @@ impl Server {
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };
         if flow.is_err() {
-            self.settle_end();
+            self.finish_close();
         }
         flow
     }

@@ -200,7 +200,7 @@ impl Server {
             Err(malformed) => self.receive_malformed(&malformed, channel, now),
         };
         if flow.is_err() {
-            self.settle_end();
+            self.finish_close();
         }
         flow
     }
@@ -218,7 +218,7 @@ impl Server {
         let revision = self.session.as_ref().map(Session::revision);
         let flow = self.connection.frame_error(error, revision);
         if flow.is_err() {
-            self.settle_end();
+            self.finish_close();
         }
         flow
     }
@@ -231,12 +231,12 @@ impl Server {
     // MCP 2026-07-28 basic/transports/stdio#shutdown [STDIO-017]
     pub fn handle_eof(&mut self) {
         self.connection.close(CloseReason::EndOfInput);
-        self.settle_end();
+        self.finish_close();
     }
 
     /// The connection is over, but not by the application: what the machine has under way ends,
     /// and the client, which may still read, is told so.
-    fn settle_end(&mut self) {
+    fn finish_close(&mut self) {
         self.fail_rounds();
         self.end_listening();
     }
@@ -260,7 +260,7 @@ impl Server {
         }
         self.connection.keep_alive(now);
         if self.connection.closed.is_some() {
-            self.settle_end();
+            self.finish_close();
         }
     }
 
