@@ -19,7 +19,7 @@ use super::{Client, Gate, Way};
 
 impl Client {
     /// Brings everything to where nothing is left to do before the next input.
-    pub(super) fn settle(&mut self, now: Instant) {
+    pub(super) fn pump(&mut self, now: Instant) {
         loop {
             let mut moved = self.tell_events();
             moved |= self.take_posts(now);

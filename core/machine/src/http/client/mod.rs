@@ -144,7 +144,7 @@ impl Client {
             tools: Tools::default(),
             ending: Ending::default(),
         };
-        client.settle(now);
+        client.pump(now);
         client
     }
 
@@ -158,20 +158,20 @@ impl Client {
         now: Instant,
     ) {
         self.receive_head(exchange, head, now);
-        self.settle(now);
+        self.pump(now);
     }
 
     /// Takes a piece of the body of a response.
     pub fn handle_body(&mut self, exchange: ExchangeId, bytes: &[u8], now: Instant) {
         self.receive_body(exchange, bytes, now);
-        self.settle(now);
+        self.pump(now);
     }
 
     /// Takes the end of the body of a response, which came as announced: where a body is cut short
     /// the exchange has failed.
     pub fn handle_body_end(&mut self, exchange: ExchangeId, now: Instant) {
         self.receive_end(exchange, now);
-        self.settle(now);
+        self.pump(now);
     }
 
     /// Takes the news that an exchange came to no response, or to no end of it.
@@ -187,7 +187,7 @@ impl Client {
     /// Does what is due at `now`. Extra calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.peer.handle_timeout(now);
-        self.settle(now);
+        self.pump(now);
         if self.peer.is_closed() {
             return self.end_due(now);
         }
@@ -198,7 +198,7 @@ impl Client {
         }
         self.sweep(now);
         self.resume_due(now);
-        self.settle(now);
+        self.pump(now);
     }
 
     // ------------------------------------------------------------------ from the application
@@ -214,7 +214,7 @@ impl Client {
         now: Instant,
     ) -> Result<Applied, CommandError> {
         let applied = self.peer.apply(command, now);
-        self.settle(now);
+        self.pump(now);
         applied
     }
 

@@ -24,14 +24,14 @@ impl Client {
             }
             self.exchanges.set_still(exchange, true);
         }
-        self.settle(now);
+        self.pump(now);
     }
 
     /// The request of an exchange that was [paused](Self::pause) goes on, with the time that it had
     /// left. Nothing happens if it was not.
     pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
         self.go_on(exchange, now);
-        self.settle(now);
+        self.pump(now);
     }
 
     /// An exchange comes to nothing, for a reason that whoever stands between this machine and the
@@ -39,7 +39,7 @@ impl Client {
     /// it is to be handed in any more. Nothing happens if it was over already.
     pub fn refuse(&mut self, exchange: ExchangeId, failure: TransportFailure, now: Instant) {
         self.receive_failure(exchange, failure, now);
-        self.settle(now);
+        self.pump(now);
     }
 
     pub(super) fn go_on(&mut self, id: ExchangeId, now: Instant) {

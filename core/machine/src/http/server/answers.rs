@@ -64,7 +64,7 @@ impl Server {
             return if is_answer { Err(CommandError::NotDue) } else { Ok(Applied::Done) };
         };
         let applied = connection.machine.apply(command, now);
-        self.settle(addressee, now);
+        self.pump(addressee, now);
         applied
     }
 
@@ -212,7 +212,7 @@ impl Server {
             let Some(connection) = self.connections.get_mut(key) else { continue };
             visit(connection);
             if !connection.machine.is_quiet() {
-                self.settle(key, now);
+                self.pump(key, now);
             }
         }
     }

@@ -52,7 +52,7 @@ impl Server {
         if session.is_none() {
             // MCP 2026-07-28 basic/patterns/subscriptions#graceful-closure [SUBS-008]
             machine.finish_listening();
-            self.settle(connection, now);
+            self.pump(connection, now);
         } else if self.connections.get(connection).is_some_and(Connection::polls) {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-006] [SSE-007]
             self.close_reader(connection, number, self.options.timeouts.retry);

@@ -246,7 +246,7 @@ impl Server {
             if !busy {
                 self.close_open_streams(key);
             }
-            self.settle(key, now);
+            self.pump(key, now);
         }
     }
 
@@ -277,7 +277,7 @@ impl Server {
     // ------------------------------------------------------------------ shared by the parts
 
     /// Deals with whatever a connection's machine has made: messages, events, its next deadline.
-    fn settle(&mut self, key: Key, now: Instant) {
+    fn pump(&mut self, key: Key, now: Instant) {
         self.place(key, now);
         let closed = self.collect_events(key);
         let Some(connection) = self.connections.get(key) else { return };

@@ -185,7 +185,7 @@ impl Server {
                 machine.handle_on_channel(body.frame, body.read, Channel(ONLY), now).ok().flatten();
             machine.swap_declared(&mut self.declared);
         }
-        self.settle(connection, now);
+        self.pump(connection, now);
         self.arm_waiting(exchange, now);
         (ExchangeId(exchange), event.map(|event| stamped(event, connection)))
     }
@@ -296,7 +296,7 @@ impl Server {
                 (stream.resumable, stream.primes) = (resumes, polls);
             }
         }
-        self.settle(key, now);
+        self.pump(key, now);
         let waits = self.exchanges.get_mut(exchange).filter(|e| matches!(e.state, State::Waiting));
         if let Some(entry) = waits {
             entry.asks = true;
@@ -331,7 +331,7 @@ impl Server {
         let malformed = body.frame.as_ref().err().map(refuse_malformed);
         let is_request = request_in(&body.frame).is_some();
         let event = self.hand_over(key, body, STANDALONE, now);
-        self.settle(key, now);
+        self.pump(key, now);
         let response = match (&event, malformed) {
             (_, Some(refused)) => refused,
             // A late or a second answer does no harm, and a request is answered elsewhere.

@@ -139,7 +139,7 @@ impl Server {
             }
         }
         connection.machine.handle_timeout(now);
-        self.settle(key, now);
+        self.pump(key, now);
     }
 
     /// Sets the next deadline of a connection.

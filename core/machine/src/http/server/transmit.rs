@@ -172,7 +172,7 @@ impl Server {
             // MCP 2026-07-28 basic/transports/streamable-http#cancellation [CANC-015] [CANC-017]
             connection.machine.handle_channel_closed(Channel(number), now);
             self.drop_stream(key, number);
-            self.settle(key, now);
+            self.pump(key, now);
         } else if connection.is_event_stream() {
             // There is no other way to the client.
             self.leave_session(key, now);
