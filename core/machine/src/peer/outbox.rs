@@ -311,7 +311,7 @@ impl Outbox {
 
     /// Gives back the memory of a busier time, where nothing waits.
     #[cfg(feature = "http")]
-    pub(crate) fn give_back_memory(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         /// A few small messages.
         const RETAINED: usize = 1024;
         const MESSAGES: usize = 8;

@@ -309,7 +309,7 @@ impl Server {
             };
             self.events.push_back(stamped(event, key));
         }
-        connection.machine.give_back_memory();
+        connection.machine.shrink();
         connection.machine.is_closed()
     }
 }

@@ -101,13 +101,13 @@ impl Server {
     }
 
     /// Gives back the memory of a busier time, as many connections may stand idle.
-    pub(crate) fn give_back_memory(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         const EVENTS: usize = 4;
         let events = &mut self.connection.events;
         if events.is_empty() && events.capacity() > EVENTS {
             *events = alloc::collections::VecDeque::new();
         }
-        self.connection.outbox.give_back_memory();
+        self.connection.outbox.shrink();
     }
 
     /// The revision of the legacy session, once a client opened one.
