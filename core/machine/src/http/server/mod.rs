@@ -102,7 +102,7 @@ pub struct Server {
     exchanges: Slab<Exchange>,
     /// Connections of modern requests that are over: the next ones take them.
     #[expect(clippy::vec_box, reason = "they come from connections and go to them as they are")]
-    spare: Vec<Box<peer::Server>>,
+    machine_pool: Vec<Box<peer::Server>>,
     ready: VecDeque<ExchangeId>,
     events: VecDeque<Event<'static>>,
     connection_deadlines: Deadlines<Instant>,
@@ -134,7 +134,7 @@ struct Connection {
 
 /// Connections that wait for the next modern request. Enough for those that overlap in practice;
 /// each costs about a kilobyte.
-const SPARE_MAX: usize = 64;
+const POOLED_MACHINES_MAX: usize = 64;
 
 /// A tool cannot be offered over HTTP as it is. The caller's fault.
 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010] [HDR-011] [HDR-012]
@@ -183,7 +183,7 @@ impl Server {
             hasher: KeyedHash::with_seed(seed),
             callers: Callers::new(seed),
             exchanges: Slab::new(),
-            spare: Vec::new(),
+            machine_pool: Vec::new(),
             ready: VecDeque::new(),
             events: VecDeque::new(),
             connection_deadlines: Deadlines::default(),

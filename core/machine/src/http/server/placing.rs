@@ -16,7 +16,7 @@ use super::exchange::State;
 use super::options::ResponseMode;
 use super::session::STANDALONE;
 use super::stream::Stream;
-use super::{Connection, SPARE_MAX, Server};
+use super::{Connection, POOLED_MACHINES_MAX, Server};
 
 impl Server {
     pub(super) fn stream(&self, key: Key, number: u32) -> Option<&Stream> {
@@ -284,9 +284,9 @@ impl Server {
         self.collect_events(key);
         if let Some(connection) = self.connections.remove(key)
             && connection.machine.is_fresh()
-            && self.spare.len() < SPARE_MAX
+            && self.machine_pool.len() < POOLED_MACHINES_MAX
         {
-            self.spare.push(connection.machine);
+            self.machine_pool.push(connection.machine);
         }
     }
 }

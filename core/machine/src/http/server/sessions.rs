@@ -28,7 +28,7 @@ use super::{Connection, Server};
 impl Server {
     /// A machine for a new connection.
     pub(super) fn fresh_machine(&mut self) -> Box<peer::Server> {
-        match self.spare.pop() {
+        match self.machine_pool.pop() {
             Some(mut machine) => {
                 machine.adopt(&self.server_config);
                 machine
