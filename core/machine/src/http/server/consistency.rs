@@ -16,14 +16,14 @@ impl Server {
     pub fn assert_consistent(&self) {
         let connections = || self.connections.iter().map(|(_, connection)| connection);
         let streams = || connections().flat_map(|connection| connection.streams.iter());
-        let logged: usize = streams().map(|stream| stream.log.len()).sum();
-        assert_eq!(self.logged, logged, "bytes in the logs");
+        let logged_bytes: usize = streams().map(|stream| stream.log.len()).sum();
+        assert_eq!(self.logged_bytes, logged_bytes, "bytes in the logs");
         if !self.answered.is_empty() {
             let answers = streams().filter(|stream| stream.answers != Tag::NONE).count();
             assert!(self.answered.len() <= answers, "answers of streams that are gone");
         }
         let kept = streams().filter(|stream| stream.kept_until.is_some()).count();
-        assert_eq!(self.kept, kept, "finished streams");
+        assert_eq!(self.finished_count, kept, "finished streams");
         assert!(self.finished.len() <= 2 * kept + 65, "entries of finished streams");
         let replays = streams().filter(|stream| stream.replay.is_some()).count();
         assert_eq!(self.replays, replays, "readers of stored events");
@@ -80,6 +80,6 @@ impl Server {
     /// streams, and the streams that are finished and wait for a client to resume them.
     #[must_use]
     pub fn retained(&self) -> (usize, usize) {
-        (self.logged, self.kept)
+        (self.logged_bytes, self.finished_count)
     }
 }

@@ -110,11 +110,11 @@ pub struct Server {
     /// Finished streams that are kept, in the order in which they are given up.
     finished: VecDeque<Finished>,
     /// How many of them still are.
-    kept: usize,
+    finished_count: usize,
     /// The streams that end with an answer, by the number of their connection and the request.
     answered: HashMap<(u64, Tag), u32, KeyedHash>,
     /// Bytes in the logs of all streams.
-    logged: usize,
+    logged_bytes: usize,
     store: Store,
     /// Readers that get stored events.
     replays: usize,
@@ -189,9 +189,9 @@ impl Server {
             connection_deadlines: Deadlines::default(),
             exchange_deadlines: Deadlines::default(),
             finished: VecDeque::new(),
-            kept: 0,
+            finished_count: 0,
             answered: HashMap::with_hasher(KeyedHash::with_seed(seed)),
-            logged: 0,
+            logged_bytes: 0,
             store,
             replays: 0,
             closing: false,

@@ -84,7 +84,7 @@ impl Server {
             let before = stream.log.len();
             stream.open();
             stream.push(message.as_bytes());
-            self.logged += stream.log.len() - before;
+            self.logged_bytes += stream.log.len() - before;
             if let Some(session) = session {
                 self.store.record(session, principal.as_ref(), stream, message.as_bytes());
             }
@@ -185,7 +185,7 @@ impl Server {
         let before = stream.log.len();
         let withdrawn = stream.withdraw_unread();
         let gone = before - stream.log.len();
-        self.logged -= gone;
+        self.logged_bytes -= gone;
         withdrawn
     }
 

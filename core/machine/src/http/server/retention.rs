@@ -33,7 +33,7 @@ impl Server {
             session.finished.insert(number);
             let surplus = session.finished.len() > finished_max;
             let oldest = session.finished.first().copied().filter(|_| surplus);
-            self.kept += 1;
+            self.finished_count += 1;
             self.finished.push_back(Finished { until, connection: key, stream: number });
             if let Some(oldest) = oldest {
                 self.forget_finished(key, oldest);
@@ -45,7 +45,7 @@ impl Server {
     /// Takes out entries of streams that are gone, once they are the most: constant work for each.
     pub(super) fn compact_finished(&mut self) {
         const SLACK: usize = 64;
-        let Self { finished, connections, kept, .. } = self;
+        let Self { finished, connections, finished_count: kept, .. } = self;
         if finished.len() > 2 * *kept + SLACK {
             finished.retain(|entry| {
                 let connection = connections.get(entry.connection);
@@ -83,7 +83,7 @@ impl Server {
             return self.drop_stream(key, number);
         }
         if stream.kept_until.take().is_some() {
-            self.kept -= 1;
+            self.finished_count -= 1;
             if let Some(session) = session {
                 session.finished.remove(&number);
             }
@@ -114,12 +114,12 @@ impl Server {
             session.finished.remove(&number);
             session.open -= usize::from(stream.reader.is_some());
         }
-        self.logged -= stream.log.len();
+        self.logged_bytes -= stream.log.len();
         if stream.answers != Tag::NONE {
             self.forget_answer(key, number, stream.answers);
         }
         if stream.kept_until.is_some() {
-            self.kept -= 1;
+            self.finished_count -= 1;
             self.compact_finished();
         }
     }
@@ -136,7 +136,7 @@ impl Server {
         if stream.reader.is_none() {
             let before = stream.log.len();
             stream.keep(events, bytes);
-            self.logged -= before - stream.log.len();
+            self.logged_bytes -= before - stream.log.len();
         }
     }
 
@@ -144,12 +144,12 @@ impl Server {
     /// the oldest before the others, then what this one keeps for later.
     pub(super) fn hold_total(&mut self, key: Key, number: u32) {
         let most = self.options.limits.replay_bytes_total_max;
-        while self.logged > most
+        while self.logged_bytes > most
             && let Some(oldest) = self.finished.pop_front()
         {
             self.forget_finished(oldest.connection, oldest.stream);
         }
-        if self.logged <= most {
+        if self.logged_bytes <= most {
             return;
         }
         let Some(stream) = self.connections.get_mut(key).and_then(|it| it.streams.get_mut(number))
@@ -161,6 +161,6 @@ impl Server {
         if stream.reader.is_none() {
             stream.keep(1, 0);
         }
-        self.logged -= before - stream.log.len();
+        self.logged_bytes -= before - stream.log.len();
     }
 }

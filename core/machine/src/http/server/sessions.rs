@@ -195,7 +195,7 @@ impl Server {
                 }
             }
         }
-        self.logged += stream.log.len() - length;
+        self.logged_bytes += stream.log.len() - length;
         self.record_ids(key, number);
         // One that was there has lost its connection without our knowing; the new one takes over.
         // MCP 2025-11-25 basic/transports#multiple-connections [HSRV-017]
@@ -267,13 +267,14 @@ impl Server {
             self.sessions.remove_hashed(hash, &|known| known == key.to_number());
             self.callers.close_session(connection.caller);
             self.store.forget(&session, None, connection.principal.as_ref());
-            self.kept -= session.finished.len();
+            self.finished_count -= session.finished.len();
             self.compact_finished();
         }
         for stream in connection.streams.iter().filter(|stream| stream.answers != Tag::NONE) {
             self.forget_answer(key, stream.number, stream.answers);
         }
-        self.logged -= connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
+        self.logged_bytes -=
+            connection.streams.iter().map(|stream| stream.log.len()).sum::<usize>();
         self.replays -= connection.streams.iter().filter(|it| it.replay.is_some()).count();
     }
 
@@ -300,7 +301,7 @@ impl Server {
             stream.log.push(Some("endpoint"), None, endpoint.as_bytes());
             // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-004]
             stream.kind = Some("message");
-            self.logged += stream.log.len();
+            self.logged_bytes += stream.log.len();
         }
         self.make_ready(exchange);
         Ok(ExchangeId(exchange))

@@ -108,7 +108,7 @@ impl Server {
             let before = stream.log.len();
             stream.open();
             let grown = stream.log.len() - before;
-            self.logged += grown;
+            self.logged_bytes += grown;
         }
         self.record_ids(connection, number);
         self.make_ready(key);

@@ -101,7 +101,7 @@ impl Server {
     /// Drops what the reader has taken, as far as it is not kept; whether there is more for it.
     fn trim_and_look(&mut self, key: Key, now: Instant) -> bool {
         let limits = &self.options.limits;
-        let scarce = self.logged > limits.replay_bytes_total_max;
+        let scarce = self.logged_bytes > limits.replay_bytes_total_max;
         let kept =
             if scarce { (0, 0) } else { (limits.replay_events_max, limits.replay_bytes_max) };
         let Some(entry) = self.exchanges.get(key) else { return false };
@@ -113,7 +113,7 @@ impl Server {
         let before = stream.log.len();
         let (events, bytes) = if stream.resumable { kept } else { (0, 0) };
         stream.trim(events, bytes);
-        self.logged -= before - stream.log.len();
+        self.logged_bytes -= before - stream.log.len();
         if stream.replay.is_none() {
             return stream.unread() > 0;
         }
@@ -244,7 +244,7 @@ impl Server {
         let before = stream.log.len();
         stream.open();
         stream.push_retry(retry);
-        self.logged += stream.log.len() - before;
+        self.logged_bytes += stream.log.len() - before;
         self.record_ids(key, number);
         self.rest(reader);
         self.make_ready(reader);
