@@ -8,7 +8,7 @@ use crate::jsonrpc::{
 use crate::peer::{Failure, TransportFailure};
 
 use super::exchanges::{Exchange, Receiving};
-use super::message::{Asks, Message, What};
+use super::message::{Asks, Message, MessageKind};
 use super::{Client, Way};
 
 impl Client {
@@ -179,14 +179,16 @@ impl Client {
             retry_after: refusal.retry_after,
             error: error.clone(),
         };
-        match (&message.what, error) {
-            (What::Request(request, Asks::Discover), error) => {
+        match (&message.kind, error) {
+            (MessageKind::Request(request, Asks::Discover), error) => {
                 self.probe_refused(*request, error, failure, now);
             }
-            (What::Request(_, Asks::Initialize), error) if matches!(self.way, Way::Streamable) => {
+            (MessageKind::Request(_, Asks::Initialize), error)
+                if matches!(self.way, Way::Streamable) =>
+            {
                 self.handshake_refused(message, error, failure, now);
             }
-            (What::Request(request, asks), Some(error)) if addressed => {
+            (MessageKind::Request(request, asks), Some(error)) if addressed => {
                 let request = *request;
                 let mismatch = error.code == ErrorCode::HEADER_MISMATCH
                     && *asks == Asks::CallTool

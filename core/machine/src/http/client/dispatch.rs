@@ -13,7 +13,7 @@ use crate::peer::{Event, Failure, TransportFailure, Violation};
 use crate::{Era, Instant};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
-use super::message::{Asks, Message, What};
+use super::message::{Asks, Message, MessageKind};
 use super::transmit::{Field, OutgoingRequest, Transmit};
 use super::{Client, Gate, Way};
 
@@ -76,7 +76,7 @@ impl Client {
             // posted like any message, whatever stream its request came on.
             Part::Request(_) | Part::Notification(_) | Part::Answers | Part::Answer(_) => {
                 let message = Message::new(part, self.peer.take_message());
-                if let What::Cancellation(id) = message.what
+                if let MessageKind::Cancellation(id) = message.kind
                     && !self.cancel_legacy(id, now)
                 {
                     return;
@@ -152,8 +152,10 @@ impl Client {
         let (gate, limits) = (self.gate, &self.options.limits);
         let seeking = matches!(self.way, Way::Seeking(_));
         if self.exchanges.control() < limits.control_exchanges_max.max(1) {
-            let may_leave = |message: &Message| match message.what {
-                What::Initialized | What::Answer | What::Cancellation(_) => !seeking,
+            let may_leave = |message: &Message| match message.kind {
+                MessageKind::Initialized | MessageKind::Answer | MessageKind::Cancellation(_) => {
+                    !seeking
+                }
                 _ => matches!(gate, Gate::Open | Gate::Listening(_)),
             };
             if let Some(message) = self.queue.take_control(may_leave) {
@@ -294,12 +296,12 @@ impl Client {
 
     /// Tells that a message which is no call did not get through.
     pub(super) fn undelivered(&mut self, message: &Message, failure: TransportFailure) {
-        let what = match &message.what {
-            What::Answer => "response",
-            What::Initialized => "notifications/initialized",
-            What::Cancellation(_) => "notifications/cancelled",
-            What::Notification(method) => method.as_str(),
-            What::Request(..) => return,
+        let what = match &message.kind {
+            MessageKind::Answer => "response",
+            MessageKind::Initialized => "notifications/initialized",
+            MessageKind::Cancellation(_) => "notifications/cancelled",
+            MessageKind::Notification(method) => method.as_str(),
+            MessageKind::Request(..) => return,
         };
         let violation = Violation::Undelivered { what: what.into(), failure };
         self.peer.report(Event::Violation(violation));

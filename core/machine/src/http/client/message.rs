@@ -18,7 +18,7 @@ use super::transmit::Field;
 
 /// A message of this side on its way.
 pub(super) struct Message {
-    pub(super) what: What,
+    pub(super) kind: MessageKind,
     /// Its method, if it is one of the table.
     method: Option<Method>,
     pub(super) text: ByteString,
@@ -36,7 +36,7 @@ pub(super) struct Message {
 
 /// What a message is to HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum MessageKind {
     Request(i64, Asks),
     /// `notifications/initialized`.
     Initialized,
@@ -62,42 +62,45 @@ impl Message {
     /// A message that the peer wrote.
     pub(super) fn new(part: Part, text: String) -> Self {
         let (mut method, mut revision, mut members) = (None, None, 0);
-        let what = match part {
+        let kind = match part {
             Part::Request(sent) => {
                 (method, revision, members) = (sent.method, sent.revision, sent.members);
-                What::Request(sent.id, Asks::from_method(sent.method))
+                MessageKind::Request(sent.id, Asks::from_method(sent.method))
             }
             Part::Notification(sent) => {
                 method = Some(sent.method);
                 match (sent.method, sent.cancelled) {
-                    (Method::Initialized, _) => What::Initialized,
-                    (Method::Cancelled, Some(id)) => What::Cancellation(id),
-                    (method, _) => What::Notification(method),
+                    (Method::Initialized, _) => MessageKind::Initialized,
+                    (Method::Cancelled, Some(id)) => MessageKind::Cancellation(id),
+                    (method, _) => MessageKind::Notification(method),
                 }
             }
-            _ => What::Answer,
+            _ => MessageKind::Answer,
         };
         let text = text.into();
         let (resends, corrected, attempts) = (0, false, None);
-        Self { what, method, text, revision, members, resends, corrected, attempts }
+        Self { kind, method, text, revision, members, resends, corrected, attempts }
     }
 
     /// The id and the purpose of a request.
     pub(super) const fn request(&self) -> Option<(i64, Asks)> {
-        match self.what {
-            What::Request(id, asks) => Some((id, asks)),
+        match self.kind {
+            MessageKind::Request(id, asks) => Some((id, asks)),
             _ => None,
         }
     }
 
     /// Whether it must not wait for calls to end: a call may wait for it.
     pub(super) const fn is_control(&self) -> bool {
-        !matches!(self.what, What::Request(..))
+        !matches!(self.kind, MessageKind::Request(..))
     }
 
     /// Whether it opens the connection or belongs to the opening.
     pub(super) const fn opens(&self) -> bool {
-        matches!(self.what, What::Request(_, Asks::Discover | Asks::Initialize) | What::Initialized)
+        matches!(
+            self.kind,
+            MessageKind::Request(_, Asks::Discover | Asks::Initialize) | MessageKind::Initialized
+        )
     }
 
     /// What a request is about, by the member that says it, and the arguments for that.
@@ -132,9 +135,9 @@ impl Message {
         };
         let Some(revision) = revision else { return Ok(()) };
         fields.push((VERSION.into(), ByteString::from_static(revision.as_str())));
-        let name = match (self.method, &self.what) {
+        let name = match (self.method, &self.kind) {
             (Some(method), _) => ByteString::from_static(method.as_str()),
-            (None, What::Request(..)) => {
+            (None, MessageKind::Request(..)) => {
                 let message = RawJson::trusted(&self.text);
                 let method = message.get("method");
                 encoded(
@@ -174,7 +177,7 @@ impl Message {
 
     /// The tool that a modern `tools/call` calls.
     pub(super) fn tool_if_called(&self) -> Option<String> {
-        let calls = matches!(self.what, What::Request(_, Asks::CallTool));
+        let calls = matches!(self.kind, MessageKind::Request(_, Asks::CallTool));
         let (subject, _) = (calls && self.revision.is_some()).then(|| self.subject("name"))?;
         subject.map(Cow::into_owned)
     }
@@ -196,7 +199,7 @@ impl Asks {
 impl fmt::Debug for Message {
     /// Leaves the body out: logs are read by many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message").field("what", &self.what).finish_non_exhaustive()
+        f.debug_struct("Message").field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
 use alloc::collections::VecDeque;
 
-use super::message::{Message, What};
+use super::message::{Message, MessageKind};
 
 /// Messages that wait for their exchange, in two lines: what calls may wait for overtakes calls.
 #[derive(Debug, Default)]
@@ -63,7 +63,10 @@ impl Queue {
     /// Drops what only a session that is gone could make sense of.
     pub(super) fn drop_answers(&mut self) {
         self.control.retain(|message| {
-            !matches!(message.what, What::Answer | What::Cancellation(_) | What::Initialized)
+            !matches!(
+                message.kind,
+                MessageKind::Answer | MessageKind::Cancellation(_) | MessageKind::Initialized
+            )
         });
         self.control_bytes = self.control.iter().map(|message| message.text.len()).sum();
     }
@@ -113,7 +116,7 @@ mod tests {
         queue.drop_answers();
         assert_eq!(queue.control_bytes(), 3);
         let taken = queue.take_control(|_| true).unwrap();
-        assert_eq!(taken.what, What::Notification(Method::RootsListChanged));
+        assert_eq!(taken.kind, MessageKind::Notification(Method::RootsListChanged));
         assert_eq!(queue.control_bytes(), 0);
     }
 }

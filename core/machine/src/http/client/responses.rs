@@ -12,7 +12,7 @@ use crate::http::{ExchangeId, LOCATION_LENGTH_MAX};
 use crate::peer::{Failure, TransportFailure};
 
 use super::exchanges::{ErrorResponse, Exchange, Purpose, Receiving, Stream};
-use super::message::{Asks, Message, What};
+use super::message::{Asks, Message, MessageKind};
 use super::session::SessionKey;
 use super::{Client, IncomingResponse, Way};
 
@@ -54,11 +54,11 @@ impl Client {
         if exchange.session == Some(current) && !message.opens() {
             self.legacy.renewals = 0;
         }
-        let request = match &message.what {
-            What::Request(_, asks) => Some(*asks),
+        let request = match &message.kind {
+            MessageKind::Request(_, asks) => Some(*asks),
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-005]: whether it
             // is 202 or another status of success.
-            What::Initialized => {
+            MessageKind::Initialized => {
                 drop(self.detach(id, now));
                 return self.acknowledged(now);
             }
@@ -166,7 +166,7 @@ impl Client {
             }
             None => {
                 self.undelivered(&message, failure);
-                if message.what == What::Initialized {
+                if message.kind == MessageKind::Initialized {
                     self.acknowledged(now);
                 }
             }
