@@ -8,7 +8,7 @@ use crate::jsonrpc::{
 use crate::peer::{Failure, TransportFailure};
 
 use super::exchanges::{Exchange, Receiving};
-use super::message::{Asks, Message, MessageKind};
+use super::message::{Message, MessageKind, RequestKind};
 use super::{Client, Way};
 
 impl Client {
@@ -52,14 +52,14 @@ impl Client {
         let Some((request, asks)) = exchange.message.as_ref().and_then(Message::request) else {
             return;
         };
-        if asks == Asks::Discover && parse(&body, self.peer.parse_limits()).is_err() {
+        if asks == RequestKind::Discover && parse(&body, self.peer.parse_limits()).is_err() {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
             return self.peer.probe_unsupported(request, now);
         }
         self.deliver(id, &body, now);
         if self.peer.is_pending(request) {
             let what = "the body is no answer to the request";
-            if asks == Asks::Discover {
+            if asks == RequestKind::Discover {
                 return self.peer.probe_unsupported(request, now);
             }
             // A call whose headers are being corrected waits for another exchange.
@@ -98,13 +98,13 @@ impl Client {
         }
         match (asks, &response.outcome) {
             // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-032]
-            (Asks::CallTool, Err(error)) if error.code == ErrorCode::HEADER_MISMATCH => {
+            (RequestKind::CallTool, Err(error)) if error.code == ErrorCode::HEADER_MISMATCH => {
                 let error = error.clone().into_owned();
                 if !self.correct_headers(id, &error, now) {
                     self.answer_with(own, error, now);
                 }
             }
-            (Asks::ListTools, Ok(result)) if self.is_modern() => {
+            (RequestKind::ListTools, Ok(result)) if self.is_modern() => {
                 let kept = self.take_note_of_tools(own, result);
                 match kept {
                     Some(text) => {
@@ -180,10 +180,10 @@ impl Client {
             error: error.clone(),
         };
         match (&message.kind, error) {
-            (MessageKind::Request(request, Asks::Discover), error) => {
+            (MessageKind::Request(request, RequestKind::Discover), error) => {
                 self.probe_refused(*request, error, failure, now);
             }
-            (MessageKind::Request(_, Asks::Initialize), error)
+            (MessageKind::Request(_, RequestKind::Initialize), error)
                 if matches!(self.way, Way::Streamable) =>
             {
                 self.handshake_refused(message, error, failure, now);
@@ -191,7 +191,7 @@ impl Client {
             (MessageKind::Request(request, asks), Some(error)) if addressed => {
                 let request = *request;
                 let mismatch = error.code == ErrorCode::HEADER_MISMATCH
-                    && *asks == Asks::CallTool
+                    && *asks == RequestKind::CallTool
                     && message.revision.is_some();
                 if mismatch {
                     if let Some(error) = self.correct_message(message, error, now) {

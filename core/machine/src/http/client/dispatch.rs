@@ -13,7 +13,7 @@ use crate::peer::{Event, Failure, TransportFailure, Violation};
 use crate::{Era, Instant};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
-use super::message::{Asks, Message, MessageKind};
+use super::message::{Message, MessageKind, RequestKind};
 use super::transmit::{Field, OutgoingRequest, Transmit};
 use super::{Client, Gate, Way};
 
@@ -164,8 +164,8 @@ impl Client {
         }
         if self.exchanges.requests() < limits.requests_max.max(1) {
             let may_leave = |message: &Message| match message.request() {
-                Some((_, Asks::Discover)) => true,
-                Some((_, Asks::Initialize)) => !seeking,
+                Some((_, RequestKind::Discover)) => true,
+                Some((_, RequestKind::Initialize)) => !seeking,
                 _ => gate == Gate::Open,
             };
             return self.queue.take_request(may_leave);

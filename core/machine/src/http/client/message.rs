@@ -37,7 +37,7 @@ pub(super) struct Message {
 /// What a message is to HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageKind {
-    Request(i64, Asks),
+    Request(i64, RequestKind),
     /// `notifications/initialized`.
     Initialized,
     /// `notifications/cancelled` for the request with this id.
@@ -49,7 +49,7 @@ pub(super) enum MessageKind {
 
 /// What a request asks for, as far as HTTP cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asks {
+pub(super) enum RequestKind {
     Discover,
     Initialize,
     ListTools,
@@ -65,7 +65,7 @@ impl Message {
         let kind = match part {
             Part::Request(sent) => {
                 (method, revision, members) = (sent.method, sent.revision, sent.members);
-                MessageKind::Request(sent.id, Asks::from_method(sent.method))
+                MessageKind::Request(sent.id, RequestKind::from_method(sent.method))
             }
             Part::Notification(sent) => {
                 method = Some(sent.method);
@@ -83,7 +83,7 @@ impl Message {
     }
 
     /// The id and the purpose of a request.
-    pub(super) const fn request(&self) -> Option<(i64, Asks)> {
+    pub(super) const fn request(&self) -> Option<(i64, RequestKind)> {
         match self.kind {
             MessageKind::Request(id, asks) => Some((id, asks)),
             _ => None,
@@ -99,7 +99,8 @@ impl Message {
     pub(super) const fn opens(&self) -> bool {
         matches!(
             self.kind,
-            MessageKind::Request(_, Asks::Discover | Asks::Initialize) | MessageKind::Initialized
+            MessageKind::Request(_, RequestKind::Discover | RequestKind::Initialize)
+                | MessageKind::Initialized
         )
     }
 
@@ -177,13 +178,13 @@ impl Message {
 
     /// The tool that a modern `tools/call` calls.
     pub(super) fn tool_if_called(&self) -> Option<String> {
-        let calls = matches!(self.kind, MessageKind::Request(_, Asks::CallTool));
+        let calls = matches!(self.kind, MessageKind::Request(_, RequestKind::CallTool));
         let (subject, _) = (calls && self.revision.is_some()).then(|| self.subject("name"))?;
         subject.map(Cow::into_owned)
     }
 }
 
-impl Asks {
+impl RequestKind {
     const fn from_method(method: Option<Method>) -> Self {
         match method {
             Some(Method::Discover) => Self::Discover,

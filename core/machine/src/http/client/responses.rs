@@ -12,7 +12,7 @@ use crate::http::{ExchangeId, LOCATION_LENGTH_MAX};
 use crate::peer::{Failure, TransportFailure};
 
 use super::exchanges::{ErrorResponse, Exchange, Purpose, Receiving, Stream};
-use super::message::{Asks, Message, MessageKind};
+use super::message::{Message, MessageKind, RequestKind};
 use super::session::SessionKey;
 use super::{Client, IncomingResponse, Way};
 
@@ -69,7 +69,7 @@ impl Client {
             // The answer comes on the stream.
             return drop(self.detach(id, now));
         }
-        if asks == Asks::Initialize && !self.take_session_key(id, head, now) {
+        if asks == RequestKind::Initialize && !self.take_session_key(id, head, now) {
             return;
         }
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
@@ -121,7 +121,7 @@ impl Client {
         match exchange.message.as_ref().and_then(Message::request) {
             // MCP 2026-07-28 basic/transports/streamable-http#backward-compatibility [VER-025]
             // [VER-027]: anything but a modern answer is that of a legacy server.
-            Some((request, Asks::Discover)) => self.peer.probe_unsupported(request, now),
+            Some((request, RequestKind::Discover)) => self.peer.probe_unsupported(request, now),
             Some((request, _)) => {
                 let failure = TransportFailure::InvalidResponse(what);
                 self.peer.fail_call(request, Failure::Transport(failure), now);
@@ -158,7 +158,7 @@ impl Client {
     ) {
         match message.request() {
             // A listen stream that stood before is tried again.
-            Some((_, Asks::Listen)) if message.attempts.is_some() => {
+            Some((_, RequestKind::Listen)) if message.attempts.is_some() => {
                 self.listen_again_later(message, failure, now);
             }
             Some((request, _)) => {

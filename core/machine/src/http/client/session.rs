@@ -10,7 +10,7 @@ use crate::{Era, Instant, Revision};
 
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::listening::Listening;
-use super::message::{Asks, Message, VERSION};
+use super::message::{Message, RequestKind, VERSION};
 use super::options::LostSession;
 use super::transmit::{Field, SESSION_ID};
 use super::{Client, Gate, Way};
@@ -64,7 +64,9 @@ impl Client {
             || revision.is_some_and(|revision| revision.era() == Era::Modern);
         // The stream of the handshake is resumed within the session that its head has named.
         let shakes_hands = posts
-            && message.and_then(Message::request).is_some_and(|(_, asks)| asks == Asks::Initialize);
+            && message
+                .and_then(Message::request)
+                .is_some_and(|(_, asks)| asks == RequestKind::Initialize);
         // MCP 2026-07-28 changelog#major-changes [SESS-016]
         // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]: the URL alone says where a
         // message belongs.
@@ -86,7 +88,7 @@ impl Client {
     pub(super) fn session_ended(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.detach(id, now) else { return };
         let request = exchange.message.as_ref().and_then(Message::request);
-        if request.is_some_and(|(_, asks)| asks == Asks::Initialize) {
+        if request.is_some_and(|(_, asks)| asks == RequestKind::Initialize) {
             // The stream of the handshake went with its session: the same one is made again, and no
             // second one beside it.
             self.legacy.key = None;

@@ -13,7 +13,7 @@ use crate::peer::{Failure, TransportFailure};
 use crate::{Era, Instant, Revision};
 
 use super::exchanges::{Exchange, Pause, Purpose, Receiving, Stream};
-use super::message::{Asks, Message};
+use super::message::{Message, RequestKind};
 use super::responses::{is_passing, seconds};
 use super::{Client, IncomingResponse};
 
@@ -136,7 +136,7 @@ impl Client {
             let Exchange { message: Some(mut message), stream: Some(stream), .. } = exchange else {
                 return;
             };
-            if asks == Asks::Listen && (stream.heard || stream.reopened) {
+            if asks == RequestKind::Listen && (stream.heard || stream.reopened) {
                 message.attempts = Some(stream.attempts);
             }
             return self.message_failed(message, failure, now);
