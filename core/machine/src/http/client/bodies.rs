@@ -9,7 +9,7 @@ use crate::peer::{Failure, TransportFailure};
 
 use super::exchanges::{Exchange, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
-use super::{Client, Way};
+use super::{Client, Transport};
 
 impl Client {
     pub(super) fn receive_body(&mut self, id: ExchangeId, bytes: &[u8], now: Instant) {
@@ -184,7 +184,7 @@ impl Client {
                 self.probe_refused(*request, error, failure, now);
             }
             (MessageKind::Request(_, RequestKind::Initialize), error)
-                if matches!(self.way, Way::Streamable) =>
+                if matches!(self.transport, Transport::Streamable) =>
             {
                 self.handshake_refused(message, error, failure, now);
             }

@@ -3,7 +3,7 @@ use mcp_sansio_sync::Arc;
 use crate::Instant;
 
 use super::exchanges::{Exchange, Purpose};
-use super::{Client, Way};
+use super::{Client, Transport};
 
 /// How far the end is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Client {
         }
         self.ending = Ending::Done;
         // MCP 2025-11-25 basic/transports#session-management [SESS-010]
-        if self.legacy.key.is_some() && matches!(self.way, Way::Streamable) {
+        if self.legacy.key.is_some() && matches!(self.transport, Transport::Streamable) {
             let exchange = Exchange::new(Purpose::End, Arc::clone(&self.url));
             self.send(exchange, now);
             self.legacy.key = None;

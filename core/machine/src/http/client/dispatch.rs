@@ -15,7 +15,7 @@ use crate::{Era, Instant};
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
 use super::transmit::{Field, OutgoingRequest, Transmit};
-use super::{Client, Gate, Way};
+use super::{Client, Gate, Transport};
 
 impl Client {
     /// Brings everything to where nothing is left to do before the next input.
@@ -150,11 +150,11 @@ impl Client {
 
     fn next_message(&mut self) -> Option<Message> {
         let (gate, limits) = (self.gate, &self.options.limits);
-        let seeking = matches!(self.way, Way::Seeking(_));
+        let probe = matches!(self.transport, Transport::Probing(_));
         if self.exchanges.control() < limits.control_exchanges_max.max(1) {
             let may_leave = |message: &Message| match message.kind {
                 MessageKind::Initialized | MessageKind::Answer | MessageKind::Cancellation(_) => {
-                    !seeking
+                    !probe
                 }
                 _ => matches!(gate, Gate::Open | Gate::Listening(_)),
             };
@@ -165,7 +165,7 @@ impl Client {
         if self.exchanges.requests() < limits.requests_max.max(1) {
             let may_leave = |message: &Message| match message.request() {
                 Some((_, RequestKind::Discover)) => true,
-                Some((_, RequestKind::Initialize)) => !seeking,
+                Some((_, RequestKind::Initialize)) => !probe,
                 _ => gate == Gate::Open,
             };
             return self.queue.take_request(may_leave);
@@ -179,10 +179,10 @@ impl Client {
         if let Some((id, _)) = message.request() {
             self.peer.release(id, now);
         }
-        let url = match &self.way {
-            Way::Streamable | Way::Seeking(_) => Arc::clone(&self.url),
+        let url = match &self.transport {
+            Transport::Streamable | Transport::Probing(_) => Arc::clone(&self.url),
             // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]
-            Way::Old(endpoint) => Arc::clone(endpoint),
+            Transport::HttpSse(endpoint) => Arc::clone(endpoint),
         };
         let exchange = Exchange { message: Some(message), ..Exchange::new(Purpose::Post, url) };
         self.send(exchange, now);
@@ -209,7 +209,7 @@ impl Client {
                 let body = exchange.message.as_ref().map(|message| message.text.as_bytes().clone());
                 ("POST", body.unwrap_or_default())
             }
-            Purpose::Resume | Purpose::Listen | Purpose::Old => ("GET", Bytes::new()),
+            Purpose::Resume | Purpose::Listen | Purpose::HttpSse => ("GET", Bytes::new()),
             Purpose::End => ("DELETE", Bytes::new()),
         };
         let url = Arc::clone(&exchange.url);
@@ -233,7 +233,7 @@ impl Client {
             // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [HCLI-002]
             Purpose::Post => BOTH,
             // MCP 2025-11-25 basic/transports#listening-for-messages-from-the-server [HCLI-008]
-            Purpose::Resume | Purpose::Listen | Purpose::Old => EVENTS,
+            Purpose::Resume | Purpose::Listen | Purpose::HttpSse => EVENTS,
             Purpose::End => "*/*",
         };
         fields.push(("accept".into(), ByteString::from_static(accept)));

@@ -44,7 +44,7 @@ pub(super) enum Purpose {
     /// The GET of the listening stream.
     Listen,
     /// The GET of the transport of 2024-11-05.
-    Old,
+    HttpSse,
     /// The DELETE of the session.
     End,
 }

@@ -25,7 +25,7 @@ use closing::Ending;
 use exchanges::Exchanges;
 use listening::Listening;
 use mcp_sansio_sync::Arc;
-use opening::Seeking;
+use opening::LegacyProbe;
 use queue::Queue;
 use session::LegacySession;
 use tools::Tools;
@@ -89,7 +89,7 @@ pub struct Client {
     queue: Queue,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event<'static>>,
-    way: Way,
+    transport: Transport,
     gate: Gate,
     legacy: LegacySession,
     listening: Listening,
@@ -99,13 +99,13 @@ pub struct Client {
 
 /// Which transport is used.
 #[derive(Debug)]
-enum Way {
+enum Transport {
     /// Streamable HTTP, as far as is known.
     Streamable,
     /// The handshake was refused; the server may be of the old transport.
-    Seeking(Box<Seeking>),
+    Probing(Box<LegacyProbe>),
     /// HTTP+SSE, with the URL that messages are sent to.
-    Old(Arc<Location>),
+    HttpSse(Arc<Location>),
 }
 
 /// Which messages may leave.
@@ -137,7 +137,7 @@ impl Client {
             queue: Queue::default(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            way: Way::Streamable,
+            transport: Transport::Streamable,
             gate: Gate::Opening,
             legacy: LegacySession::default(),
             listening: Listening::default(),

@@ -11,11 +11,11 @@ use crate::peer::{CloseReason, Failure, OpeningFailure, TransportFailure};
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::Message;
 use super::responses::is_passing;
-use super::{Client, IncomingResponse, Way};
+use super::{Client, IncomingResponse, Transport};
 
 /// What is kept while it is found out whether the server is of the transport of 2024-11-05.
 #[derive(Debug)]
-pub(super) struct Seeking {
+pub(super) struct LegacyProbe {
     /// The `initialize` that was refused, to be sent again.
     message: Message,
     /// What was said to it.
@@ -84,9 +84,10 @@ impl Client {
             return self.peer.handshake_refused(request, error, opening, now);
         }
         // MCP 2026-07-28 basic/transports/streamable-http#httpsse-transport-2024-11-05 [LSSE-010]
-        let exchange = Exchange::new(Purpose::Old, Arc::clone(&self.url));
+        let exchange = Exchange::new(Purpose::HttpSse, Arc::clone(&self.url));
         if let Some(stream) = self.send(exchange, now) {
-            self.way = Way::Seeking(Seeking { message, error, failure, stream }.into());
+            self.transport =
+                Transport::Probing(LegacyProbe { message, error, failure, stream }.into());
         }
     }
 
@@ -115,7 +116,7 @@ impl Client {
     /// An event on the stream of the old transport, other than a message.
     // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-002] [LSSE-003]
     pub(super) fn old_event(&mut self, id: ExchangeId, event: &str, data: &[u8], now: Instant) {
-        if !matches!(self.way, Way::Seeking(_)) {
+        if !matches!(self.transport, Transport::Probing(_)) {
             return;
         }
         let endpoint = core::str::from_utf8(data).ok().filter(|_| event == "endpoint");
@@ -128,9 +129,9 @@ impl Client {
             let failure = TransportFailure::Redirected { target: endpoint.as_str().into() };
             return self.old_transport_refused(id, failure, now);
         }
-        let old = Way::Old(Arc::new(endpoint));
-        if let Way::Seeking(seeking) = core::mem::replace(&mut self.way, old) {
-            self.queue.push_first(seeking.message);
+        let old = Transport::HttpSse(Arc::new(endpoint));
+        if let Transport::Probing(probe) = core::mem::replace(&mut self.transport, old) {
+            self.queue.push_first(probe.message);
         }
     }
 
@@ -142,17 +143,17 @@ impl Client {
         now: Instant,
     ) {
         self.abort(id);
-        match core::mem::replace(&mut self.way, Way::Streamable) {
-            Way::Seeking(seeking) => {
-                let Some((request, _)) = seeking.message.request() else { return };
+        match core::mem::replace(&mut self.transport, Transport::Streamable) {
+            Transport::Probing(probe) => {
+                let Some((request, _)) = probe.message.request() else { return };
                 let unauthorized = failure.is_of_authorization();
-                let failure = if unauthorized { failure } else { seeking.failure };
+                let failure = if unauthorized { failure } else { probe.failure };
                 let opening = OpeningFailure::Transport(failure);
-                let error = seeking.error.filter(|_| !unauthorized);
+                let error = probe.error.filter(|_| !unauthorized);
                 self.peer.handshake_refused(request, error, opening, now);
             }
-            way => {
-                self.way = way;
+            transport => {
+                self.transport = transport;
                 self.peer.close_because(CloseReason::Transport(failure));
             }
         }
@@ -161,8 +162,9 @@ impl Client {
     /// The server is of the old transport, but does what the client does not put up with.
     fn old_transport_refused(&mut self, id: ExchangeId, failure: TransportFailure, now: Instant) {
         self.abort(id);
-        if let Way::Seeking(seeking) = core::mem::replace(&mut self.way, Way::Streamable)
-            && let Some((request, _)) = seeking.message.request()
+        if let Transport::Probing(probe) =
+            core::mem::replace(&mut self.transport, Transport::Streamable)
+            && let Some((request, _)) = probe.message.request()
         {
             self.peer.fail_call(request, Failure::Transport(failure), now);
         }
@@ -170,7 +172,7 @@ impl Client {
 
     /// The stream of the old transport is over, and with it the connection: nothing resumes it.
     pub(super) fn old_stream_over(&mut self, id: ExchangeId, broken: bool, now: Instant) {
-        if matches!(self.way, Way::Seeking(_)) {
+        if matches!(self.transport, Transport::Probing(_)) {
             let failure = TransportFailure::StreamEnded;
             return self.old_transport_failed(id, failure, now);
         }
@@ -185,8 +187,8 @@ impl Client {
 
     /// The GET of the old transport goes on as another exchange.
     pub(super) fn old_stream_moved(&mut self, id: ExchangeId) {
-        if let Way::Seeking(seeking) = &mut self.way {
-            seeking.stream = id;
+        if let Transport::Probing(probe) = &mut self.transport {
+            probe.stream = id;
         }
     }
 }

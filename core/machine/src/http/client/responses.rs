@@ -14,7 +14,7 @@ use crate::peer::{Failure, TransportFailure};
 use super::exchanges::{ErrorResponse, Exchange, Purpose, Receiving, Stream};
 use super::message::{Message, MessageKind, RequestKind};
 use super::session::SessionKey;
-use super::{Client, IncomingResponse, Way};
+use super::{Client, IncomingResponse, Transport};
 
 impl Client {
     pub(super) fn receive_head(
@@ -41,7 +41,7 @@ impl Client {
             Purpose::Resume if status == 404 && placed => self.session_ended(id, now),
             Purpose::Resume => self.resume_answered(id, head, now),
             Purpose::Listen => self.listen_answered(id, head, now),
-            Purpose::Old => self.old_stream_answered(id, head, now),
+            Purpose::HttpSse => self.old_stream_answered(id, head, now),
             // MCP 2025-11-25 basic/transports#session-management [SESS-011]: whatever it says.
             Purpose::End => drop(self.detach(id, now)),
         }
@@ -65,7 +65,7 @@ impl Client {
             _ => None,
         };
         let Some(asks) = request else { return drop(self.detach(id, now)) };
-        if matches!(self.way, Way::Old(_)) {
+        if matches!(self.transport, Transport::HttpSse(_)) {
             // The answer comes on the stream.
             return drop(self.detach(id, now));
         }
@@ -205,7 +205,7 @@ impl Client {
                 ..Exchange::new(exchange.purpose, exchange.url)
             };
             let listening = exchange.purpose == Purpose::Listen;
-            let old = exchange.purpose == Purpose::Old;
+            let old = exchange.purpose == Purpose::HttpSse;
             let sent = self.send(exchange, now);
             if let Some(sent) = sent.filter(|_| listening) {
                 self.listening_moved(sent);
@@ -247,7 +247,7 @@ impl Client {
                     failure => self.listening_refused(exchange.stream, failure, now),
                 }
             }
-            Purpose::Old => self.old_transport_failed(id, failure, now),
+            Purpose::HttpSse => self.old_transport_failed(id, failure, now),
             Purpose::End => drop(self.detach(id, now)),
         }
     }

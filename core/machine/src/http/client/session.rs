@@ -13,7 +13,7 @@ use super::listening::Listening;
 use super::message::{Message, RequestKind, VERSION};
 use super::options::LostSession;
 use super::transmit::{Field, SESSION_ID};
-use super::{Client, Gate, Way};
+use super::{Client, Gate, Transport};
 
 /// What is known of the session, over all that there were.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Client {
         // MCP 2026-07-28 changelog#major-changes [SESS-016]
         // MCP 2024-11-05 basic/transports#http-with-sse [LSSE-003]: the URL alone says where a
         // message belongs.
-        if modern || shakes_hands || !matches!(self.way, Way::Streamable) {
+        if modern || shakes_hands || !matches!(self.transport, Transport::Streamable) {
             return None;
         }
         // MCP 2025-11-25 basic/transports#protocol-version-header [HDR-001] [HDR-002]
@@ -192,7 +192,7 @@ impl Client {
         self.gate = Gate::Open;
         let revision = self.peer.session_revision();
         let listens = revision.is_some_and(|revision| revision >= Revision::V2025_03_26)
-            && matches!(self.way, Way::Streamable)
+            && matches!(self.transport, Transport::Streamable)
             && self.options.listen
             && self.listening != Listening::NotOffered;
         if listens {

@@ -45,9 +45,9 @@ impl Client {
 
     /// Whether the exchange still has a stream to be read.
     fn is_streaming(&self, id: ExchangeId) -> bool {
-        self.exchanges
-            .get(id)
-            .is_some_and(|exchange| exchange.stream.is_some() || exchange.purpose == Purpose::Old)
+        self.exchanges.get(id).is_some_and(|exchange| {
+            exchange.stream.is_some() || exchange.purpose == Purpose::HttpSse
+        })
     }
 
     fn receive_event(&mut self, id: ExchangeId, event: &SseEvent<'_>, now: Instant) {
@@ -66,7 +66,7 @@ impl Client {
                 }
             }
         }
-        if exchange.purpose == Purpose::Old && event.event != "message" {
+        if exchange.purpose == Purpose::HttpSse && event.event != "message" {
             return self.old_event(id, event.event, event.data, now);
         }
         // MCP 2025-11-25 basic/transports#sending-messages-to-the-server [SSE-005] [SSE-010]
@@ -74,7 +74,9 @@ impl Client {
         if event.data.is_empty() || event.event != "message" {
             return;
         }
-        if exchange.purpose == Purpose::Old && matches!(self.way, super::Way::Seeking(_)) {
+        if exchange.purpose == Purpose::HttpSse
+            && matches!(self.transport, super::Transport::Probing(_))
+        {
             return self.old_event(id, event.event, event.data, now);
         }
         self.deliver(id, event.data, now);
@@ -105,7 +107,7 @@ impl Client {
 
     /// A stream is over, at its end or before.
     pub(super) fn stream_over(&mut self, id: ExchangeId, broken: bool, now: Instant) {
-        if self.exchanges.get(id).is_some_and(|exchange| exchange.purpose == Purpose::Old) {
+        if self.exchanges.get(id).is_some_and(|exchange| exchange.purpose == Purpose::HttpSse) {
             return self.old_stream_over(id, broken, now);
         }
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
