@@ -15,7 +15,7 @@ use crate::{Era, Instant};
 use super::exchanges::{Exchange, Purpose, Receiving};
 use super::message::{Message, MessageKind, RequestKind};
 use super::transmit::{Field, OutgoingRequest, Transmit};
-use super::{Client, Gate, Transport};
+use super::{Client, SendState, Transport};
 
 impl Client {
     /// Brings everything to where nothing is left to do before the next input.
@@ -149,14 +149,14 @@ impl Client {
     }
 
     fn next_message(&mut self) -> Option<Message> {
-        let (gate, limits) = (self.gate, &self.options.limits);
+        let (send_state, limits) = (self.send_state, &self.options.limits);
         let probe = matches!(self.transport, Transport::Probing(_));
         if self.exchanges.control() < limits.control_exchanges_max.max(1) {
             let may_leave = |message: &Message| match message.kind {
                 MessageKind::Initialized | MessageKind::Answer | MessageKind::Cancellation(_) => {
                     !probe
                 }
-                _ => matches!(gate, Gate::Open | Gate::Listening(_)),
+                _ => matches!(send_state, SendState::Open | SendState::Listening(_)),
             };
             if let Some(message) = self.queue.take_control(may_leave) {
                 return Some(message);
@@ -166,7 +166,7 @@ impl Client {
             let may_leave = |message: &Message| match message.request() {
                 Some((_, RequestKind::Discover)) => true,
                 Some((_, RequestKind::Initialize)) => !probe,
-                _ => gate == Gate::Open,
+                _ => send_state == SendState::Open,
             };
             return self.queue.take_request(may_leave);
         }

@@ -12,7 +12,7 @@ use crate::peer::{Event, TransportFailure, Violation};
 
 use super::exchanges::{Exchange, Pause, Purpose, Stream};
 use super::responses::{is_passing, seconds};
-use super::{Client, Gate, IncomingResponse};
+use super::{Client, IncomingResponse, SendState};
 
 /// How the listening stream is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -169,8 +169,8 @@ impl Client {
 
     /// Calls need not wait for the stream any longer.
     pub(super) fn stop_waiting_for_listening(&mut self) {
-        if matches!(self.gate, Gate::Listening(_)) {
-            self.gate = Gate::Open;
+        if matches!(self.send_state, SendState::Listening(_)) {
+            self.send_state = SendState::Open;
         }
     }
 }

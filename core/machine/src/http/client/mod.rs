@@ -90,7 +90,7 @@ pub struct Client {
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event<'static>>,
     transport: Transport,
-    gate: Gate,
+    send_state: SendState,
     legacy: LegacySession,
     listening: Listening,
     tools: Tools,
@@ -110,7 +110,7 @@ enum Transport {
 
 /// Which messages may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gate {
+enum SendState {
     /// Those that open the connection.
     Opening,
     /// None until the server has `notifications/initialized`.
@@ -138,7 +138,7 @@ impl Client {
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             transport: Transport::Streamable,
-            gate: Gate::Opening,
+            send_state: SendState::Opening,
             legacy: LegacySession::default(),
             listening: Listening::default(),
             tools: Tools::default(),
@@ -191,10 +191,10 @@ impl Client {
         if self.peer.is_closed() {
             return self.end_due(now);
         }
-        if let Gate::Listening(until) = self.gate
+        if let SendState::Listening(until) = self.send_state
             && until <= now
         {
-            self.gate = Gate::Open;
+            self.send_state = SendState::Open;
         }
         self.sweep(now);
         self.resume_due(now);
@@ -239,11 +239,11 @@ impl Client {
         if self.peer.is_closed() {
             return self.ending.deadline();
         }
-        let gate = match self.gate {
-            Gate::Listening(until) => Some(until),
+        let send_state = match self.send_state {
+            SendState::Listening(until) => Some(until),
             _ => None,
         };
-        let due = [self.peer.poll_timeout(), self.exchanges.next_deadline(), gate];
+        let due = [self.peer.poll_timeout(), self.exchanges.next_deadline(), send_state];
         due.into_iter().flatten().min()
     }
 

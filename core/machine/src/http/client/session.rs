@@ -13,7 +13,7 @@ use super::listening::Listening;
 use super::message::{Message, RequestKind, VERSION};
 use super::options::LostSession;
 use super::transmit::{Field, SESSION_ID};
-use super::{Client, Gate, Transport};
+use super::{Client, SendState, Transport};
 
 /// What is known of the session, over all that there were.
 #[derive(Debug, Default)]
@@ -114,7 +114,7 @@ impl Client {
         }
         self.legacy.renewals += 1;
         self.legacy.number += 1;
-        self.gate = Gate::Opening;
+        self.send_state = SendState::Opening;
         self.forget_listening();
         // Answers and cancellations are of the session that is gone.
         self.queue.drop_answers();
@@ -176,20 +176,20 @@ impl Client {
 
     /// The connection is open at `revision`, for the first time or in a new session.
     pub(super) fn session_opened(&mut self, revision: Revision) {
-        self.gate = match revision.era() {
-            Era::Modern => Gate::Open,
+        self.send_state = match revision.era() {
+            Era::Modern => SendState::Open,
             // MCP 2025-11-25 basic/lifecycle#initialization [LIFE-003]: exchanges overtake each
             // other, so what comes after the notification waits until the server has it.
-            Era::Legacy => Gate::Acknowledging,
+            Era::Legacy => SendState::Acknowledging,
         };
     }
 
     /// The server has `notifications/initialized`, or will never have it.
     pub(super) fn acknowledged(&mut self, now: Instant) {
-        if self.gate != Gate::Acknowledging {
+        if self.send_state != SendState::Acknowledging {
             return;
         }
-        self.gate = Gate::Open;
+        self.send_state = SendState::Open;
         let revision = self.peer.session_revision();
         let listens = revision.is_some_and(|revision| revision >= Revision::V2025_03_26)
             && matches!(self.transport, Transport::Streamable)
@@ -197,7 +197,7 @@ impl Client {
             && self.listening != Listening::NotOffered;
         if listens {
             self.listen(now);
-            self.gate = Gate::Listening(now + self.options.limits.listening_wait);
+            self.send_state = SendState::Listening(now + self.options.limits.listening_wait);
         }
     }
 }
