@@ -7,20 +7,20 @@ use super::{Client, Transport};
 
 /// How far the end is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum CloseState {
     /// The connection is not over.
     #[default]
-    NotYet,
+    Open,
     /// The server is told, and has until then.
-    Telling(Instant),
+    DeletingSession(Instant),
     /// Nothing is left to do.
     Done,
 }
 
-impl Ending {
+impl CloseState {
     pub(super) const fn deadline(self) -> Option<Instant> {
         match self {
-            Self::Telling(until) => Some(until),
+            Self::DeletingSession(until) => Some(until),
             _ => None,
         }
     }
@@ -29,11 +29,11 @@ impl Ending {
 impl Client {
     /// The connection is over: everything that is under way is cut off, and the server of a session
     /// is told.
-    pub(super) fn wind_up(&mut self, now: Instant) {
-        match self.ending {
-            Ending::NotYet => {}
-            Ending::Telling(_) if self.exchanges.len() == 0 => {
-                self.ending = Ending::Done;
+    pub(super) fn shut_down(&mut self, now: Instant) {
+        match self.close_state {
+            CloseState::Open => {}
+            CloseState::DeletingSession(_) if self.exchanges.len() == 0 => {
+                self.close_state = CloseState::Done;
                 return;
             }
             _ => return,
@@ -43,25 +43,25 @@ impl Client {
         for exchange in self.exchanges.all(|_| true) {
             self.abort(exchange);
         }
-        self.ending = Ending::Done;
+        self.close_state = CloseState::Done;
         // MCP 2025-11-25 basic/transports#session-management [SESS-010]
         if self.legacy.key.is_some() && matches!(self.transport, Transport::Streamable) {
             let exchange = Exchange::new(Purpose::End, Arc::clone(&self.url));
             self.send(exchange, now);
             self.legacy.key = None;
-            self.ending = Ending::Telling(now + self.options.limits.closing_wait);
+            self.close_state = CloseState::DeletingSession(now + self.options.limits.closing_wait);
         }
     }
 
     /// The time that the server had to take note of the end may be over.
-    pub(super) fn end_due(&mut self, now: Instant) {
-        if let Ending::Telling(until) = self.ending
+    pub(super) fn handle_close_timeout(&mut self, now: Instant) {
+        if let CloseState::DeletingSession(until) = self.close_state
             && until <= now
         {
             for exchange in self.exchanges.all(|_| true) {
                 self.abort(exchange);
             }
-            self.ending = Ending::Done;
+            self.close_state = CloseState::Done;
         }
     }
 

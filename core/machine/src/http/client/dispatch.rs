@@ -25,7 +25,7 @@ impl Client {
             moved |= self.take_posts(now);
             if self.peer.is_closed() {
                 self.tell_events();
-                self.wind_up(now);
+                self.shut_down(now);
                 return;
             }
             moved |= self.resolve_refreshes(now);

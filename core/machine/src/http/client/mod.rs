@@ -21,7 +21,7 @@ mod transmit;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use closing::Ending;
+use closing::CloseState;
 use exchanges::Exchanges;
 use listening::Listening;
 use mcp_sansio_sync::Arc;
@@ -94,7 +94,7 @@ pub struct Client {
     legacy: LegacySession,
     listening: Listening,
     tools: Tools,
-    ending: Ending,
+    close_state: CloseState,
 }
 
 /// Which transport is used.
@@ -142,7 +142,7 @@ impl Client {
             legacy: LegacySession::default(),
             listening: Listening::default(),
             tools: Tools::default(),
-            ending: Ending::default(),
+            close_state: CloseState::default(),
         };
         client.pump(now);
         client
@@ -189,7 +189,7 @@ impl Client {
         self.peer.handle_timeout(now);
         self.pump(now);
         if self.peer.is_closed() {
-            return self.end_due(now);
+            return self.handle_close_timeout(now);
         }
         if let SendState::Listening(until) = self.send_state
             && until <= now
@@ -237,7 +237,7 @@ impl Client {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         if self.peer.is_closed() {
-            return self.ending.deadline();
+            return self.close_state.deadline();
         }
         let send_state = match self.send_state {
             SendState::Listening(until) => Some(until),
