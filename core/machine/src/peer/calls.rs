@@ -48,7 +48,7 @@ pub(super) struct Call {
     pub(super) channel: Channel,
     pub(super) timing: Timing,
     /// Its time stands still.
-    pub(super) held: Option<Held>,
+    pub(super) paused: Option<PausedTime>,
     /// How the numbers of its progress are read, if it wants progress.
     pub(super) wants_progress: Option<ReadNumber>,
     pub(super) last_progress: Option<f64>,
@@ -104,7 +104,7 @@ impl Timing {
 
 /// What is kept of a call's time while that stands still.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct PausedTime {
     since: Instant,
     /// What was left until its deadline, if it has one.
     left: Option<Duration>,
@@ -184,7 +184,7 @@ impl Calls {
 
     /// Puts the call on the wire again under another id.
     pub(super) fn reissue(&mut self, key: Key, id: i64, now: Instant) {
-        self.release(key, now);
+        self.resume(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
         let (old, timing) = (core::mem::replace(&mut call.id, id), call.timing);
         call.last_progress = None;
@@ -255,7 +255,7 @@ impl Calls {
     /// Takes the call off the wire but keeps its entry: it waits for something local. Its hard
     /// deadline still stands.
     pub(super) fn park(&mut self, key: Key, now: Instant) {
-        self.release(key, now);
+        self.resume(key, now);
         let Some(call) = self.entries.get_mut(key) else { return };
         let (id, hard) = (call.id, call.timing.hard);
         self.forget(id, key);
@@ -295,7 +295,7 @@ impl Calls {
     /// Pushes the deadline back because of progress.
     pub(super) fn extend(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get(key) else { return };
-        if call.timing.extend_on_progress && call.held.is_none() {
+        if call.timing.extend_on_progress && call.paused.is_none() {
             self.schedule(key, call.timing, now);
         }
     }
@@ -303,20 +303,20 @@ impl Calls {
     /// Lets the time of the call stand still, until [`release`](Self::release): it waits for
     /// something on this side, not for the other one.
     #[cfg(any(feature = "http", test))]
-    pub(super) fn hold(&mut self, key: Key, now: Instant) {
+    pub(super) fn pause(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get_mut(key) else { return };
-        if call.held.is_none() {
+        if call.paused.is_none() {
             let deadline = self.deadlines.get(key.slot);
             let left = deadline.map(|deadline| deadline.saturating_since(now));
-            call.held = Some(Held { since: now, left });
+            call.paused = Some(PausedTime { since: now, left });
             self.deadlines.clear(key.slot);
         }
     }
 
     /// The time of the call goes on, with what was left of it.
-    pub(super) fn release(&mut self, key: Key, now: Instant) {
+    pub(super) fn resume(&mut self, key: Key, now: Instant) {
         let Some(call) = self.entries.get_mut(key) else { return };
-        let Some(Held { since, left }) = call.held.take() else { return };
+        let Some(PausedTime { since, left }) = call.paused.take() else { return };
         call.timing.hard = call.timing.hard + now.saturating_since(since);
         if let Some(left) = left {
             self.deadlines.set(key.slot, now + left);
@@ -377,7 +377,7 @@ mod tests {
             purpose: Purpose::Application,
             channel: Channel::UNSOLICITED,
             timing,
-            held: None,
+            paused: None,
             wants_progress: Some(|number| number.decode().ok()),
             last_progress: None,
             repeat: None,
@@ -404,12 +404,12 @@ mod tests {
         let at = Instant::from_millis;
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::from_secs(1), at(1500), Instant::ZERO);
-        calls.hold(key, at(400));
-        calls.hold(key, at(900));
+        calls.pause(key, at(400));
+        calls.pause(key, at(900));
         calls.extend(key, at(950));
         assert_eq!((calls.next_deadline(), calls.expired(at(9_000))), (None, None));
-        calls.release(key, at(10_400));
-        calls.release(key, at(10_500));
+        calls.resume(key, at(10_400));
+        calls.resume(key, at(10_500));
         assert_eq!(calls.next_deadline(), Some(at(11_000)));
         // The hard deadline stood still as well.
         calls.extend(key, at(10_900));
@@ -420,8 +420,8 @@ mod tests {
     fn a_call_without_a_deadline_has_none_after_it_was_held() {
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
-        calls.hold(key, Instant::ZERO);
-        calls.release(key, Instant::from_millis(5));
+        calls.pause(key, Instant::ZERO);
+        calls.resume(key, Instant::from_millis(5));
         assert_eq!(calls.next_deadline(), None);
         calls.extend(key, Instant::from_millis(5));
         assert_eq!(calls.next_deadline(), None);

@@ -262,7 +262,7 @@ impl Connection {
             purpose,
             channel,
             timing,
-            held: None,
+            paused: None,
             wants_progress: options.progress,
             last_progress: None,
             repeat,

@@ -31,7 +31,7 @@ impl Client {
             moved |= self.resolve_refreshes(now);
             moved |= self.dispatch(now);
             if !moved {
-                return self.hold_queue(now);
+                return self.pause_queue(now);
             }
         }
     }
@@ -116,9 +116,7 @@ impl Client {
         let Some(id) = self.exchanges.find_by_request(id) else { return true };
         let exchange = self.exchanges.get(id);
         // What stands still on its way there never ran.
-        if exchange
-            .is_some_and(|exchange| exchange.stands_still && exchange.purpose == Purpose::Post)
-        {
+        if exchange.is_some_and(|exchange| exchange.paused && exchange.purpose == Purpose::Post) {
             self.abort(id);
             return false;
         }
@@ -177,7 +175,7 @@ impl Client {
     // nothing is mixed.
     fn post(&mut self, message: Message, now: Instant) {
         if let Some((id, _)) = message.request() {
-            self.peer.release(id, now);
+            self.peer.resume_call(id, now);
         }
         let url = match &self.transport {
             Transport::Streamable | Transport::Probing(_) => Arc::clone(&self.url),
@@ -288,7 +286,7 @@ impl Client {
     /// would cost the connection.
     pub(super) fn let_linger(&mut self, id: ExchangeId, now: Instant) {
         let until = now + self.options.limits.linger;
-        self.exchanges.set_still(id, false);
+        self.exchanges.set_paused(id, false);
         if let Some(exchange) = self.exchanges.get_mut(id) {
             exchange.cut_off_at.get_or_insert(until);
         }

@@ -29,7 +29,7 @@ pub(super) struct Exchange {
     /// When it is cut off: nothing that is still to come matters.
     pub(super) cut_off_at: Option<Instant>,
     /// It waits for something on this side.
-    pub(super) stands_still: bool,
+    pub(super) paused: bool,
     /// It has ended, so that there is nothing to cut off.
     pub(super) over: bool,
 }
@@ -125,16 +125,16 @@ pub(super) struct Exchanges {
     /// Exchanges for other messages.
     control: usize,
     /// Exchanges that stand still.
-    still: usize,
+    paused_count: usize,
 }
 
 impl Exchanges {
     pub(super) const fn new() -> Self {
-        Self { table: Slab::new(), pauses: Vec::new(), requests: 0, control: 0, still: 0 }
+        Self { table: Slab::new(), pauses: Vec::new(), requests: 0, control: 0, paused_count: 0 }
     }
 
     pub(super) fn insert(&mut self, exchange: Exchange) -> ExchangeId {
-        debug_assert!(!exchange.stands_still, "it is only about to begin");
+        debug_assert!(!exchange.paused, "it is only about to begin");
         if let Some(count) = self.count_of(&exchange) {
             *count += 1;
         }
@@ -143,7 +143,7 @@ impl Exchanges {
 
     pub(super) fn remove(&mut self, id: ExchangeId) -> Option<Exchange> {
         let exchange = self.table.remove(id.0)?;
-        self.still -= usize::from(exchange.stands_still);
+        self.paused_count -= usize::from(exchange.paused);
         if let Some(count) = self.count_of(&exchange) {
             *count -= 1;
         }
@@ -160,7 +160,7 @@ impl Exchanges {
             ..Exchange::new(entry.purpose, Arc::clone(&entry.url))
         };
         let exchange = core::mem::replace(entry, bare);
-        self.still -= usize::from(exchange.stands_still);
+        self.paused_count -= usize::from(exchange.paused);
         if let Some(count) = self.count_of(&exchange) {
             *count -= 1;
         }
@@ -177,16 +177,16 @@ impl Exchanges {
     }
 
     /// Lets an exchange stand still, or go on.
-    pub(super) fn set_still(&mut self, id: ExchangeId, still: bool) {
+    pub(super) fn set_paused(&mut self, id: ExchangeId, still: bool) {
         let Some(exchange) = self.table.get_mut(id.0) else { return };
-        self.still -= usize::from(exchange.stands_still);
-        self.still += usize::from(still);
-        exchange.stands_still = still;
+        self.paused_count -= usize::from(exchange.paused);
+        self.paused_count += usize::from(still);
+        exchange.paused = still;
     }
 
     /// Whether any exchange stands still.
-    pub(super) const fn any_still(&self) -> bool {
-        self.still > 0
+    pub(super) const fn any_paused(&self) -> bool {
+        self.paused_count > 0
     }
 
     pub(super) fn len(&self) -> usize {
@@ -245,7 +245,7 @@ impl Exchange {
             redirects: 0,
             session: None,
             cut_off_at: None,
-            stands_still: false,
+            paused: false,
             over: false,
         }
     }
@@ -290,15 +290,15 @@ mod tests {
         let mut exchanges = Exchanges::new();
         let all = [1, 2, 3].map(|_| exchanges.insert(exchange(None)));
         for id in all {
-            exchanges.set_still(id, true);
-            exchanges.set_still(id, true);
+            exchanges.set_paused(id, true);
+            exchanges.set_paused(id, true);
         }
-        exchanges.set_still(all[0], false);
+        exchanges.set_paused(all[0], false);
         assert!(exchanges.detach(all[1], Instant::ZERO).is_some());
-        assert!(exchanges.any_still());
+        assert!(exchanges.any_paused());
         assert!(exchanges.remove(all[2]).is_some());
-        exchanges.set_still(all[2], true);
-        assert!(!exchanges.any_still());
+        exchanges.set_paused(all[2], true);
+        assert!(!exchanges.any_paused());
     }
 
     #[test]

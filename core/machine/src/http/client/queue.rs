@@ -10,7 +10,7 @@ pub(super) struct Queue {
     /// The length of the bodies in the line of control.
     control_bytes: usize,
     /// The time of the requests in it stands still.
-    pub(super) stands_still: bool,
+    pub(super) paused: bool,
     /// A request has come since it was last looked whether its time stands still.
     pub(super) grown: bool,
 }

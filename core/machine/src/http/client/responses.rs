@@ -24,7 +24,7 @@ impl Client {
         now: Instant,
     ) {
         let status = head.status.0;
-        self.go_on(id, now);
+        self.resume_exchange(id, now);
         let Some(exchange) = self.exchanges.get(id) else { return };
         if status < 200 || !matches!(exchange.receiving, Receiving::Head) {
             return;
@@ -261,7 +261,7 @@ impl Client {
         if let Some(exchange) = self.exchanges.get_mut(id) {
             exchange.over = true;
         }
-        self.go_on(id, now);
+        self.resume_exchange(id, now);
         let Some(exchange) = self.exchanges.get(id) else { return };
         match exchange.receiving {
             Receiving::Head => self.exchange_came_to_nothing(id, failure, now),

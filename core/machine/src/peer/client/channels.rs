@@ -125,16 +125,16 @@ impl Client {
 
     /// Lets the time of the pending request with this id stand still, until
     /// [`release`](Self::release).
-    pub(crate) fn hold(&mut self, id: i64, now: Instant) {
+    pub(crate) fn pause_call(&mut self, id: i64, now: Instant) {
         if let Some(key) = self.connection.calls.by_id(id) {
-            self.connection.calls.hold(key, now);
+            self.connection.calls.pause(key, now);
         }
     }
 
     /// The time of the pending request with this id goes on.
-    pub(crate) fn release(&mut self, id: i64, now: Instant) {
+    pub(crate) fn resume_call(&mut self, id: i64, now: Instant) {
         if let Some(key) = self.connection.calls.by_id(id) {
-            self.connection.calls.release(key, now);
+            self.connection.calls.resume(key, now);
         }
     }
 

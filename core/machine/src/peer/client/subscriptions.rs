@@ -85,7 +85,7 @@ impl Client {
                 purpose: Purpose::Waiting,
                 channel: Channel::UNSOLICITED,
                 timing: Timing::NEVER,
-                held: None,
+                paused: None,
                 wants_progress: None,
                 last_progress: None,
                 repeat: None,

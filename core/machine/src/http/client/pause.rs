@@ -20,9 +20,9 @@ impl Client {
         };
         if let Some(waiting) = self.exchanges.get(exchange).filter(waits) {
             if let Some(request) = waiting.request_id() {
-                self.peer.hold(request, now);
+                self.peer.pause_call(request, now);
             }
-            self.exchanges.set_still(exchange, true);
+            self.exchanges.set_paused(exchange, true);
         }
         self.pump(now);
     }
@@ -30,7 +30,7 @@ impl Client {
     /// The request of an exchange that was [paused](Self::pause) goes on, with the time that it had
     /// left. Nothing happens if it was not.
     pub fn resume(&mut self, exchange: ExchangeId, now: Instant) {
-        self.go_on(exchange, now);
+        self.resume_exchange(exchange, now);
         self.pump(now);
     }
 
@@ -42,30 +42,30 @@ impl Client {
         self.pump(now);
     }
 
-    pub(super) fn go_on(&mut self, id: ExchangeId, now: Instant) {
+    pub(super) fn resume_exchange(&mut self, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.exchanges.get(id) else { return };
-        if !exchange.stands_still {
+        if !exchange.paused {
             return;
         }
         if let Some(request) = exchange.request_id() {
-            self.peer.release(request, now);
+            self.peer.resume_call(request, now);
         }
-        self.exchanges.set_still(id, false);
+        self.exchanges.set_paused(id, false);
     }
 
     /// While a request stands still, so do those behind it: they may wait for nothing else.
-    pub(super) fn hold_queue(&mut self, now: Instant) {
-        let still = self.exchanges.any_still();
+    pub(super) fn pause_queue(&mut self, now: Instant) {
+        let still = self.exchanges.any_paused();
         // Requests come back to the queue, too: those of a session that is lost, say.
         let grown = core::mem::take(&mut self.queue.grown) && still;
-        if still == core::mem::replace(&mut self.queue.stands_still, still) && !grown {
+        if still == core::mem::replace(&mut self.queue.paused, still) && !grown {
             return;
         }
         for request in self.queue.request_ids() {
             if still {
-                self.peer.hold(request, now);
+                self.peer.pause_call(request, now);
             } else {
-                self.peer.release(request, now);
+                self.peer.resume_call(request, now);
             }
         }
     }
