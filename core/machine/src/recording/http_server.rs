@@ -15,7 +15,7 @@ use crate::catalog::Catalog;
 use crate::http::origin::HostTexts;
 use crate::http::server::{
     CallerHandle, EventStore, NotStored, ReadId, ResponseMode, StoreAction, StoredEvent, Transmit,
-    UnservableTool, mirrors_of,
+    UnservableTool, header_params_by_tool,
 };
 use crate::http::{
     AllowedHosts, ExchangeId, HttpRejection, ParsedBody, Principal, RemoteAddress, RequestHead,
@@ -116,7 +116,7 @@ impl Recorded<Server> {
         tape: Option<Tape>,
         stand_ins: StandIns,
     ) -> Result<Self, UnservableTool> {
-        if let (_, Some(unservable)) = mirrors_of(peer.catalog_to_offer()) {
+        if let (_, Some(unservable)) = header_params_by_tool(peer.catalog_to_offer()) {
             return Err(unservable);
         }
         let notes = tape.map(|mut tape| {

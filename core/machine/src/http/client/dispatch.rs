@@ -7,7 +7,7 @@ use bytestring::ByteString;
 use mcp_sansio_sync::Arc;
 
 use crate::http::ExchangeId;
-use crate::http::mirrors::UnmirrorableArgument;
+use crate::http::header_params::UnsendableArgument;
 use crate::peer::outbox::Part;
 use crate::peer::{Event, Failure, TransportFailure, Violation};
 use crate::{Era, Instant};
@@ -218,10 +218,7 @@ impl Client {
     }
 
     /// The header fields of an exchange, and the session that they name.
-    fn fields(
-        &self,
-        exchange: &Exchange,
-    ) -> Result<(Vec<Field>, Option<u32>), UnmirrorableArgument> {
+    fn fields(&self, exchange: &Exchange) -> Result<(Vec<Field>, Option<u32>), UnsendableArgument> {
         const EVENTS: &str = "text/event-stream";
         const BOTH: &str = "application/json, text/event-stream";
         /// Those of a call of a tool without mirrored arguments.
@@ -241,7 +238,7 @@ impl Client {
             let json = ByteString::from_static("application/json");
             fields.push(("content-type".into(), json));
             let session = self.peer.session_revision();
-            message.mirrored_fields(session, &self.tools, &mut fields)?;
+            message.metadata_fields(session, &self.tools, &mut fields)?;
         }
         // MCP 2025-11-25 basic/transports#resumability-and-redelivery [RESUME-004] [RESUME-005]
         if matches!(exchange.purpose, Purpose::Resume | Purpose::Listen)

@@ -38,7 +38,7 @@ pub struct ClientLimits {
     /// Tools whose arguments are mirrored into headers. 1,024, the least recently listed are
     /// forgotten first.
     pub mirrored_tools_max: usize,
-    /// Pages of `tools/list` that are read to refresh the mirrors of one tool. 32.
+    /// Pages of `tools/list` that are read to refresh the header_params of one tool. 32.
     pub refresh_pages_max: u32,
     /// How long a response may go on after the answer is there. 2 s: servers end the stream with
     /// the answer; what goes on is cut off.

@@ -7,7 +7,7 @@ use bytestring::ByteString;
 
 use crate::http::backoff::Attempts;
 use crate::http::field_value;
-use crate::http::mirrors::UnmirrorableArgument;
+use crate::http::header_params::UnsendableArgument;
 use crate::jsonrpc::{Members, RawJson};
 use crate::peer::outbox::Part;
 use crate::protocol::Method;
@@ -122,12 +122,12 @@ impl Message {
     /// The fields that say a second time what is in the body of a modern message. `revision` is
     /// that of the session.
     // MCP 2026-07-28 basic/transports/streamable-http#request-metadata [HCLI-013]
-    pub(super) fn mirrored_fields(
+    pub(super) fn metadata_fields(
         &self,
         session: Option<Revision>,
         tools: &Tools,
         fields: &mut Vec<Field>,
-    ) -> Result<(), UnmirrorableArgument> {
+    ) -> Result<(), UnsendableArgument> {
         let modern = session.filter(|revision| revision.era() == Era::Modern);
         let revision = match self.request() {
             // MCP 2026-07-28 basic/transports/streamable-http#protocol-version-header [HDR-003]
@@ -165,10 +165,10 @@ impl Message {
         fields.push(("mcp-name".into(), encoded(&subject)));
         // MCP 2026-07-28 basic/transports/streamable-http#client-behavior [HDR-008]
         if self.method == Some(Method::ToolsCall)
-            && let Some(mirrors) = tools.mirrors(&subject)
+            && let Some(header_params) = tools.header_params(&subject)
         {
             let arguments = arguments.unwrap_or(RawJson::EMPTY_OBJECT);
-            for (name, value) in mirrors.fields(&arguments)? {
+            for (name, value) in header_params.fields(&arguments)? {
                 let value = ByteString::from(value.into_owned());
                 fields.push((name.to_ascii_lowercase().into(), value));
             }

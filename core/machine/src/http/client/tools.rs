@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use crate::Instant;
 use crate::http::ExchangeId;
-use crate::http::mirrors::Mirrors;
+use crate::http::header_params::HeaderParams;
 use crate::jsonrpc::{ErrorObject, RawJson};
 use crate::peer::{Event, Violation};
 
@@ -26,7 +26,7 @@ pub(super) struct Tools {
 
 #[derive(Debug)]
 struct Known {
-    mirrors: Mirrors,
+    header_params: HeaderParams,
     listed: u64,
 }
 
@@ -48,16 +48,16 @@ struct Refresh {
 }
 
 impl Tools {
-    pub(super) fn mirrors(&self, tool: &str) -> Option<&Mirrors> {
-        self.known.get(tool).map(|known| &known.mirrors)
+    pub(super) fn header_params(&self, tool: &str) -> Option<&HeaderParams> {
+        self.known.get(tool).map(|known| &known.header_params)
     }
 
     /// Takes note of what the server says of a tool.
-    fn learn(&mut self, tool: &str, mirrors: Mirrors, tools_max: usize) {
+    fn learn(&mut self, tool: &str, header_params: HeaderParams, tools_max: usize) {
         if let Some(old) = self.known.remove(tool) {
             self.listed.remove(&old.listed);
         }
-        if mirrors.is_empty() || tools_max == 0 {
+        if header_params.is_empty() || tools_max == 0 {
             return;
         }
         while self.known.len() >= tools_max {
@@ -65,7 +65,7 @@ impl Tools {
             self.known.remove(&oldest);
         }
         self.count += 1;
-        self.known.insert(tool.into(), Known { mirrors, listed: self.count });
+        self.known.insert(tool.into(), Known { header_params, listed: self.count });
         self.listed.insert(self.count, tool.into());
     }
 }
@@ -93,12 +93,12 @@ impl Client {
                     continue;
                 };
                 let schema = tool.get("inputSchema").unwrap_or(RawJson::EMPTY_OBJECT);
-                let mirrors = Mirrors::from_schema(&schema);
-                bad.push(mirrors.is_err());
-                match mirrors {
-                    Ok(mirrors) => self.tools.learn(&name, mirrors, limit),
+                let header_params = HeaderParams::from_schema(&schema);
+                bad.push(header_params.is_err());
+                match header_params {
+                    Ok(header_params) => self.tools.learn(&name, header_params, limit),
                     Err(fault) => {
-                        self.tools.learn(&name, Mirrors::default(), limit);
+                        self.tools.learn(&name, HeaderParams::default(), limit);
                         let reason = fault.to_string();
                         let violation = Violation::ToolExcluded { tool: name.clone(), reason };
                         self.peer.report(Event::Violation(violation));
@@ -265,15 +265,15 @@ mod tests {
     #[test]
     fn tools_beyond_the_limit_are_forgotten_oldest_first() {
         let schema = r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
-        let mirrors = Mirrors::from_schema(&RawJson::trusted(schema)).unwrap();
+        let header_params = HeaderParams::from_schema(&RawJson::trusted(schema)).unwrap();
         let mut tools = Tools::default();
         for name in ["one", "two", "one", "three"] {
-            tools.learn(name, mirrors.clone(), 2);
+            tools.learn(name, header_params.clone(), 2);
         }
-        assert!(tools.mirrors("two").is_none());
-        assert!(tools.mirrors("one").is_some() && tools.mirrors("three").is_some());
-        tools.learn("one", Mirrors::default(), 2);
-        assert!(tools.mirrors("one").is_none());
+        assert!(tools.header_params("two").is_none());
+        assert!(tools.header_params("one").is_some() && tools.header_params("three").is_some());
+        tools.learn("one", HeaderParams::default(), 2);
+        assert!(tools.header_params("one").is_none());
         assert_eq!((tools.known.len(), tools.listed.len()), (1, 1));
     }
 }

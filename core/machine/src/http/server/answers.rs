@@ -12,7 +12,7 @@ use crate::peer::{Applied, CommandError, RequestHandle, ServerCommand, ServerMac
 use crate::protocol::{Era, TaskStatusParams};
 use crate::{Instant, Revision};
 
-use super::{Connection, Server, mirrors_of};
+use super::{Connection, Server, header_params_by_tool};
 
 impl Server {
     /// Carries out a command of the application.
@@ -150,7 +150,7 @@ impl Server {
     /// these would bring; see [`UnservableTool`](super::UnservableTool).
     pub fn edit_catalog<T>(&mut self, edit: impl FnOnce(&mut Catalog) -> T, now: Instant) -> T {
         let (edited, changes) = self.server_config.edit_catalog(edit);
-        (self.mirrors, _) = mirrors_of(&self.server_config.catalog);
+        (self.header_params, _) = header_params_by_tool(&self.server_config.catalog);
         let server_config = self.server_config.clone();
         self.for_each_connection(now, |connection| {
             connection.machine.adopt(&server_config);

@@ -5,7 +5,7 @@ use alloc::format;
 use crate::Revision;
 use crate::http::RequestHead;
 use crate::http::field_value;
-use crate::http::mirrors::MirrorMismatch;
+use crate::http::header_params::HeaderParamMismatch;
 use crate::jsonrpc::{ErrorCode, ErrorObject, RawJson};
 use crate::peer::metadata::Metadata;
 use crate::protocol::Method;
@@ -70,12 +70,14 @@ impl Server {
         // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-027]
         // [HDR-028]
         // [HDR-009]
-        let Some(mirrors) = self.mirrors.get(subject) else { return Ok(()) };
+        let Some(header_params) = self.header_params.get(subject) else { return Ok(()) };
         let none = RawJson::EMPTY_OBJECT;
         let arguments = metadata.arguments.as_ref().unwrap_or(&none);
-        mirrors.check(arguments, &head.params).map_err(|mismatch| match mismatch {
+        header_params.check(arguments, &head.params).map_err(|mismatch| match mismatch {
             // There is no telling which of the values the header should repeat.
-            MirrorMismatch::Repeated { .. } => ErrorObject::invalid_params(format!("{mismatch}")),
+            HeaderParamMismatch::Repeated { .. } => {
+                ErrorObject::invalid_params(format!("{mismatch}"))
+            }
             _ => mismatch_error(format!("{mismatch}")),
         })
     }

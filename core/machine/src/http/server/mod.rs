@@ -36,7 +36,7 @@ use mcp_sansio_collections::{Deadlines, Index, Key, Slab};
 
 use crate::PanicGuard;
 use crate::catalog::Catalog;
-use crate::http::mirrors::Mirrors;
+use crate::http::header_params::HeaderParams;
 use crate::peer::queue::Tag;
 use crate::peer::server::{Declared, ServerConfig};
 use crate::peer::{self, CloseReason, Event, Subject};
@@ -90,7 +90,7 @@ pub struct Server {
     /// What a modern client declared last.
     declared: Option<Declared>,
     /// The parameters of tools that requests repeat in their header fields.
-    mirrors: BTreeMap<String, Mirrors>,
+    header_params: BTreeMap<String, HeaderParams>,
     seed: u64,
     session_ids: SessionIds,
     connections: Slab<Connection>,
@@ -164,7 +164,7 @@ impl Server {
         seed: u64,
     ) -> Result<Self, UnservableTool> {
         let server_config = ServerConfig::new(peer.without_keep_alive());
-        let (mirrors, unservable) = mirrors_of(&server_config.catalog);
+        let (header_params, unservable) = header_params_by_tool(&server_config.catalog);
         if let Some(unservable) = unservable {
             return Err(unservable);
         }
@@ -175,7 +175,7 @@ impl Server {
             server_config,
             revisions,
             declared: None,
-            mirrors,
+            header_params,
             seed,
             session_ids: SessionIds::new(secret),
             connections: Slab::new(),
@@ -331,13 +331,15 @@ fn stamped(mut event: Event<'_>, connection: Key) -> Event<'_> {
 }
 
 /// The mirrored parameters of each tool that has some, and the first tool that cannot be served.
-pub(crate) fn mirrors_of(catalog: &Catalog) -> (BTreeMap<String, Mirrors>, Option<UnservableTool>) {
+pub(crate) fn header_params_by_tool(
+    catalog: &Catalog,
+) -> (BTreeMap<String, HeaderParams>, Option<UnservableTool>) {
     let (mut found, mut unservable) = (BTreeMap::new(), None);
     for tool in catalog.tools() {
-        match Mirrors::from_schema(&tool.input_schema.as_raw()) {
-            Ok(mirrors) if mirrors.is_empty() => {}
-            Ok(mirrors) => {
-                found.insert(tool.name.clone(), mirrors);
+        match HeaderParams::from_schema(&tool.input_schema.as_raw()) {
+            Ok(header_params) if header_params.is_empty() => {}
+            Ok(header_params) => {
+                found.insert(tool.name.clone(), header_params);
             }
             Err(fault) => {
                 let tool = tool.name.clone();

@@ -15,7 +15,7 @@ use super::field_value::{InvalidFieldValue, decode, encode};
 use crate::jsonrpc::RawJson;
 use number::Number;
 
-/// The most arguments that one tool mirrors. 64: intermediaries accept about a hundred header lines
+/// The most arguments that one tool header_params. 64: intermediaries accept about a hundred header lines
 /// altogether, and every member of the arguments is compared with what may be mirrored there.
 pub(crate) const MIRRORS_MAX: usize = 64;
 
@@ -23,7 +23,7 @@ const PREFIX: &str = "Mcp-Param-";
 
 /// Which arguments of a tool are mirrored, and into which headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Mirrors {
+pub(crate) struct HeaderParams {
     /// The names of the headers, with their prefix.
     headers: Vec<String>,
     /// What is mirrored at the root of the arguments and below, each header once.
@@ -42,7 +42,7 @@ struct Branch {
 /// What is wrong with the annotations of a schema. The fault of the tool's author. `at` is a JSON
 /// pointer to the schema that has the annotation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MirrorFault {
+pub(crate) enum InvalidHeaderParam {
     #[error("the `x-mcp-header` at {at:?} is empty")]
     Empty { at: String },
     #[error("the `x-mcp-header` at {at:?} is not a string")]
@@ -65,7 +65,7 @@ pub(crate) enum MirrorFault {
 
 /// An argument has no header that every peer would read alike. The caller's fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UnmirrorableArgument {
+pub(crate) enum UnsendableArgument {
     /// It is beyond what a peer that reads numbers as binary64 gets right.
     #[error("the integer for {header} is not between -(2^53 - 1) and 2^53 - 1")]
     OutOfRange { header: String },
@@ -76,7 +76,7 @@ pub(crate) enum UnmirrorableArgument {
 
 /// Headers and arguments of a call differ. The client's fault, or that of someone in between.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MirrorMismatch {
+pub(crate) enum HeaderParamMismatch {
     #[error("{header} is missing, but the arguments have a value for it")]
     Missing { header: String },
     #[error("{header} has a value, but the arguments have none for it")]
@@ -92,15 +92,15 @@ pub(crate) enum MirrorMismatch {
     Repeated { member: String },
 }
 
-impl Mirrors {
+impl HeaderParams {
     /// What the `inputSchema` of a tool asks for. Linear in its length.
     ///
     /// # Errors
     ///
     /// The fault of the schema's author, which makes the tool unusable over HTTP: see
-    /// [`MirrorFault`].
+    /// [`InvalidHeaderParam`].
     // MCP 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-parameters [HDR-008]
-    pub(crate) fn from_schema(input_schema: &RawJson<'_>) -> Result<Self, MirrorFault> {
+    pub(crate) fn from_schema(input_schema: &RawJson<'_>) -> Result<Self, InvalidHeaderParam> {
         let text = input_schema.as_str();
         // Most schemas have no annotation, which is told without a walk; an escape may hide one.
         if !text.contains(schema::ANNOTATION) && !text.contains("\\u") {
@@ -123,11 +123,11 @@ impl Mirrors {
     ///
     /// # Errors
     ///
-    /// The caller's fault: see [`UnmirrorableArgument`].
+    /// The caller's fault: see [`UnsendableArgument`].
     pub(crate) fn fields<'a>(
         &'a self,
         arguments: &'a RawJson<'_>,
-    ) -> Result<impl Iterator<Item = (&'a str, Cow<'a, str>)>, UnmirrorableArgument> {
+    ) -> Result<impl Iterator<Item = (&'a str, Cow<'a, str>)>, UnsendableArgument> {
         let mut fields = Vec::new();
         for (header, occurrence) in self.headers.iter().zip(self.find(arguments)) {
             let value = match occurrence.scalar() {
@@ -140,10 +140,10 @@ impl Mirrors {
                 Scalar::Boolean(boolean) => Cow::Borrowed(if boolean { "true" } else { "false" }),
                 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
                 Scalar::OutOfRange => {
-                    return Err(UnmirrorableArgument::OutOfRange { header: header.clone() });
+                    return Err(UnsendableArgument::OutOfRange { header: header.clone() });
                 }
                 Scalar::Repeated(_) => {
-                    return Err(UnmirrorableArgument::Ambiguous { header: header.clone() });
+                    return Err(UnsendableArgument::Ambiguous { header: header.clone() });
                 }
             };
             fields.push((header.as_str(), value));
@@ -152,7 +152,7 @@ impl Mirrors {
     }
 
     /// Checks that the headers of a call say what its arguments say. `received` are names and values
-    /// of header lines as they came; others than those that the tool mirrors are passed over. Linear
+    /// of header lines as they came; others than those that the tool header_params are passed over. Linear
     /// in the length of the arguments; a header line is compared with each mirror once.
     ///
     /// An argument that stands twice under one name is refused, since the handler may read the one
@@ -161,13 +161,13 @@ impl Mirrors {
     /// # Errors
     ///
     /// The client's fault, to be answered with 400 and -32020, or -32602 where an argument is
-    /// repeated: see [`MirrorMismatch`].
+    /// repeated: see [`HeaderParamMismatch`].
     // MCP 2026-07-28 basic/transports/streamable-http#server-validation [HDR-025]
     pub(crate) fn check(
         &self,
         arguments: &RawJson<'_>,
         received: &[(&str, &[u8])],
-    ) -> Result<(), MirrorMismatch> {
+    ) -> Result<(), HeaderParamMismatch> {
         for (name, occurrence) in self.headers.iter().zip(self.find(arguments)) {
             let header = || name.clone();
             // MCP 2026-07-28 basic/transports/streamable-http#case-sensitivity [HDR-031]
@@ -181,17 +181,19 @@ impl Mirrors {
                 // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-029]: none is
                 // expected; one that is there all the same would be believed on the way here.
                 Scalar::Absent if values.peek().is_some() => {
-                    return Err(MirrorMismatch::Unexpected { header: header() });
+                    return Err(HeaderParamMismatch::Unexpected { header: header() });
                 }
                 Scalar::Absent => continue,
                 Scalar::Repeated(member) => {
-                    return Err(MirrorMismatch::Repeated { member: member.into() });
+                    return Err(HeaderParamMismatch::Repeated { member: member.into() });
                 }
                 // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-014]
-                Scalar::OutOfRange => return Err(MirrorMismatch::OutOfRange { header: header() }),
+                Scalar::OutOfRange => {
+                    return Err(HeaderParamMismatch::OutOfRange { header: header() });
+                }
                 // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-028]
                 _ if values.peek().is_none() => {
-                    return Err(MirrorMismatch::Missing { header: header() });
+                    return Err(HeaderParamMismatch::Missing { header: header() });
                 }
                 _ => {}
             }
@@ -199,9 +201,9 @@ impl Mirrors {
             for value in values {
                 // MCP 2026-07-28 basic/transports/streamable-http#server-behavior-for-custom-headers [HDR-024] [HDR-027]
                 let text = decode(value)
-                    .map_err(|reason| MirrorMismatch::Invalid { header: header(), reason })?;
-                if !scalar.is_mirrored_by(&text) {
-                    return Err(MirrorMismatch::Differs { header: header() });
+                    .map_err(|reason| HeaderParamMismatch::Invalid { header: header(), reason })?;
+                if !scalar.matches_header(&text) {
+                    return Err(HeaderParamMismatch::Differs { header: header() });
                 }
             }
         }
@@ -297,7 +299,7 @@ enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    fn is_mirrored_by(&self, header: &str) -> bool {
+    fn matches_header(&self, header: &str) -> bool {
         match self {
             Self::Text(text) => text == header,
             Self::Boolean(boolean) => header == if *boolean { "true" } else { "false" },

@@ -9,21 +9,21 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Branch, MIRRORS_MAX, MirrorFault, Mirrors, PREFIX};
+use super::{Branch, HeaderParams, InvalidHeaderParam, MIRRORS_MAX, PREFIX};
 use crate::http::field_value::is_token_byte;
 use crate::jsonrpc::RawJson;
 
 pub(super) const ANNOTATION: &str = "x-mcp-header";
 
 /// Reads a schema that may have annotations. Each byte is looked at once or twice.
-pub(super) fn read(schema: &str) -> Result<Mirrors, MirrorFault> {
+pub(super) fn read(schema: &str) -> Result<HeaderParams, InvalidHeaderParam> {
     let mut walk = Walk::default();
     let mut deserializer = serde_json::Deserializer::from_str(schema);
     let root = Step { walk: &mut walk, place: Place::Root }.deserialize(&mut deserializer);
     match (walk.fault, root) {
         (Some(fault), _) => Err(fault),
-        (None, Err(_)) => Err(MirrorFault::Unreadable),
-        (None, Ok(root)) => Ok(Mirrors { headers: walk.headers, branches: root.branches }),
+        (None, Err(_)) => Err(InvalidHeaderParam::Unreadable),
+        (None, Ok(root)) => Ok(HeaderParams { headers: walk.headers, branches: root.branches }),
     }
 }
 
@@ -32,7 +32,7 @@ struct Walk<'de> {
     /// The keys and the places in arrays that lead from the root to here.
     path: Vec<Segment<'de>>,
     headers: Vec<String>,
-    fault: Option<MirrorFault>,
+    fault: Option<InvalidHeaderParam>,
 }
 
 enum Segment<'de> {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for Step<'_, 'de> {
             };
             if schema.is_none() && key == ANNOTATION {
                 if annotation.replace(members.next_value()?).is_some() {
-                    return Err(walk.fail(|at| MirrorFault::Repeated { at }));
+                    return Err(walk.fail(|at| InvalidHeaderParam::Repeated { at }));
                 }
                 continue;
             }
@@ -223,38 +223,38 @@ impl Walk<'_> {
     ) -> Result<usize, E> {
         // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-015]
         if place != Place::Property {
-            return Err(self.fail(|at| MirrorFault::Unreachable { at }));
+            return Err(self.fail(|at| InvalidHeaderParam::Unreachable { at }));
         }
         let annotation = RawJson::trusted(annotation.get());
         let Some(name) = annotation.to_text() else {
-            return Err(self.fail(|at| MirrorFault::NotText { at }));
+            return Err(self.fail(|at| InvalidHeaderParam::NotText { at }));
         };
         // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-010]
         if name.is_empty() {
-            return Err(self.fail(|at| MirrorFault::Empty { at }));
+            return Err(self.fail(|at| InvalidHeaderParam::Empty { at }));
         }
         // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-011]
         if !name.bytes().all(is_token_byte) {
-            return Err(self.fail(|at| MirrorFault::NotToken { at, name: name.into() }));
+            return Err(self.fail(|at| InvalidHeaderParam::NotToken { at, name: name.into() }));
         }
         // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-013]
         if types != Types::Mirrored {
-            return Err(self.fail(|at| MirrorFault::Type { at }));
+            return Err(self.fail(|at| InvalidHeaderParam::Type { at }));
         }
         let header = [PREFIX, &name].concat();
         // MCP 2026-07-28 basic/transports/streamable-http#schema-extension [HDR-012]
         if self.headers.iter().any(|known| known.eq_ignore_ascii_case(&header)) {
-            return Err(self.fail(|at| MirrorFault::Duplicate { at, name: name.into() }));
+            return Err(self.fail(|at| InvalidHeaderParam::Duplicate { at, name: name.into() }));
         }
         if self.headers.len() == MIRRORS_MAX {
-            return Err(self.fail(|_| MirrorFault::TooMany));
+            return Err(self.fail(|_| InvalidHeaderParam::TooMany));
         }
         self.headers.push(header);
         Ok(self.headers.len() - 1)
     }
 
     /// Ends the walk. The fault is told where, as a JSON pointer.
-    fn fail<E: Error>(&mut self, fault: impl FnOnce(String) -> MirrorFault) -> E {
+    fn fail<E: Error>(&mut self, fault: impl FnOnce(String) -> InvalidHeaderParam) -> E {
         let mut pointer = String::new();
         for segment in &self.path {
             pointer.push('/');

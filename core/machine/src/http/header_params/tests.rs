@@ -18,24 +18,24 @@ const ALL: &str = r#"{
     "required": ["region", "query"]
 }"#;
 
-fn parse_params(schema: &str) -> Result<Mirrors, MirrorFault> {
-    Mirrors::from_schema(&RawJson::parse(schema).expect(schema))
+fn parse_params(schema: &str) -> Result<HeaderParams, InvalidHeaderParam> {
+    HeaderParams::from_schema(&RawJson::parse(schema).expect(schema))
 }
 
-fn all() -> Mirrors {
+fn all() -> HeaderParams {
     parse_params(ALL).expect("valid annotations")
 }
 
 fn fields(
-    mirrors: &Mirrors,
+    header_params: &HeaderParams,
     arguments: &str,
-) -> Result<Vec<(String, String)>, UnmirrorableArgument> {
+) -> Result<Vec<(String, String)>, UnsendableArgument> {
     let arguments = RawJson::parse(arguments).expect(arguments);
-    let fields = mirrors.fields(&arguments)?;
+    let fields = header_params.fields(&arguments)?;
     Ok(fields.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-fn check(arguments: &str, received: &[(&str, &str)]) -> Result<(), MirrorMismatch> {
+fn check(arguments: &str, received: &[(&str, &str)]) -> Result<(), HeaderParamMismatch> {
     let received: Vec<_> = received.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     all().check(&RawJson::parse(arguments).expect(arguments), &received)
 }
@@ -87,9 +87,9 @@ fn a_value_of_another_type_is_converted_by_the_type_that_it_has() {
     for arguments in [r#"{"limit":1.5}"#, r#"{"limit":[1]}"#, r#"{"limit":{}}"#] {
         assert_eq!(sent(arguments), []);
         let header = || "Mcp-Param-Limit".into();
-        assert_eq!(check(arguments, &[]), Err(MirrorMismatch::Missing { header: header() }));
+        assert_eq!(check(arguments, &[]), Err(HeaderParamMismatch::Missing { header: header() }));
         let refused = check(arguments, &[("mcp-param-limit", "1.5")]);
-        assert_eq!(refused, Err(MirrorMismatch::Differs { header: header() }));
+        assert_eq!(refused, Err(HeaderParamMismatch::Differs { header: header() }));
     }
 }
 
@@ -102,7 +102,10 @@ fn an_integer_that_not_every_peer_gets_right_is_not_mirrored() {
         let text = "the integer for Mcp-Param-Limit is not between -(2^53 - 1) and 2^53 - 1";
         assert_eq!(error.to_string(), text);
         let refused = check(arguments, &[("Mcp-Param-Limit", "9007199254740992")]);
-        assert_eq!(refused, Err(MirrorMismatch::OutOfRange { header: "Mcp-Param-Limit".into() }));
+        assert_eq!(
+            refused,
+            Err(HeaderParamMismatch::OutOfRange { header: "Mcp-Param-Limit".into() })
+        );
     }
 }
 
@@ -135,12 +138,12 @@ fn headers_that_say_something_else_are_refused() {
     const REGION: &str = "mcp-param-region";
     const LIMIT: &str = "mcp-param-limit";
     let header = || "Mcp-Param-Region".into();
-    let missing = MirrorMismatch::Missing { header: header() };
-    let unexpected = MirrorMismatch::Unexpected { header: header() };
-    let differs = MirrorMismatch::Differs { header: header() };
-    let limit_differs = MirrorMismatch::Differs { header: "Mcp-Param-Limit".into() };
-    let dry_differs = MirrorMismatch::Differs { header: "Mcp-Param-Dry-Run".into() };
-    let invalid = |reason| MirrorMismatch::Invalid { header: header(), reason };
+    let missing = HeaderParamMismatch::Missing { header: header() };
+    let unexpected = HeaderParamMismatch::Unexpected { header: header() };
+    let differs = HeaderParamMismatch::Differs { header: header() };
+    let limit_differs = HeaderParamMismatch::Differs { header: "Mcp-Param-Limit".into() };
+    let dry_differs = HeaderParamMismatch::Differs { header: "Mcp-Param-Dry-Run".into() };
+    let invalid = |reason| HeaderParamMismatch::Invalid { header: header(), reason };
     for (arguments, received, mismatch) in [
         (EU, &[][..], &missing),
         (EU, &[(REGION, "us")], &differs),
@@ -174,9 +177,9 @@ fn an_argument_that_is_there_twice_is_refused() {
     ] {
         let received = [("mcp-param-region", "eu"), ("mcp-param-dry-run", "true")];
         let refused = check(arguments, &received[usize::from(header.contains("Dry"))..]);
-        assert_eq!(refused, Err(MirrorMismatch::Repeated { member: member.into() }));
+        assert_eq!(refused, Err(HeaderParamMismatch::Repeated { member: member.into() }));
         let unsent = fields(&all(), arguments);
-        assert_eq!(unsent, Err(UnmirrorableArgument::Ambiguous { header: header.into() }));
+        assert_eq!(unsent, Err(UnsendableArgument::Ambiguous { header: header.into() }));
     }
     assert_eq!(check(r#"{"query":1,"query":2}"#, &[]), Ok(()));
 }
@@ -189,18 +192,18 @@ fn a_name_is_a_token_that_is_not_empty() {
         parse_params(&property(&format!(r#"{{"type":"string","x-mcp-header":{name}}}"#)))
     };
     for name in ["Method", "a", "!#$%&'*+-.^_`|~9"] {
-        let mirrors = named(&format!("\"{name}\"")).expect(name);
-        assert_eq!(mirrors.headers, [format!("Mcp-Param-{name}")]);
+        let header_params = named(&format!("\"{name}\"")).expect(name);
+        assert_eq!(header_params.headers, [format!("Mcp-Param-{name}")]);
     }
-    assert_eq!(named("\"\""), Err(MirrorFault::Empty { at: at() }));
+    assert_eq!(named("\"\""), Err(InvalidHeaderParam::Empty { at: at() }));
     for name in ["null", "1", "[\"A\"]", "{}", "true"] {
-        assert_eq!(named(name), Err(MirrorFault::NotText { at: at() }), "{name}");
+        assert_eq!(named(name), Err(InvalidHeaderParam::NotText { at: at() }), "{name}");
     }
     for name in
         ["a b", "a:b", "a\\r\\nb", "a\\u0000", "é", "a/b", "\\\"a", "(a)", "a\\t", "a\u{7f}"]
     {
         let refused = named(&format!("\"{name}\""));
-        assert!(matches!(refused, Err(MirrorFault::NotToken { .. })), "{name}");
+        assert!(matches!(refused, Err(InvalidHeaderParam::NotToken { .. })), "{name}");
     }
 }
 
@@ -215,7 +218,10 @@ fn a_name_is_there_once_in_whatever_case() {
         "the `x-mcp-header` \"REGION\" at \"/properties/b/properties/c\" is there a second time";
     assert_eq!(fault.to_string(), text);
     let twice = property(r#"{"type":"string","x-mcp-header":"A","\u0078-mcp-header":"B"}"#);
-    assert_eq!(parse_params(&twice), Err(MirrorFault::Repeated { at: "/properties/a".into() }));
+    assert_eq!(
+        parse_params(&twice),
+        Err(InvalidHeaderParam::Repeated { at: "/properties/a".into() })
+    );
 }
 
 #[test]
@@ -246,7 +252,11 @@ fn only_strings_integers_and_booleans_are_mirrored() {
         r##","$ref":"#/$defs/a""##,
     ] {
         let fault = typed(members);
-        assert_eq!(fault, Err(MirrorFault::Type { at: "/properties/a".into() }), "{members}");
+        assert_eq!(
+            fault,
+            Err(InvalidHeaderParam::Type { at: "/properties/a".into() }),
+            "{members}"
+        );
     }
 }
 
@@ -255,7 +265,7 @@ fn an_annotation_is_reached_through_properties_alone() {
     // Rule: [HDR-015].
     let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
     let inner = format!(r#"{{"properties":{{"a":{annotated}}}}}"#);
-    assert_eq!(parse_params(annotated), Err(MirrorFault::Unreachable { at: "".into() }));
+    assert_eq!(parse_params(annotated), Err(InvalidHeaderParam::Unreachable { at: "".into() }));
     for keyword in [
         "items",
         "prefixItems",
@@ -283,7 +293,7 @@ fn an_annotation_is_reached_through_properties_alone() {
                 property(&format!(r#"{{"{keyword}":{schema}}}"#)),
             ] {
                 let fault = parse_params(&text);
-                assert!(matches!(fault, Err(MirrorFault::Unreachable { .. })), "{text}");
+                assert!(matches!(fault, Err(InvalidHeaderParam::Unreachable { .. })), "{text}");
             }
         }
     }
@@ -297,11 +307,11 @@ fn an_annotation_is_reached_through_properties_alone() {
     ] {
         let text = property(&format!(r#"{{"{names}":{{"x/y":{inner}}}}}"#));
         let at = format!("/properties/a/{names}/x~1y/properties/a");
-        assert_eq!(parse_params(&text), Err(MirrorFault::Unreachable { at }));
+        assert_eq!(parse_params(&text), Err(InvalidHeaderParam::Unreachable { at }));
     }
     let list = format!(r#"{{"properties":[{annotated}]}}"#);
     let at = "/properties/0".into();
-    assert_eq!(parse_params(&list), Err(MirrorFault::Unreachable { at }));
+    assert_eq!(parse_params(&list), Err(InvalidHeaderParam::Unreachable { at }));
 }
 
 #[test]
@@ -321,13 +331,14 @@ fn what_only_looks_like_an_annotation_is_none() {
         String::from(r#"{"title":"\u00e9","minLength":1,"x":-1.5,"y":null,"z":[[],"a"]}"#),
         String::from("true"),
     ] {
-        assert_eq!(parse_params(&text), Ok(Mirrors::default()), "{text}");
-        assert!(parse_params(&text).is_ok_and(|mirrors| mirrors.is_empty()));
+        assert_eq!(parse_params(&text), Ok(HeaderParams::default()), "{text}");
+        assert!(parse_params(&text).is_ok_and(|header_params| header_params.is_empty()));
     }
     let named = r#"{"properties":{"x-mcp-header":{"type":"string","x-mcp-header":"A"},
         "properties":{"properties":{"const":{"type":"string","x-mcp-header":"B"}}}}}"#;
-    let mirrors = parse_params(named).expect("two annotations");
-    let sent = fields(&mirrors, r#"{"x-mcp-header":"1","properties":{"const":"2"}}"#).expect("two");
+    let header_params = parse_params(named).expect("two annotations");
+    let sent =
+        fields(&header_params, r#"{"x-mcp-header":"1","properties":{"const":"2"}}"#).expect("two");
     assert_eq!(sent, [("Mcp-Param-A".into(), "1".into()), ("Mcp-Param-B".into(), "2".into())]);
 }
 
@@ -338,8 +349,10 @@ fn a_schema_has_no_more_annotations_than_intermediaries_let_pass() {
         let all: Vec<_> = (0..count).map(one).collect();
         parse_params(&format!(r#"{{"properties":{{{}}}}}"#, all.join(",")))
     };
-    assert!(many(MIRRORS_MAX).is_ok_and(|mirrors| mirrors.headers.len() == MIRRORS_MAX));
-    assert_eq!(many(MIRRORS_MAX + 1), Err(MirrorFault::TooMany));
+    assert!(
+        many(MIRRORS_MAX).is_ok_and(|header_params| header_params.headers.len() == MIRRORS_MAX)
+    );
+    assert_eq!(many(MIRRORS_MAX + 1), Err(InvalidHeaderParam::TooMany));
 }
 
 #[test]
@@ -348,11 +361,11 @@ fn depth_is_told_and_no_obstacle_where_nothing_is_annotated() {
         format!("{}{inner}{}", r#"{"properties":{"a":"#.repeat(levels), "}}".repeat(levels))
     };
     let annotated = r#"{"type":"string","x-mcp-header":"A"}"#;
-    let mirrors = parse_params(&deep(60, annotated)).expect("an annotation far down");
+    let header_params = parse_params(&deep(60, annotated)).expect("an annotation far down");
     let arguments = format!("{}1{}", r#"{"a":"#.repeat(60), "}".repeat(60));
-    assert_eq!(fields(&mirrors, &arguments), Ok([("Mcp-Param-A".into(), "1".into())].into()));
-    assert_eq!(parse_params(&deep(5000, annotated)), Err(MirrorFault::Unreadable));
-    assert_eq!(parse_params(&deep(5000, "true")), Ok(Mirrors::default()));
+    assert_eq!(fields(&header_params, &arguments), Ok([("Mcp-Param-A".into(), "1".into())].into()));
+    assert_eq!(parse_params(&deep(5000, annotated)), Err(InvalidHeaderParam::Unreadable));
+    assert_eq!(parse_params(&deep(5000, "true")), Ok(HeaderParams::default()));
 }
 
 proptest::proptest! {
@@ -365,19 +378,19 @@ proptest::proptest! {
         let arguments = RawJson::from_serialize(&serde_json::json!({
             "region": region, "limit": limit, "options": { "dry": dry },
         })).expect("JSON");
-        let mirrors = all();
-        let fields: Vec<_> = mirrors.fields(&arguments).expect("values in range").collect();
+        let header_params = all();
+        let fields: Vec<_> = header_params.fields(&arguments).expect("values in range").collect();
         let count = [region.is_some(), limit.is_some(), dry.is_some()];
         proptest::prop_assert_eq!(fields.len(), count.into_iter().filter(|it| *it).count());
         let received: Vec<_> =
             fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
-        proptest::prop_assert_eq!(mirrors.check(&arguments, &received), Ok(()));
+        proptest::prop_assert_eq!(header_params.check(&arguments, &received), Ok(()));
     }
 
     #[test]
     fn no_schema_is_too_strange_to_read(text in "([{}\\[\\],:]|\"(a|x-mcp-header|properties|type|string)\"|1e999|null){0,24}") {
         if let Ok(schema) = RawJson::parse(&text) {
-            let _ = Mirrors::from_schema(&schema);
+            let _ = HeaderParams::from_schema(&schema);
         }
     }
 }
