@@ -18,36 +18,36 @@ fn another_host_or_origin_is_forbidden_whatever_is_asked_for() {
             join(&POST, &[("Origin", "null")]),
             join(&POST, &[("origin", "http://localhost.evil.example")]),
         ] {
-            let mut site = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
-            let reply = site.request(method, target, &bad, &call(1));
-            assert_eq!(site.reply(reply).status(), 403, "{method} {target} {bad:?}");
-            assert_eq!(site.reply(reply).error(), (-32600, "none".into()));
-            site.expect_empty();
+            let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
+            let reply = server.request(method, target, &bad, &call(1));
+            assert_eq!(server.reply(reply).status(), 403, "{method} {target} {bad:?}");
+            assert_eq!(server.reply(reply).error(), (-32600, "none".into()));
+            server.expect_empty();
         }
     }
-    let mut site = site();
+    let mut server = server();
     let good = join(&POST, &[("Origin", "http://127.0.0.1:8080")]);
-    let reply = site.request("POST", "/mcp", &good, &call(1));
-    assert_eq!(site.reply(reply).status(), 400, "beyond the guard");
+    let reply = server.request("POST", "/mcp", &good, &call(1));
+    assert_eq!(server.reply(reply).status(), 400, "beyond the guard");
 }
 
 #[test]
 fn hosts_that_are_allowed_by_name_may_ask() {
     // Rule: [HSRV-003].
     let hosts = AllowedHosts::new().allow_host("mcp.example").unwrap();
-    let mut site = site_with(ServerOptions::new().hosts(hosts));
+    let mut server = site_with(ServerOptions::new().hosts(hosts));
     let ask = [("Host", "mcp.example"), ("Origin", "https://mcp.example"), ACCEPT, JSON];
-    let reply = site.request("POST", "/mcp", &ask, &call(1));
-    assert_eq!(site.reply(reply).status(), 400, "beyond the guard");
+    let reply = server.request("POST", "/mcp", &ask, &call(1));
+    assert_eq!(server.reply(reply).status(), 400, "beyond the guard");
 }
 
 #[test]
 fn other_paths_and_methods_are_refused() {
     // Rule: [HSRV-001] [HSRV-002].
-    let mut site = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
+    let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/post"));
     for target in ["/", "/mcp/", "/MCP", "/other", "http://localhost/", "*"] {
-        let reply = site.request("POST", target, &POST, &call(1));
-        assert_eq!(site.reply(reply).status(), 404, "{target}");
+        let reply = server.request("POST", target, &POST, &call(1));
+        assert_eq!(server.reply(reply).status(), 404, "{target}");
     }
     for (method, target, allowed) in [
         ("PUT", "/mcp", "GET, POST, DELETE"),
@@ -56,24 +56,24 @@ fn other_paths_and_methods_are_refused() {
         ("POST", "/sse", "GET"),
         ("GET", "/post?sessionId=1", "POST"),
     ] {
-        let reply = site.request(method, target, &POST, "");
-        assert_eq!(site.reply(reply).status(), 405, "{method} {target}");
-        assert_eq!(site.reply(reply).field("allow"), Some(allowed));
+        let reply = server.request(method, target, &POST, "");
+        assert_eq!(server.reply(reply).status(), 405, "{method} {target}");
+        assert_eq!(server.reply(reply).field("allow"), Some(allowed));
     }
-    let reply = site.request("POST", "http://localhost:3000/mcp?a=b", &POST, &call(1));
-    assert_eq!(site.reply(reply).status(), 400, "the absolute form is the same target");
-    site.expect_empty();
+    let reply = server.request("POST", "http://localhost:3000/mcp?a=b", &POST, &call(1));
+    assert_eq!(server.reply(reply).status(), 400, "the absolute form is the same target");
+    server.expect_empty();
 
-    let mut site = site_with(ServerOptions::new().any_path());
-    let reply = site.request("POST", "/anything", &POST, &call(1));
-    assert_eq!(site.reply(reply).status(), 400, "any path is the endpoint");
+    let mut server = site_with(ServerOptions::new().any_path());
+    let reply = server.request("POST", "/anything", &POST, &call(1));
+    assert_eq!(server.reply(reply).status(), 400, "any path is the endpoint");
 }
 
 #[test]
 fn get_and_delete_are_of_sessions() {
     // Rule: [HSRV-024] [SESS-016].
     let mut modern_only = site_of(Revisions::MODERN);
-    let mut both = site();
+    let mut both = server();
     for method in ["GET", "DELETE"] {
         let reply = modern_only.request(method, "/mcp", &POST, "");
         assert_eq!(modern_only.reply(reply).status(), 405);
@@ -88,69 +88,69 @@ fn get_and_delete_are_of_sessions() {
 
 #[test]
 fn a_client_takes_both_forms_of_answers_or_says_nothing() {
-    let mut site = site();
+    let mut server = server();
     for accept in ["application/json", "text/event-stream", "text/html", ""] {
         let fields = [HOST, JSON, ("Accept", accept)];
-        let reply = site.request("POST", "/mcp", &fields, &call(1));
-        assert_eq!(site.reply(reply).status(), 406, "{accept}");
+        let reply = server.request("POST", "/mcp", &fields, &call(1));
+        assert_eq!(server.reply(reply).status(), 406, "{accept}");
     }
     for fields in [
         vec![HOST, JSON],
         vec![HOST, JSON, ("Accept", "*/*")],
         vec![HOST, JSON, ("accept", "text/event-stream"), ("accept", "application/json;q=0.5")],
     ] {
-        let reply = site.request("POST", "/mcp", &fields, &call(1));
-        assert_eq!(site.reply(reply).status(), 400, "{fields:?}");
+        let reply = server.request("POST", "/mcp", &fields, &call(1));
+        assert_eq!(server.reply(reply).status(), 400, "{fields:?}");
     }
     for accept in ["application/json", ""] {
-        let reply = site.request("GET", "/mcp", &[HOST, ("Accept", accept)], "");
-        assert_eq!(site.reply(reply).status(), 406, "{accept}");
+        let reply = server.request("GET", "/mcp", &[HOST, ("Accept", accept)], "");
+        assert_eq!(server.reply(reply).status(), 406, "{accept}");
     }
-    let reply = site.request("GET", "/mcp", &[HOST], "");
-    assert_eq!(site.reply(reply).status(), 406);
+    let reply = server.request("GET", "/mcp", &[HOST], "");
+    assert_eq!(server.reply(reply).status(), 406);
 }
 
 #[test]
 fn a_body_is_json() {
     // What a web page can post without asking first is something else.
-    let mut site = site();
+    let mut server = server();
     for fields in [
         vec![HOST, ACCEPT],
         vec![HOST, ACCEPT, ("Content-Type", "text/plain")],
         vec![HOST, ACCEPT, ("Content-Type", "application/x-www-form-urlencoded")],
         vec![HOST, ACCEPT, ("Content-Type", "application/json; charset=utf-16")],
     ] {
-        let reply = site.request("POST", "/mcp", &fields, &call(1));
-        assert_eq!(site.reply(reply).status(), 415, "{fields:?}");
+        let reply = server.request("POST", "/mcp", &fields, &call(1));
+        assert_eq!(server.reply(reply).status(), 415, "{fields:?}");
     }
 }
 
 #[test]
 fn a_body_is_as_long_as_the_limit_at_most() {
-    let mut site = site_with(limits(|limits| limits.body_bytes_max = 100));
+    let mut server = site_with(limits(|limits| limits.body_bytes_max = 100));
     let long = format!("{:101}", "{}");
-    let reply = site.request("POST", "/mcp", &POST, &long);
-    assert_eq!(site.reply(reply).status(), 413);
+    let reply = server.request("POST", "/mcp", &POST, &long);
+    assert_eq!(server.reply(reply).status(), 413);
     for length in ["101", "99999999999999999999999999"] {
         let fields = join(&POST, &[("Content-Length", length)]);
         let mut head = RequestHead::new("POST", "/mcp");
         for (name, value) in &fields {
             head.field(name, value.as_bytes());
         }
-        let refused = site.server.admit(&head).expect_err("by the head alone");
-        assert_eq!(refused, site.server.body_too_long());
-        let reply = site.request("POST", "/mcp", &fields, "");
-        assert_eq!(site.reply(reply).status(), 413, "{length}");
+        let refused = server.server.admit(&head).expect_err("by the head alone");
+        assert_eq!(refused, server.server.body_too_long());
+        let reply = server.request("POST", "/mcp", &fields, "");
+        assert_eq!(server.reply(reply).status(), 413, "{length}");
     }
     let fields = join(&POST, &[("Content-Length", "100")]);
-    let reply = site.request("POST", "/mcp", &fields, &long[..100]);
-    assert_eq!(site.reply(reply).status(), 400, "within the limit");
-    assert_eq!(site.server.body_too_slow().head.status.0, 408);
+    let reply = server.request("POST", "/mcp", &fields, &long[..100]);
+    assert_eq!(server.reply(reply).status(), 400, "within the limit");
+    assert_eq!(server.server.body_too_slow().head.status.0, 408);
 }
 
 #[test]
 fn a_field_that_contradicts_itself_is_refused() {
-    let mut site = site();
+    let mut server = server();
     for (name, one, other) in [
         ("Host", "localhost", "127.0.0.1"),
         ("Mcp-Session-Id", "a", "b"),
@@ -159,22 +159,22 @@ fn a_field_that_contradicts_itself_is_refused() {
         ("Last-Event-ID", "1-1", "1-2"),
     ] {
         let fields = join(&POST, &[(name, one), (name, other)]);
-        let reply = site.request("POST", "/mcp", &fields, &call(1));
-        assert_eq!(site.reply(reply).status(), 400, "{name}");
-        assert!(site.reply(reply).text().contains("different values"), "{name}");
+        let reply = server.request("POST", "/mcp", &fields, &call(1));
+        assert_eq!(server.reply(reply).status(), 400, "{name}");
+        assert!(server.reply(reply).text().contains("different values"), "{name}");
     }
 }
 
 #[test]
 fn the_order_of_the_checks_is_the_guard_then_the_path_then_the_form() {
-    let mut site = site();
+    let mut server = server();
     let bad = [("Host", "evil.example"), ("Content-Type", "text/plain")];
-    let reply = site.request("PUT", "/nowhere", &bad, "");
-    assert_eq!(site.reply(reply).status(), 403);
-    let reply = site.request("PUT", "/nowhere", &[HOST, bad[1]], "");
-    assert_eq!(site.reply(reply).status(), 404);
-    let reply = site.request("PUT", "/mcp", &[HOST, bad[1]], "");
-    assert_eq!(site.reply(reply).status(), 405);
-    let reply = site.request("POST", "/mcp", &[HOST, bad[1]], "");
-    assert_eq!(site.reply(reply).status(), 415);
+    let reply = server.request("PUT", "/nowhere", &bad, "");
+    assert_eq!(server.reply(reply).status(), 403);
+    let reply = server.request("PUT", "/nowhere", &[HOST, bad[1]], "");
+    assert_eq!(server.reply(reply).status(), 404);
+    let reply = server.request("PUT", "/mcp", &[HOST, bad[1]], "");
+    assert_eq!(server.reply(reply).status(), 405);
+    let reply = server.request("POST", "/mcp", &[HOST, bad[1]], "");
+    assert_eq!(server.reply(reply).status(), 415);
 }

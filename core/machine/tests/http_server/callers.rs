@@ -6,186 +6,186 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::http::Principal;
 
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 use crate::words::*;
 
 /// Sends requests as this principal from here on.
-fn as_user(site: &mut Site, name: &str) {
-    site.principal = Some(Principal::new(name));
+fn as_user(server: &mut TestServer, name: &str) {
+    server.principal = Some(Principal::new(name));
 }
 
 /// Sends requests from this address from here on, as nobody in particular.
-fn from(site: &mut Site, address: &str) {
-    (site.principal, site.address) = (None, Some(address.parse().unwrap()));
+fn from(server: &mut TestServer, address: &str) {
+    (server.principal, server.address) = (None, Some(address.parse().unwrap()));
 }
 
-fn open(site: &mut Site) -> Session {
-    site.open(Revision::V2025_11_25, "{}")
+fn open(server: &mut TestServer) -> Session {
+    server.open(Revision::V2025_11_25, "{}")
 }
 
-fn try_to_open(site: &mut Site) -> Ticket {
-    site.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"))
+fn try_to_open(server: &mut TestServer) -> Ticket {
+    server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"))
 }
 
-fn ping(site: &mut Site, session: &Session) -> u16 {
-    let reply = site.post(session, r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#);
-    site.reply(reply).status()
+fn ping(server: &mut TestServer, session: &Session) -> u16 {
+    let reply = server.post(session, r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#);
+    server.reply(reply).status()
 }
 
 #[track_caller]
-fn expect_too_many(site: &Site, reply: Ticket) {
-    let reply = site.reply(reply);
+fn expect_too_many(server: &TestServer, reply: Ticket) {
+    let reply = server.reply(reply);
     assert_eq!((reply.status(), reply.field("retry-after")), (429, Some("10")));
 }
 
 #[test]
 fn the_greediest_caller_gives_up_the_session_that_it_has_not_used_for_longest() {
     // Rule: [SESS-007] [SESS-008].
-    let mut site = site_with(limits(|limits| limits.sessions_max = 5));
-    as_user(&mut site, "modest");
-    let modest = open(&mut site);
-    as_user(&mut site, "greedy");
-    let greedy: Vec<_> = (0..4).map(|_| open(&mut site)).collect();
+    let mut server = site_with(limits(|limits| limits.sessions_max = 5));
+    as_user(&mut server, "modest");
+    let modest = open(&mut server);
+    as_user(&mut server, "greedy");
+    let greedy: Vec<_> = (0..4).map(|_| open(&mut server)).collect();
     for at in [2, 0, 3, 1] {
-        site.advance(Duration::from_secs(1));
-        assert_eq!(ping(&mut site, &greedy[at]), 200);
+        server.advance(Duration::from_secs(1));
+        assert_eq!(ping(&mut server, &greedy[at]), 200);
     }
-    as_user(&mut site, "new");
-    let new = open(&mut site);
-    as_user(&mut site, "greedy");
-    assert_eq!(ping(&mut site, &greedy[2]), 404, "the one that was used first");
+    as_user(&mut server, "new");
+    let new = open(&mut server);
+    as_user(&mut server, "greedy");
+    assert_eq!(ping(&mut server, &greedy[2]), 404, "the one that was used first");
     for at in [0, 1, 3] {
-        assert_eq!(ping(&mut site, &greedy[at]), 200);
+        assert_eq!(ping(&mut server, &greedy[at]), 200);
     }
     // It may come back: another one of its own goes.
-    open(&mut site);
-    assert_eq!([0, 1, 3].map(|at| ping(&mut site, &greedy[at])), [404, 200, 200]);
-    as_user(&mut site, "new");
-    assert_eq!(ping(&mut site, &new), 200);
-    as_user(&mut site, "modest");
-    assert_eq!(ping(&mut site, &modest), 200);
-    assert_eq!(site.server.session_count(), 5);
+    open(&mut server);
+    assert_eq!([0, 1, 3].map(|at| ping(&mut server, &greedy[at])), [404, 200, 200]);
+    as_user(&mut server, "new");
+    assert_eq!(ping(&mut server, &new), 200);
+    as_user(&mut server, "modest");
+    assert_eq!(ping(&mut server, &modest), 200);
+    assert_eq!(server.server.session_count(), 5);
 }
 
 #[test]
 fn a_session_with_a_request_under_way_does_not_give_way() {
-    let mut site = site_with(limits(|limits| limits.sessions_max = 3));
-    as_user(&mut site, "greedy");
-    let greedy: Vec<_> = (0..3).map(|_| open(&mut site)).collect();
-    let called = site.post(&greedy[0], &call(1));
-    let asked = site.asked();
-    let news = site.get(&greedy[1]);
-    as_user(&mut site, "new");
-    let new = open(&mut site);
+    let mut server = site_with(limits(|limits| limits.sessions_max = 3));
+    as_user(&mut server, "greedy");
+    let greedy: Vec<_> = (0..3).map(|_| open(&mut server)).collect();
+    let called = server.post(&greedy[0], &call(1));
+    let asked = server.asked();
+    let news = server.get(&greedy[1]);
+    as_user(&mut server, "new");
+    let new = open(&mut server);
     // The oldest works, the next one listens, and the last one does nothing.
-    as_user(&mut site, "greedy");
-    assert_eq!(ping(&mut site, &greedy[2]), 404);
-    assert!(!site.reply(news).is_over());
+    as_user(&mut server, "greedy");
+    assert_eq!(ping(&mut server, &greedy[2]), 404);
+    assert!(!server.reply(news).is_over());
     // Who only listens goes before nobody can come in.
-    as_user(&mut site, "other");
-    let other = open(&mut site);
-    assert!(site.reply(news).is_over());
-    site.answer_to(asked.handle);
-    assert_eq!(site.reply(called).status(), 200);
-    assert_eq!(ping(&mut site, &other), 200);
-    as_user(&mut site, "new");
-    assert_eq!(ping(&mut site, &new), 200);
+    as_user(&mut server, "other");
+    let other = open(&mut server);
+    assert!(server.reply(news).is_over());
+    server.answer_to(asked.handle);
+    assert_eq!(server.reply(called).status(), 200);
+    assert_eq!(ping(&mut server, &other), 200);
+    as_user(&mut server, "new");
+    assert_eq!(ping(&mut server, &new), 200);
 }
 
 #[test]
 fn where_all_sessions_are_at_work_one_more_is_refused() {
-    let mut site = site_with(limits(|limits| limits.sessions_max = 2));
-    as_user(&mut site, "greedy");
+    let mut server = site_with(limits(|limits| limits.sessions_max = 2));
+    as_user(&mut server, "greedy");
     let [one, _other] = [(), ()].map(|()| {
-        let session = open(&mut site);
-        site.post(&session, &call(1));
-        site.asked()
+        let session = open(&mut server);
+        server.post(&session, &call(1));
+        server.asked()
     });
-    as_user(&mut site, "new");
-    let refused = try_to_open(&mut site);
-    assert_eq!(site.reply(refused).status(), 503);
-    assert_eq!(site.reply(refused).error(), (-32600, "0".into()));
-    site.answer_to(one.handle);
-    let opened = try_to_open(&mut site);
-    assert_eq!(site.reply(opened).status(), 200);
+    as_user(&mut server, "new");
+    let refused = try_to_open(&mut server);
+    assert_eq!(server.reply(refused).status(), 503);
+    assert_eq!(server.reply(refused).error(), (-32600, "0".into()));
+    server.answer_to(one.handle);
+    let opened = try_to_open(&mut server);
+    assert_eq!(server.reply(opened).status(), 200);
 }
 
 #[test]
 fn whoever_is_not_known_takes_nothing_from_others_and_has_no_share() {
-    let mut site = site_with(limits(|limits| {
+    let mut server = site_with(limits(|limits| {
         (limits.sessions_max, limits.sessions_per_caller_max) = (3, 1);
         limits.exchanges_per_caller_max = 1;
     }));
-    as_user(&mut site, "known");
-    let known = open(&mut site);
-    site.principal = None;
-    let unknown = [open(&mut site), open(&mut site)];
-    let calls = unknown.each_ref().map(|session| site.post(session, &call(1)));
-    let refused = try_to_open(&mut site);
-    assert_eq!(site.reply(refused).status(), 503);
-    site.answer();
-    site.answer();
-    assert_eq!(calls.map(|reply| site.reply(reply).status()), [200, 200]);
-    as_user(&mut site, "known");
-    assert_eq!(ping(&mut site, &known), 200);
-    assert_eq!(site.server.caller_count(), 1);
+    as_user(&mut server, "known");
+    let known = open(&mut server);
+    server.principal = None;
+    let unknown = [open(&mut server), open(&mut server)];
+    let calls = unknown.each_ref().map(|session| server.post(session, &call(1)));
+    let refused = try_to_open(&mut server);
+    assert_eq!(server.reply(refused).status(), 503);
+    server.answer();
+    server.answer();
+    assert_eq!(calls.map(|reply| server.reply(reply).status()), [200, 200]);
+    as_user(&mut server, "known");
+    assert_eq!(ping(&mut server, &known), 200);
+    assert_eq!(server.server.caller_count(), 1);
 }
 
 #[test]
 fn sessions_of_one_caller_are_bounded() {
-    let mut site = site_with(limits(|limits| limits.sessions_per_caller_max = 2));
-    as_user(&mut site, "greedy");
-    let sessions = [open(&mut site), open(&mut site)];
-    let refused = try_to_open(&mut site);
-    expect_too_many(&site, refused);
-    assert_eq!(site.reply(refused).error(), (-32600, "0".into()));
-    as_user(&mut site, "modest");
-    open(&mut site);
-    as_user(&mut site, "greedy");
-    site.delete(&sessions[0]);
-    open(&mut site);
+    let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 2));
+    as_user(&mut server, "greedy");
+    let sessions = [open(&mut server), open(&mut server)];
+    let refused = try_to_open(&mut server);
+    expect_too_many(&server, refused);
+    assert_eq!(server.reply(refused).error(), (-32600, "0".into()));
+    as_user(&mut server, "modest");
+    open(&mut server);
+    as_user(&mut server, "greedy");
+    server.delete(&sessions[0]);
+    open(&mut server);
 }
 
 #[test]
 fn exchanges_of_one_caller_are_bounded_and_what_frees_them_is_not() {
-    let mut site = site_with(limits(|limits| limits.exchanges_per_caller_max = 3));
-    as_user(&mut site, "greedy");
-    let session = open(&mut site);
-    let stream = site.get(&session);
-    let calls = [site.post(&session, &call(1)), site.modern(&modern_call(2))];
+    let mut server = site_with(limits(|limits| limits.exchanges_per_caller_max = 3));
+    as_user(&mut server, "greedy");
+    let session = open(&mut server);
+    let stream = server.get(&session);
+    let calls = [server.post(&session, &call(1)), server.modern(&modern_call(2))];
     for (refused, id) in [
-        (site.post(&session, &call(3)), Some("3")),
-        (site.modern(&modern_call(4)), Some("4")),
-        (site.get(&session), None),
+        (server.post(&session, &call(3)), Some("3")),
+        (server.modern(&modern_call(4)), Some("4")),
+        (server.get(&session), None),
     ] {
-        expect_too_many(&site, refused);
+        expect_too_many(&server, refused);
         if let Some(id) = id {
-            assert_eq!(site.reply(refused).error(), (-32600, id.into()));
+            assert_eq!(server.reply(refused).error(), (-32600, id.into()));
         }
     }
     // Another caller has its own.
-    as_user(&mut site, "modest");
-    let modest = site.modern(&modern_call(1));
-    as_user(&mut site, "greedy");
+    as_user(&mut server, "modest");
+    let modest = server.modern(&modern_call(1));
+    as_user(&mut server, "greedy");
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-    let cancelled = site.post(&session, cancel);
-    assert_eq!(site.reply(cancelled).status(), 202);
-    assert!(site.reply(calls[0]).is_over());
-    let again = site.post(&session, &call(5));
-    let deleted = site.delete(&session);
-    assert_eq!(site.reply(deleted).status(), 204);
+    let cancelled = server.post(&session, cancel);
+    assert_eq!(server.reply(cancelled).status(), 202);
+    assert!(server.reply(calls[0]).is_over());
+    let again = server.post(&session, &call(5));
+    let deleted = server.delete(&session);
+    assert_eq!(server.reply(deleted).status(), 204);
     for over in [stream, again] {
-        assert!(site.reply(over).is_over());
+        assert!(server.reply(over).is_over());
     }
-    site.disconnect(calls[1]);
-    site.disconnect(modest);
-    assert_eq!(site.server.caller_count(), 0);
-    site.expect_empty();
+    server.disconnect(calls[1]);
+    server.disconnect(modest);
+    assert_eq!(server.server.caller_count(), 0);
+    server.expect_empty();
 }
 
 #[test]
 fn an_address_is_a_caller_where_nobody_is_known_by_name() {
-    let mut site = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
+    let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
     for (address, status) in [
         ("192.0.2.1", 200),
         ("192.0.2.1", 429),
@@ -195,44 +195,44 @@ fn an_address_is_a_caller_where_nobody_is_known_by_name() {
         ("2001:db8:0:1:ffff::2", 429),
         ("2001:db8:0:2::1", 200),
     ] {
-        from(&mut site, address);
-        let opened = try_to_open(&mut site);
-        assert_eq!(site.reply(opened).status(), status, "{address}");
+        from(&mut server, address);
+        let opened = try_to_open(&mut server);
+        assert_eq!(server.reply(opened).status(), status, "{address}");
     }
     // Whoever is known by name has a share of its own, wherever it is.
-    as_user(&mut site, "192.0.2.1");
-    let opened = try_to_open(&mut site);
-    assert_eq!(site.reply(opened).status(), 200);
-    from(&mut site, "192.0.2.1");
-    let refused = try_to_open(&mut site);
-    expect_too_many(&site, refused);
+    as_user(&mut server, "192.0.2.1");
+    let opened = try_to_open(&mut server);
+    assert_eq!(server.reply(opened).status(), 200);
+    from(&mut server, "192.0.2.1");
+    let refused = try_to_open(&mut server);
+    expect_too_many(&server, refused);
 }
 
 #[test]
 fn a_session_may_go_on_from_another_address_and_belongs_to_the_first() {
-    let mut site = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
-    from(&mut site, "192.0.2.1");
-    let session = open(&mut site);
-    from(&mut site, "192.0.2.2");
-    assert_eq!(ping(&mut site, &session), 200);
-    open(&mut site);
-    from(&mut site, "192.0.2.1");
-    let refused = try_to_open(&mut site);
-    expect_too_many(&site, refused);
+    let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
+    from(&mut server, "192.0.2.1");
+    let session = open(&mut server);
+    from(&mut server, "192.0.2.2");
+    assert_eq!(ping(&mut server, &session), 200);
+    open(&mut server);
+    from(&mut server, "192.0.2.1");
+    let refused = try_to_open(&mut server);
+    expect_too_many(&server, refused);
 }
 
 #[test]
 fn callers_that_come_and_go_leave_nothing_behind() {
-    let mut site = site();
+    let mut server = server();
     for number in 0..200_u32 {
-        site.address = Some(IpAddr::from(number.to_be_bytes()));
-        let session = open(&mut site);
-        let reply = site.modern(&modern_call(number));
-        assert_eq!(site.server.caller_count(), 1);
-        site.answer();
-        assert_eq!(site.reply(reply).status(), 200);
-        site.delete(&session);
-        assert_eq!(site.server.caller_count(), 0);
+        server.address = Some(IpAddr::from(number.to_be_bytes()));
+        let session = open(&mut server);
+        let reply = server.modern(&modern_call(number));
+        assert_eq!(server.server.caller_count(), 1);
+        server.answer();
+        assert_eq!(server.reply(reply).status(), 200);
+        server.delete(&session);
+        assert_eq!(server.server.caller_count(), 0);
     }
-    site.expect_empty();
+    server.expect_empty();
 }

@@ -11,92 +11,92 @@ use crate::words::*;
 
 #[test]
 fn new_requests_are_refused_and_those_under_way_are_answered() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, r#"{"roots":{}}"#);
-    let stream = site.get(&session);
-    let listening = site.modern(&modern(9, "subscriptions/listen", r#""notifications":{}"#));
-    let replies = [site.post(&session, &call(1)), site.modern(&modern_call(1))];
-    let (legacy, modern) = (site.asked(), site.asked());
-    site.server.close(site.now);
-    site.pump();
-    assert!(site.server.is_closing() && !site.server.is_drained());
-    assert_eq!(site.reply(stream).state, State::Complete);
-    assert_eq!(site.reply(listening).state, State::Complete);
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, r#"{"roots":{}}"#);
+    let stream = server.get(&session);
+    let listening = server.modern(&modern(9, "subscriptions/listen", r#""notifications":{}"#));
+    let replies = [server.post(&session, &call(1)), server.modern(&modern_call(1))];
+    let (legacy, modern) = (server.asked(), server.asked());
+    server.server.close(server.now);
+    server.pump();
+    assert!(server.server.is_closing() && !server.server.is_drained());
+    assert_eq!(server.reply(stream).state, State::Complete);
+    assert_eq!(server.reply(listening).state, State::Complete);
     let refused = [
-        site.post(&session, &call(2)),
-        site.modern(&modern_call(2)),
-        site.get(&session),
-        site.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}")),
+        server.post(&session, &call(2)),
+        server.modern(&modern_call(2)),
+        server.get(&session),
+        server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}")),
     ];
     for reply in refused {
-        assert_eq!(site.reply(reply).status(), 503);
-        assert_eq!(site.reply(reply).field("retry-after"), Some("10"));
+        assert_eq!(server.reply(reply).status(), 503);
+        assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
     }
-    assert_eq!(site.reply(refused[0]).error(), (-32600, "2".into()));
+    assert_eq!(server.reply(refused[0]).error(), (-32600, "2".into()));
     // What is under way may still need its client.
-    site.server.require_input(legacy, &ask_for_roots(), site.now).unwrap();
-    site.pump();
-    let question = site.reply(replies[0]).messages()[0]["id"].clone();
+    server.server.require_input(legacy, &ask_for_roots(), server.now).unwrap();
+    server.pump();
+    let question = server.reply(replies[0]).messages()[0]["id"].clone();
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{question},"result":{{"roots":[]}}}}"#);
-    let accepted = site.post(&session, &answer);
-    assert_eq!(site.reply(accepted).status(), 202);
-    let last = site.reply(replies[0]).last_id().unwrap();
-    site.disconnect(replies[0]);
-    let back = site.resume(&session, &last);
-    assert_eq!(site.reply(back).status(), 200);
-    site.answer();
-    site.answer_to(modern.handle);
-    assert_eq!(site.reply(back).messages().last().unwrap()["id"], 1);
-    assert_eq!(site.reply(replies[1]).status(), 200);
-    assert!(site.server.is_drained());
+    let accepted = server.post(&session, &answer);
+    assert_eq!(server.reply(accepted).status(), 202);
+    let last = server.reply(replies[0]).last_id().unwrap();
+    server.disconnect(replies[0]);
+    let back = server.resume(&session, &last);
+    assert_eq!(server.reply(back).status(), 200);
+    server.answer();
+    server.answer_to(modern.handle);
+    assert_eq!(server.reply(back).messages().last().unwrap()["id"], 1);
+    assert_eq!(server.reply(replies[1]).status(), 200);
+    assert!(server.server.is_drained());
 }
 
 #[test]
 fn a_stream_of_http_and_sse_stays_for_the_answers_under_way() {
-    let mut site = site_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
-    let busy = site.request("GET", "/sse", &[HOST], "");
-    let idle = site.request("GET", "/sse", &[HOST], "");
-    let endpoint = site.reply(busy).events()[0].data.clone();
+    let mut server = site_with(ServerOptions::new().legacy_sse("/sse", "/messages"));
+    let busy = server.request("GET", "/sse", &[HOST], "");
+    let idle = server.request("GET", "/sse", &[HOST], "");
+    let endpoint = server.reply(busy).events()[0].data.clone();
     for body in [&initialize(Revision::V2024_11_05, "{}"), INITIALIZED, &call(1)] {
-        site.request("POST", &endpoint, &[HOST, JSON], body);
+        server.request("POST", &endpoint, &[HOST, JSON], body);
     }
-    site.event();
-    let asked = site.asked();
-    site.server.close(site.now);
-    site.pump();
-    assert_eq!(site.reply(idle).state, State::Complete);
-    assert_eq!(site.reply(busy).state, State::UnderWay);
-    let refused = site.request("POST", &endpoint, &[HOST, JSON], &call(2));
-    assert_eq!(site.reply(refused).status(), 503);
-    site.answer_to(asked.handle);
-    let last = site.reply(busy).events().pop().unwrap();
+    server.event();
+    let asked = server.asked();
+    server.server.close(server.now);
+    server.pump();
+    assert_eq!(server.reply(idle).state, State::Complete);
+    assert_eq!(server.reply(busy).state, State::UnderWay);
+    let refused = server.request("POST", &endpoint, &[HOST, JSON], &call(2));
+    assert_eq!(server.reply(refused).status(), 503);
+    server.answer_to(asked.handle);
+    let last = server.reply(busy).events().pop().unwrap();
     assert!(last.data.contains(r#""id":1"#));
-    assert_eq!(site.reply(busy).state, State::Complete);
-    assert!(site.server.is_drained());
-    site.expect_empty();
+    assert_eq!(server.reply(busy).state, State::Complete);
+    assert!(server.server.is_drained());
+    server.expect_empty();
 }
 
 #[test]
 fn a_stream_ends_after_what_it_holds() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
     let fields = join(&[HOST, ("Accept", "text/event-stream")], &session.fields());
-    let slow = site.request_unread("GET", "/mcp", &fields, "");
-    site.tools_changed();
-    site.server.close(site.now);
-    site.read(slow, usize::MAX);
-    assert_eq!(site.reply(slow).messages().len(), 1);
-    assert_eq!(site.reply(slow).state, State::Complete);
-    site.advance(Duration::from_secs(1800));
-    site.expect_empty();
+    let slow = server.request_unread("GET", "/mcp", &fields, "");
+    server.tools_changed();
+    server.server.close(server.now);
+    server.read(slow, usize::MAX);
+    assert_eq!(server.reply(slow).messages().len(), 1);
+    assert_eq!(server.reply(slow).state, State::Complete);
+    server.advance(Duration::from_secs(1800));
+    server.expect_empty();
 }
 
 #[test]
 fn a_session_may_still_be_ended_by_its_client() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    site.server.close(site.now);
-    let reply = site.delete(&session);
-    assert_eq!(site.reply(reply).status(), 204);
-    site.expect_empty();
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    server.server.close(server.now);
+    let reply = server.delete(&session);
+    assert_eq!(server.reply(reply).status(), 204);
+    server.expect_empty();
 }

@@ -6,7 +6,7 @@ use mcp_sansio::http::server::ResponseMode;
 use serde_json::Value;
 
 use crate::reply::Reply;
-use crate::site::Site;
+use crate::test_server::TestServer;
 use crate::words::*;
 
 /// The messages that a client has that saw the first `length` bytes.
@@ -22,23 +22,23 @@ fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
 
 /// Answers a call on a stream with two messages before it, and one more after `pause`.
 fn converse(
-    site: &mut Site,
+    server: &mut TestServer,
     session: &Session,
     id: u32,
 ) -> (usize, mcp_sansio::peer::RequestHandle) {
-    let reply = site.post(session, &call(id));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    site.progress(asked.handle, 2.0);
+    let reply = server.post(session, &call(id));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    server.progress(asked.handle, 2.0);
     (reply, asked.handle)
 }
 
 /// What a call says in all.
-fn whole(site: &mut Site, session: &Session) -> Vec<Value> {
-    let (reply, handle) = converse(site, session, 1);
-    site.progress(handle, 3.0);
-    site.answer_to(handle);
-    let messages = site.reply(reply).messages();
+fn whole(server: &mut TestServer, session: &Session) -> Vec<Value> {
+    let (reply, handle) = converse(server, session, 1);
+    server.progress(handle, 3.0);
+    server.answer_to(handle);
+    let messages = server.reply(reply).messages();
     assert_eq!(messages.len(), 4);
     messages
 }
@@ -47,38 +47,39 @@ fn whole(site: &mut Site, session: &Session) -> Vec<Value> {
 fn a_post_stream_loses_and_repeats_nothing_wherever_it_is_cut() {
     // Rule: [RESUME-006] [RESUME-007] [SSE-001].
     for revision in RESUMING {
-        let mut site = Site::new(full_server(), ServerOptions::new().answers(ResponseMode::Stream));
-        let session = site.open(revision, "{}");
-        let expected = whole(&mut site, &session);
+        let mut server =
+            TestServer::new(full_server(), ServerOptions::new().answers(ResponseMode::Stream));
+        let session = server.open(revision, "{}");
+        let expected = whole(&mut server, &session);
         let length = {
-            let (reply, handle) = converse(&mut site, &session, 1);
-            site.answer_to(handle);
-            site.reply(reply).body.len()
+            let (reply, handle) = converse(&mut server, &session, 1);
+            server.answer_to(handle);
+            server.reply(reply).body.len()
         };
         for cut in 0..=length {
             // The client saw `cut` bytes of what was sent before it was lost, the rest later.
             for late in [false, true] {
-                let (reply, handle) = converse(&mut site, &session, 1);
+                let (reply, handle) = converse(&mut server, &session, 1);
                 if late {
-                    site.disconnect(reply);
+                    server.disconnect(reply);
                 }
-                site.progress(handle, 3.0);
-                site.answer_to(handle);
+                server.progress(handle, 3.0);
+                server.answer_to(handle);
                 if !late {
                     // Complete for the server; the client's end broke all the same.
-                    assert!(site.reply(reply).is_over());
+                    assert!(server.reply(reply).is_over());
                 }
-                let seen = cut.min(site.reply(reply).body.len());
-                let mut messages = messages_at(site.reply(reply), seen);
-                let Some(last) = site.reply(reply).last_id_at(seen) else { continue };
-                let back = site.resume(&session, &last);
-                assert_eq!(site.reply(back).status(), 200, "{revision} at {cut}");
-                messages.extend(site.reply(back).messages());
+                let seen = cut.min(server.reply(reply).body.len());
+                let mut messages = messages_at(server.reply(reply), seen);
+                let Some(last) = server.reply(reply).last_id_at(seen) else { continue };
+                let back = server.resume(&session, &last);
+                assert_eq!(server.reply(back).status(), 200, "{revision} at {cut}");
+                messages.extend(server.reply(back).messages());
                 assert_eq!(messages, expected, "{revision} at {cut}, late: {late}");
             }
         }
-        site.delete(&session);
-        site.expect_empty();
+        server.delete(&session);
+        server.expect_empty();
     }
 }
 
@@ -86,11 +87,11 @@ fn a_post_stream_loses_and_repeats_nothing_wherever_it_is_cut() {
 fn the_stream_of_news_loses_and_repeats_nothing_wherever_it_is_cut() {
     // Rule: [RESUME-006] [RESUME-007] [HSRV-017].
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
+        let mut server = server();
+        let session = server.open(revision, "{}");
         for uri in ["a:1", "a:2", "a:3", "a:4"] {
             let body = request(9, "resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#));
-            site.post(&session, &body);
+            server.post(&session, &body);
         }
         let uris = |messages: &[Value]| -> Vec<String> {
             messages.iter().map(|it| it["params"]["uri"].to_string()).collect()
@@ -99,17 +100,17 @@ fn the_stream_of_news_loses_and_repeats_nothing_wherever_it_is_cut() {
         let mut cut = 0;
         loop {
             let stream = match &last {
-                Some(last) => site.resume(&session, last),
-                None => site.get(&session),
+                Some(last) => server.resume(&session, last),
+                None => server.get(&session),
             };
-            site.resource_updated("a:1");
-            site.resource_updated("a:2");
-            let seen = cut.min(site.reply(stream).body.len());
-            let at_end = seen == site.reply(stream).body.len() && cut > seen;
-            site.disconnect(stream);
-            site.resource_updated("a:3");
-            let mut messages = messages_at(site.reply(stream), seen);
-            if let Some(id) = site.reply(stream).last_id_at(seen) {
+            server.resource_updated("a:1");
+            server.resource_updated("a:2");
+            let seen = cut.min(server.reply(stream).body.len());
+            let at_end = seen == server.reply(stream).body.len() && cut > seen;
+            server.disconnect(stream);
+            server.resource_updated("a:3");
+            let mut messages = messages_at(server.reply(stream), seen);
+            if let Some(id) = server.reply(stream).last_id_at(seen) {
                 last = Some(id);
             }
             // Without an id there is nothing to come back to: the next one has to begin anew.
@@ -117,17 +118,17 @@ fn the_stream_of_news_loses_and_repeats_nothing_wherever_it_is_cut() {
                 cut += 1;
                 continue;
             };
-            let back = site.resume(&session, id);
-            site.resource_updated("a:4");
-            messages.extend(site.reply(back).messages());
+            let back = server.resume(&session, id);
+            server.resource_updated("a:4");
+            messages.extend(server.reply(back).messages());
             let expected = ["\"a:1\"", "\"a:2\"", "\"a:3\"", "\"a:4\""];
             let all = uris(&messages);
             assert!(all.ends_with(&expected.map(String::from)), "{revision} at {cut}: {all:?}");
             // What was left over when there was no id yet to come back with.
             let before = &all[..all.len() - expected.len()];
             assert!(before.iter().all(|uri| uri == "\"a:3\""), "{revision} at {cut}: {all:?}");
-            last = site.reply(back).last_id();
-            site.disconnect(back);
+            last = server.reply(back).last_id();
+            server.disconnect(back);
             if at_end {
                 break;
             }
@@ -141,31 +142,31 @@ fn a_stream_is_followed_through_any_number_of_cuts() {
     // Rule: [RESUME-006].
     for revision in RESUMING {
         for step in 1..40 {
-            let mut site = site();
-            let session = site.open(revision, "{}");
-            let (mut ticket, handle) = converse(&mut site, &session, 1);
+            let mut server = server();
+            let session = server.open(revision, "{}");
+            let (mut ticket, handle) = converse(&mut server, &session, 1);
             let mut messages = Vec::new();
             let mut last = None;
             for round in 0..200 {
                 if round == 5 {
-                    site.progress(handle, 3.0);
+                    server.progress(handle, 3.0);
                 }
                 if round == 10 {
-                    site.answer_to(handle);
+                    server.answer_to(handle);
                 }
-                let reply = site.reply(ticket);
+                let reply = server.reply(ticket);
                 let seen = (step * 7).min(reply.body.len());
                 messages.extend(messages_at(reply, seen));
                 last = reply.last_id_at(seen).or(last);
                 if messages.iter().any(|it| it.get("id").is_some()) {
                     break;
                 }
-                if !site.reply(ticket).is_over() {
-                    site.disconnect(ticket);
+                if !server.reply(ticket).is_over() {
+                    server.disconnect(ticket);
                 }
                 let Some(last) = &last else { break };
-                ticket = site.resume(&session, last);
-                assert_eq!(site.reply(ticket).status(), 200);
+                ticket = server.resume(&session, last);
+                assert_eq!(server.reply(ticket).status(), 200);
             }
             if last.is_some() && step * 7 > 140 {
                 assert_eq!(messages.len(), 4, "{revision} in steps of {}", step * 7);
@@ -180,26 +181,26 @@ fn a_stream_is_followed_through_any_number_of_cuts() {
 
 #[test]
 fn an_event_longer_than_a_chunk_is_sent_again_whole() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
     let fields = session.fields();
     let fields = join(&[HOST, ("Accept", "text/event-stream")], &fields);
     let long = "x".repeat(200_000);
     let level = mcp_sansio::protocol::LoggingLevel::Error;
-    site.server.log(None, level, None, &long, site.now).unwrap();
-    site.pump();
-    let unread = site.request_unread("GET", "/mcp", &fields, "");
+    server.server.log(None, level, None, &long, server.now).unwrap();
+    server.pump();
+    let unread = server.request_unread("GET", "/mcp", &fields, "");
     // The head and one chunk, which ends within the event.
-    site.read(unread, 2);
-    site.disconnect(unread);
-    let next = site.get(&session);
-    assert_eq!(site.reply(next).messages()[0]["params"]["data"].as_str().unwrap().len(), 200_000);
+    server.read(unread, 2);
+    server.disconnect(unread);
+    let next = server.get(&session);
+    assert_eq!(server.reply(next).messages()[0]["params"]["data"].as_str().unwrap().len(), 200_000);
     // And what was taken whole is kept for one who did not receive it, whatever its length.
-    site.server.log(None, level, None, &"y".repeat(400_000), site.now).unwrap();
-    site.pump();
-    let id = site.reply(next).events().iter().rev().nth(1).unwrap().id.clone().unwrap();
-    site.tools_changed();
-    site.disconnect(next);
-    let back = site.resume(&session, &id);
-    assert_eq!(site.reply(back).status(), 410, "two events later it is not");
+    server.server.log(None, level, None, &"y".repeat(400_000), server.now).unwrap();
+    server.pump();
+    let id = server.reply(next).events().iter().rev().nth(1).unwrap().id.clone().unwrap();
+    server.tools_changed();
+    server.disconnect(next);
+    let back = server.resume(&session, &id);
+    assert_eq!(server.reply(back).status(), 410, "two events later it is not");
 }

@@ -7,15 +7,15 @@ use crate::words::*;
 #[test]
 fn both_eras_are_served_at_once() {
     // Rule: [VER-016] [HSRV-025].
-    let mut site = site();
-    let old = site.open(Revision::V2025_03_26, "{}");
-    let new = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let old = server.open(Revision::V2025_03_26, "{}");
+    let new = server.open(Revision::V2025_11_25, "{}");
     let replies = [
-        site.post(&old, &call(1)),
-        site.modern(&modern_call(1)),
-        site.post(&new, &call(1)),
+        server.post(&old, &call(1)),
+        server.modern(&modern_call(1)),
+        server.post(&new, &call(1)),
         // A client that has a session and is modern all the same.
-        site.request(
+        server.request(
             "POST",
             "/mcp",
             &join(&header_of(&modern_call(2)).fields(), &[("Mcp-Session-Id", &new.id)]),
@@ -23,86 +23,86 @@ fn both_eras_are_served_at_once() {
         ),
     ];
     for revision in ["2025-03-26", "2026-07-28", "2025-11-25", "2026-07-28"] {
-        let asked = site.asked();
+        let asked = server.asked();
         assert_eq!(asked.revision.as_str(), revision);
-        site.answer_to(asked.handle);
+        server.answer_to(asked.handle);
     }
     for (reply, modern) in replies.into_iter().zip([false, true, false, true]) {
-        let body = site.reply(reply).json();
+        let body = server.reply(reply).json();
         assert_eq!(body["result"].get("resultType").is_some(), modern, "{body}");
-        assert_eq!(site.reply(reply).field("mcp-session-id"), None, "no session is opened");
+        assert_eq!(server.reply(reply).field("mcp-session-id"), None, "no session is opened");
     }
-    assert_eq!(site.server.session_count(), 2);
+    assert_eq!(server.server.session_count(), 2);
 }
 
 #[test]
 fn a_modern_request_is_its_own_whatever_it_says_of_sessions_and_events() {
     // Rule: [HSRV-025] [HSRV-026] [RESUME-008] [SESS-016].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
     for id in [session.id.as_str(), "no-such-session", "\u{1}"] {
         let more = [("Mcp-Session-Id", id), ("Last-Event-ID", "1-1")];
         let body = modern_call(1);
-        let reply = site.request("POST", "/mcp", &join(&header_of(&body).fields(), &more), &body);
-        site.answer();
-        assert_eq!(site.reply(reply).status(), 200, "{id}");
-        assert_eq!(site.reply(reply).field("mcp-session-id"), None);
+        let reply = server.request("POST", "/mcp", &join(&header_of(&body).fields(), &more), &body);
+        server.answer();
+        assert_eq!(server.reply(reply).status(), 200, "{id}");
+        assert_eq!(server.reply(reply).field("mcp-session-id"), None);
     }
-    assert_eq!(site.server.session_count(), 1);
+    assert_eq!(server.server.session_count(), 1);
 }
 
 #[test]
 fn a_server_of_the_legacy_era_does_not_know_modern_requests() {
-    let mut site = site_of(Revisions::LEGACY);
-    let reply = site.modern(&modern(1, "server/discover", ""));
-    assert_eq!(site.reply(reply).status(), 400, "so that a client falls back");
-    assert_eq!(site.reply(reply).error().0, -32600, "which is no modern error");
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let reply = site.post(&session, &modern_call(2));
-    assert_eq!(site.asked().revision, Revision::V2025_11_25, "metadata means nothing to it");
-    assert_eq!(site.reply(reply).status, None);
+    let mut server = site_of(Revisions::LEGACY);
+    let reply = server.modern(&modern(1, "server/discover", ""));
+    assert_eq!(server.reply(reply).status(), 400, "so that a client falls back");
+    assert_eq!(server.reply(reply).error().0, -32600, "which is no modern error");
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let reply = server.post(&session, &modern_call(2));
+    assert_eq!(server.asked().revision, Revision::V2025_11_25, "metadata means nothing to it");
+    assert_eq!(server.reply(reply).status, None);
 }
 
 #[test]
 fn a_server_of_the_modern_era_names_its_versions_to_those_who_initialize() {
     // Rule: [VER-017] [LIFE-020].
-    let mut site = site_of(Revisions::MODERN);
+    let mut server = site_of(Revisions::MODERN);
     let body = initialize(Revision::V2025_11_25, "{}");
-    let reply = site.request("POST", "/mcp", &POST, &body);
-    assert_eq!(site.reply(reply).status(), 400);
-    let error = &site.reply(reply).json()["error"];
+    let reply = server.request("POST", "/mcp", &POST, &body);
+    assert_eq!(server.reply(reply).status(), 400);
+    let error = &server.reply(reply).json()["error"];
     assert_eq!(error["data"]["supported"].to_string(), r#"["2026-07-28"]"#);
     assert!(error["message"].to_string().contains("2026-07-28"));
     // With the header and the metadata of the era it is a method like any that there is not.
-    let reply = site.modern(&modern(1, "initialize", r#""protocolVersion":"2026-07-28""#));
-    assert_eq!(site.reply(reply).status(), 404);
-    assert_eq!(site.reply(reply).error(), (-32601, "1".into()));
+    let reply = server.modern(&modern(1, "initialize", r#""protocolVersion":"2026-07-28""#));
+    assert_eq!(server.reply(reply).status(), 404);
+    assert_eq!(server.reply(reply).error(), (-32601, "1".into()));
     // Rule: [HSRV-025]: a session id means nothing.
     let fields = join(&POST, &[("Mcp-Session-Id", "x")]);
-    let reply = site.request("POST", "/mcp", &fields, &call(1));
-    assert_eq!(site.reply(reply).error(), (-32602, "1".into()));
-    assert_eq!(site.server.session_count(), 0);
+    let reply = server.request("POST", "/mcp", &fields, &call(1));
+    assert_eq!(server.reply(reply).error(), (-32602, "1".into()));
+    assert_eq!(server.server.session_count(), 0);
 }
 
 #[test]
 fn there_is_no_session_at_the_modern_revision() {
     // Rule: [LIFE-020] [SESS-016].
-    let mut site = site();
-    let reply = site.modern(&modern(1, "initialize", r#""protocolVersion":"2026-07-28""#));
-    assert_eq!(site.reply(reply).error(), (-32601, "1".into()));
-    assert_eq!(site.server.session_count(), 0);
+    let mut server = server();
+    let reply = server.modern(&modern(1, "initialize", r#""protocolVersion":"2026-07-28""#));
+    assert_eq!(server.reply(reply).error(), (-32601, "1".into()));
+    assert_eq!(server.server.session_count(), 0);
     // The handshake cannot lead there: it ends at the newest revision that has it.
     let body = initialize(Revision::V2026_07_28, "{}");
-    let reply = site.request("POST", "/mcp", &POST, &body);
-    assert_eq!(site.reply(reply).json()["result"]["protocolVersion"], "2025-11-25");
+    let reply = server.request("POST", "/mcp", &POST, &body);
+    assert_eq!(server.reply(reply).json()["result"]["protocolVersion"], "2025-11-25");
 }
 
 #[test]
 fn a_modern_method_tells_what_the_server_is_without_a_session() {
-    let mut site = site();
-    let reply = site.modern(&modern(1, "server/discover", ""));
-    let body = site.reply(reply).json();
+    let mut server = server();
+    let reply = server.modern(&modern(1, "server/discover", ""));
+    let body = server.reply(reply).json();
     assert_eq!(body["result"]["supportedVersions"][0], "2026-07-28");
-    site.expect_no_event();
-    site.expect_empty();
+    server.expect_no_event();
+    server.expect_empty();
 }

@@ -4,138 +4,138 @@ use mcp_sansio::Revision;
 use mcp_sansio::http::{Principal, ServerOptions};
 
 use crate::reply::State;
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 use crate::words::*;
 
 const OLD: Revision = Revision::V2024_11_05;
 
-fn old_site() -> Site {
+fn old_site() -> TestServer {
     site_with(ServerOptions::new().legacy_sse("/sse", "/messages"))
 }
 
 /// Opens the stream; the ticket and the address to post to.
-fn connect(site: &mut Site) -> (Ticket, String) {
-    let stream = site.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
-    let endpoint = site.reply(stream).events()[0].clone();
+fn connect(server: &mut TestServer) -> (Ticket, String) {
+    let stream = server.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
+    let endpoint = server.reply(stream).events()[0].clone();
     assert_eq!(endpoint.kind.as_deref(), Some("endpoint"));
     assert_eq!(endpoint.id, None);
     (stream, endpoint.data)
 }
 
-fn post(site: &mut Site, endpoint: &str, body: &str) -> u16 {
-    let reply = site.request("POST", endpoint, &[HOST, JSON], body);
-    site.reply(reply).status()
+fn post(server: &mut TestServer, endpoint: &str, body: &str) -> u16 {
+    let reply = server.request("POST", endpoint, &[HOST, JSON], body);
+    server.reply(reply).status()
 }
 
-fn messages(site: &Site, stream: Ticket) -> Vec<serde_json::Value> {
-    let events = site.reply(stream).events();
+fn messages(server: &TestServer, stream: Ticket) -> Vec<serde_json::Value> {
+    let events = server.reply(stream).events();
     let messages = events.iter().filter(|event| event.kind.as_deref() == Some("message"));
     messages.map(|event| serde_json::from_str(&event.data).unwrap()).collect()
 }
 
-fn open(site: &mut Site) -> (Ticket, String) {
-    let (stream, endpoint) = connect(site);
-    assert_eq!(post(site, &endpoint, &initialize(OLD, "{}")), 202);
-    assert_eq!(post(site, &endpoint, INITIALIZED), 202);
-    site.event();
+fn open(server: &mut TestServer) -> (Ticket, String) {
+    let (stream, endpoint) = connect(server);
+    assert_eq!(post(server, &endpoint, &initialize(OLD, "{}")), 202);
+    assert_eq!(post(server, &endpoint, INITIALIZED), 202);
+    server.event();
     (stream, endpoint)
 }
 
 #[test]
 fn the_first_event_says_where_to_post() {
     // Rule: [LSSE-001] [LSSE-002] [LSSE-006].
-    let mut site = old_site();
-    let (stream, endpoint) = connect(&mut site);
+    let mut server = old_site();
+    let (stream, endpoint) = connect(&mut server);
     let (path, session) = endpoint.split_once("?sessionId=").expect("an address");
     assert_eq!((path, session.len()), ("/messages", 32));
-    assert_eq!(site.reply(stream).field("content-type"), Some("text/event-stream"));
-    assert_eq!(site.reply(stream).field("mcp-session-id"), None);
+    assert_eq!(server.reply(stream).field("content-type"), Some("text/event-stream"));
+    assert_eq!(server.reply(stream).field("mcp-session-id"), None);
     // A client that says nothing of what it accepts is served as well.
-    let silent = site.request("GET", "/sse", &[HOST], "");
-    assert_eq!(site.reply(silent).status(), 200);
+    let silent = server.request("GET", "/sse", &[HOST], "");
+    assert_eq!(server.reply(silent).status(), 200);
     // The new endpoint stands beside it.
-    site.open(Revision::V2025_11_25, "{}");
-    assert_eq!(site.server.session_count(), 3);
+    server.open(Revision::V2025_11_25, "{}");
+    assert_eq!(server.server.session_count(), 3);
 }
 
 #[test]
 fn answers_come_as_messages_on_the_stream() {
     // Rule: [LSSE-004].
-    let mut site = old_site();
-    let (stream, endpoint) = open(&mut site);
-    assert_eq!(messages(&site, stream)[0]["result"]["protocolVersion"], "2024-11-05");
-    assert_eq!(post(&mut site, &endpoint, &call(1)), 202);
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    site.tools_changed();
-    site.answer_to(asked.handle);
-    assert_eq!(post(&mut site, &endpoint, &request(2, "no/such", "{}")), 202);
-    let messages = messages(&site, stream);
+    let mut server = old_site();
+    let (stream, endpoint) = open(&mut server);
+    assert_eq!(messages(&server, stream)[0]["result"]["protocolVersion"], "2024-11-05");
+    assert_eq!(post(&mut server, &endpoint, &call(1)), 202);
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    server.tools_changed();
+    server.answer_to(asked.handle);
+    assert_eq!(post(&mut server, &endpoint, &request(2, "no/such", "{}")), 202);
+    let messages = messages(&server, stream);
     assert_eq!(messages[1]["method"], "notifications/progress");
     assert_eq!(messages[2]["method"], "notifications/tools/list_changed");
     assert_eq!(messages[3]["id"], 1);
     assert_eq!(messages[4]["error"]["code"], -32601);
     assert_eq!(messages.len(), 5);
-    assert!(site.reply(stream).events().iter().all(|event| event.id.is_none()));
-    assert_eq!(site.reply(stream).state, State::UnderWay);
+    assert!(server.reply(stream).events().iter().all(|event| event.id.is_none()));
+    assert_eq!(server.reply(stream).state, State::UnderWay);
 }
 
 #[test]
 fn what_is_no_message_is_refused() {
-    let mut site = old_site();
-    let (stream, endpoint) = open(&mut site);
-    assert_eq!(post(&mut site, &endpoint, "{"), 400);
+    let mut server = old_site();
+    let (stream, endpoint) = open(&mut server);
+    assert_eq!(post(&mut server, &endpoint, "{"), 400);
     assert_eq!(
-        post(&mut site, &endpoint, r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#),
+        post(&mut server, &endpoint, r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#),
         400
     );
-    assert_eq!(post(&mut site, &endpoint, &cancel(9)), 202);
-    assert_eq!(site.reply(stream).state, State::UnderWay);
+    assert_eq!(post(&mut server, &endpoint, &cancel(9)), 202);
+    assert_eq!(server.reply(stream).state, State::UnderWay);
 }
 
 #[test]
 fn a_modern_request_is_at_the_wrong_address() {
     // Rule: [LSSE-011].
-    let mut site = old_site();
-    let (stream, endpoint) = open(&mut site);
-    let before = messages(&site, stream).len();
-    assert_eq!(post(&mut site, &endpoint, &modern(7, "server/discover", "")), 202);
-    let answer = &messages(&site, stream)[before];
+    let mut server = old_site();
+    let (stream, endpoint) = open(&mut server);
+    let before = messages(&server, stream).len();
+    assert_eq!(post(&mut server, &endpoint, &modern(7, "server/discover", "")), 202);
+    let answer = &messages(&server, stream)[before];
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&7.into(), &(-32601).into()));
 }
 
 #[test]
 fn cancellation_is_a_message() {
     // Rule: [CANC-001] [CANC-003].
-    let mut site = old_site();
-    let (stream, endpoint) = open(&mut site);
-    post(&mut site, &endpoint, &call(1));
-    let asked = site.asked();
-    assert_eq!(post(&mut site, &endpoint, &cancel(1)), 202);
-    assert_eq!(site.cancelled(), asked.handle);
-    assert_eq!(messages(&site, stream).len(), 1);
-    assert_eq!(site.reply(stream).state, State::UnderWay);
+    let mut server = old_site();
+    let (stream, endpoint) = open(&mut server);
+    post(&mut server, &endpoint, &call(1));
+    let asked = server.asked();
+    assert_eq!(post(&mut server, &endpoint, &cancel(1)), 202);
+    assert_eq!(server.cancelled(), asked.handle);
+    assert_eq!(messages(&server, stream).len(), 1);
+    assert_eq!(server.reply(stream).state, State::UnderWay);
 }
 
 #[test]
 fn the_end_of_the_stream_ends_the_session() {
-    let mut site = old_site();
-    let (stream, endpoint) = open(&mut site);
-    post(&mut site, &endpoint, &call(1));
-    let asked = site.asked();
-    site.disconnect(stream);
-    assert_eq!(site.cancelled(), asked.handle);
-    site.expect_no_event();
-    assert_eq!(post(&mut site, &endpoint, &call(2)), 404);
-    site.expect_empty();
+    let mut server = old_site();
+    let (stream, endpoint) = open(&mut server);
+    post(&mut server, &endpoint, &call(1));
+    let asked = server.asked();
+    server.disconnect(stream);
+    assert_eq!(server.cancelled(), asked.handle);
+    server.expect_no_event();
+    assert_eq!(post(&mut server, &endpoint, &call(2)), 404);
+    server.expect_empty();
 }
 
 #[test]
 fn a_session_that_is_not_there_is_refused() {
-    let mut site = old_site();
-    site.principal = Some(Principal::new("ann"));
-    let (_, endpoint) = open(&mut site);
-    let streamable = site.open(Revision::V2025_11_25, "{}");
+    let mut server = old_site();
+    server.principal = Some(Principal::new("ann"));
+    let (_, endpoint) = open(&mut server);
+    let streamable = server.open(Revision::V2025_11_25, "{}");
     for (target, status) in [
         ("/messages", 400),
         ("/messages?session=1", 400),
@@ -145,36 +145,36 @@ fn a_session_that_is_not_there_is_refused() {
         (&format!("{endpoint}&x=y"), 202),
         (&endpoint.replace("sessionId", "x=y&sessionId"), 202),
     ] {
-        assert_eq!(post(&mut site, target, &cancel(1)), status, "{target}");
+        assert_eq!(post(&mut server, target, &cancel(1)), status, "{target}");
     }
     // Nor is it one of the new endpoint's.
     let id = endpoint.split_once('=').unwrap().1.to_owned();
     let as_streamable = Session { id, revision: Revision::V2025_11_25 };
-    let reply = site.post(&as_streamable, &call(1));
-    assert_eq!(site.reply(reply).status(), 404);
+    let reply = server.post(&as_streamable, &call(1));
+    assert_eq!(server.reply(reply).status(), 404);
     // Nor anybody else's.
-    site.principal = Some(Principal::new("bob"));
-    assert_eq!(post(&mut site, &endpoint, &cancel(1)), 404);
+    server.principal = Some(Principal::new("bob"));
+    assert_eq!(post(&mut server, &endpoint, &cancel(1)), 404);
 }
 
 #[test]
 fn a_newer_revision_may_be_agreed_on_there() {
-    let mut site = old_site();
-    let (stream, endpoint) = connect(&mut site);
-    post(&mut site, &endpoint, &initialize(Revision::V2025_11_25, "{}"));
-    post(&mut site, &endpoint, INITIALIZED);
-    site.event();
-    post(&mut site, &endpoint, &call(1));
-    let asked = site.asked();
-    site.server.release_connection(asked.handle, std::time::Duration::from_secs(1));
-    site.answer_to(asked.handle);
-    assert_eq!(messages(&site, stream)[1]["id"], 1);
-    assert!(site.reply(stream).events().iter().all(|it| it.id.is_none() && it.retry.is_none()));
+    let mut server = old_site();
+    let (stream, endpoint) = connect(&mut server);
+    post(&mut server, &endpoint, &initialize(Revision::V2025_11_25, "{}"));
+    post(&mut server, &endpoint, INITIALIZED);
+    server.event();
+    post(&mut server, &endpoint, &call(1));
+    let asked = server.asked();
+    server.server.release_connection(asked.handle, std::time::Duration::from_secs(1));
+    server.answer_to(asked.handle);
+    assert_eq!(messages(&server, stream)[1]["id"], 1);
+    assert!(server.reply(stream).events().iter().all(|it| it.id.is_none() && it.retry.is_none()));
 }
 
 #[test]
 fn the_paths_are_not_there_unless_they_are_wanted() {
-    let mut site = site();
-    let reply = site.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
-    assert_eq!(site.reply(reply).status(), 404);
+    let mut server = server();
+    let reply = server.request("GET", "/sse", &[HOST, ("Accept", "text/event-stream")], "");
+    assert_eq!(server.reply(reply).status(), 404);
 }

@@ -4,7 +4,7 @@ use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http::{Server, ServerOptions};
 use mcp_sansio::protocol::{Capability, Prompt, Resource, Tool};
 
-use crate::site::Site;
+use crate::test_server::TestServer;
 use crate::words::*;
 
 const SQL: &str = r#"{"type":"object","properties":{
@@ -23,30 +23,30 @@ fn catalog() -> Catalog {
     catalog
 }
 
-fn site_with_tools() -> Site {
-    Site::new(full_server().catalog(catalog()), ServerOptions::new())
+fn site_with_tools() -> TestServer {
+    TestServer::new(full_server().catalog(catalog()), ServerOptions::new())
 }
 
 #[track_caller]
-fn expect_mismatch(site: &mut Site, fields: &[(&str, &str)], body: &str) {
-    let reply = site.request("POST", "/mcp", fields, body);
-    assert_eq!(site.reply(reply).status(), 400, "{fields:?}");
-    assert_eq!(site.reply(reply).error(), (-32020, "1".into()), "{fields:?}");
-    site.expect_no_event();
+fn expect_mismatch(server: &mut TestServer, fields: &[(&str, &str)], body: &str) {
+    let reply = server.request("POST", "/mcp", fields, body);
+    assert_eq!(server.reply(reply).status(), 400, "{fields:?}");
+    assert_eq!(server.reply(reply).error(), (-32020, "1".into()), "{fields:?}");
+    server.expect_no_event();
 }
 
 #[track_caller]
-fn expect_match(site: &mut Site, fields: &[(&str, &str)], body: &str) {
-    let reply = site.request("POST", "/mcp", fields, body);
-    assert_eq!(site.reply(reply).status, None, "{:?}", site.reply(reply));
-    site.answer();
-    assert_eq!(site.reply(reply).status(), 200);
+fn expect_match(server: &mut TestServer, fields: &[(&str, &str)], body: &str) {
+    let reply = server.request("POST", "/mcp", fields, body);
+    assert_eq!(server.reply(reply).status, None, "{:?}", server.reply(reply));
+    server.answer();
+    assert_eq!(server.reply(reply).status(), 200);
 }
 
 #[test]
 fn a_header_that_is_missing_or_differs_is_refused() {
     // Rule: [HDR-004] [HDR-025] [HDR-026] [VER-031].
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     for (method, members) in [
         ("tools/call", r#""name":"t""#),
         ("prompts/get", r#""name":"p""#),
@@ -56,23 +56,23 @@ fn a_header_that_is_missing_or_differs_is_refused() {
         for name in ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"] {
             for value in [None, Some(""), Some("other"), Some("T"), Some("Tools/Call")] {
                 let header = header_of(&body).with(name, value);
-                expect_mismatch(&mut site, &header.fields(), &body);
+                expect_mismatch(&mut server, &header.fields(), &body);
             }
         }
     }
     // No name is wanted where the method has none.
     let body = modern(1, "tools/list", "");
-    let reply = site.modern(&body);
-    assert_eq!(site.reply(reply).status(), 200);
+    let reply = server.modern(&body);
+    assert_eq!(server.reply(reply).status(), 200);
     let header = header_of(&body).with("Mcp-Name", Some("whatever"));
-    let reply = site.request("POST", "/mcp", &header.fields(), &body);
-    assert_eq!(site.reply(reply).status(), 200);
+    let reply = server.request("POST", "/mcp", &header.fields(), &body);
+    assert_eq!(server.reply(reply).status(), 200);
 }
 
 #[test]
 fn names_of_fields_have_no_case_and_values_have() {
     // Rule: [HDR-031] [SESS-015].
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     let body = modern(1, "tools/call", r#""name":"t""#);
     let fields = [
         ("HOST", "localhost"),
@@ -82,37 +82,37 @@ fn names_of_fields_have_no_case_and_values_have() {
         ("MCP-METHOD", "tools/call"),
         ("mcp-name", "  t "),
     ];
-    expect_match(&mut site, &fields, &body);
+    expect_match(&mut server, &fields, &body);
     let header = header_of(&body).with("Mcp-Method", Some("TOOLS/CALL"));
-    expect_mismatch(&mut site, &header.fields(), &body);
+    expect_mismatch(&mut server, &header.fields(), &body);
 }
 
 #[test]
 fn an_encoded_name_is_decoded_before_it_is_compared() {
     // Rule: [HDR-023] [HDR-024] [HDR-027].
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     let body = modern(1, "prompts/get", r#""name":"pä""#);
     let with = |value| header_of(&body).with("Mcp-Name", Some(value));
-    expect_match(&mut site, &with("=?base64?cMOk?=").fields(), &body);
+    expect_match(&mut server, &with("=?base64?cMOk?=").fields(), &body);
     for bad in ["=?base64?cMM=?=", "=?base64?!!?=", "=?BASE64?cMOk?=", "=?base64?dA==?="] {
-        expect_mismatch(&mut site, &with(bad).fields(), &body);
+        expect_mismatch(&mut server, &with(bad).fields(), &body);
     }
 }
 
 #[test]
 fn the_name_is_that_of_the_method() {
     // A member that another method has must not stand in for it.
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     let body = modern(1, "tools/call", r#""name":"t","uri":"sql""#);
     let fields = header_of(&body).with("Mcp-Name", Some("sql"));
-    expect_mismatch(&mut site, &fields.fields(), &body);
-    expect_match(&mut site, &header_of(&body).fields(), &body);
+    expect_mismatch(&mut server, &fields.fields(), &body);
+    expect_match(&mut server, &header_of(&body).fields(), &body);
 }
 
 #[test]
 fn annotated_arguments_are_repeated_in_the_header() {
     // Rule: [HDR-009] [HDR-025] [HDR-028] [HDR-029] [HDR-030].
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     let body = modern(
         1,
         "tools/call",
@@ -122,12 +122,12 @@ fn annotated_arguments_are_repeated_in_the_header() {
         let good = header_of(&body).with("Mcp-Param-Region", Some("us"));
         good.with("Mcp-Param-Limit", Some("42")).with("mcp-param-dry", Some("true"))
     };
-    expect_match(&mut site, &header().fields(), &body);
-    expect_match(&mut site, &header().with("Mcp-Param-Limit", Some("42.0")).fields(), &body);
+    expect_match(&mut server, &header().fields(), &body);
+    expect_match(&mut server, &header().with("Mcp-Param-Limit", Some("42.0")).fields(), &body);
     let encoded = header().with("Mcp-Param-Region", Some("=?base64?dXM=?="));
-    expect_match(&mut site, &encoded.fields(), &body);
+    expect_match(&mut server, &encoded.fields(), &body);
     // Rule: [HDR-033]: others are nobody's affair here.
-    expect_match(&mut site, &header().with("Mcp-Param-Other", Some("x")).fields(), &body);
+    expect_match(&mut server, &header().with("Mcp-Param-Other", Some("x")).fields(), &body);
     for (name, value) in [
         ("Mcp-Param-Region", None),
         ("Mcp-Param-Region", Some("eu")),
@@ -136,22 +136,22 @@ fn annotated_arguments_are_repeated_in_the_header() {
         ("mcp-param-dry", Some("True")),
         ("mcp-param-dry", None),
     ] {
-        expect_mismatch(&mut site, &header().with(name, value).fields(), &body);
+        expect_mismatch(&mut server, &header().with(name, value).fields(), &body);
     }
     let absent = modern(1, "tools/call", r#""name":"sql","arguments":{"region":null}"#);
-    expect_match(&mut site, &header_of(&absent).fields(), &absent);
+    expect_match(&mut server, &header_of(&absent).fields(), &absent);
     let none = modern(1, "tools/call", r#""name":"sql""#);
-    expect_match(&mut site, &header_of(&none).fields(), &none);
+    expect_match(&mut server, &header_of(&none).fields(), &none);
 }
 
 #[test]
 fn a_session_needs_no_such_header() {
-    let mut site = site_with_tools();
-    let session = site.open(mcp_sansio::Revision::V2025_11_25, "{}");
+    let mut server = site_with_tools();
+    let session = server.open(mcp_sansio::Revision::V2025_11_25, "{}");
     let body = request(1, "tools/call", r#"{"name":"sql","arguments":{"region":"us"}}"#);
-    let reply = site.post(&session, &body);
-    site.answer();
-    assert_eq!(site.reply(reply).status(), 200);
+    let reply = server.post(&session, &body);
+    server.answer();
+    assert_eq!(server.reply(reply).status(), 200);
 }
 
 #[test]
@@ -175,14 +175,17 @@ fn a_tool_that_clients_would_have_to_refuse_cannot_be_offered() {
 
 #[test]
 fn what_is_checked_follows_the_catalog() {
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     let body = modern(1, "tools/call", r#""name":"late","arguments":{"region":"us"}"#);
-    let now = site.now;
-    site.server.edit_catalog(|catalog| catalog.add_tool(Tool::new("late", raw(SQL))), now).unwrap();
-    site.pump();
-    expect_mismatch(&mut site, &header_of(&body).fields(), &body);
+    let now = server.now;
+    server
+        .server
+        .edit_catalog(|catalog| catalog.add_tool(Tool::new("late", raw(SQL))), now)
+        .unwrap();
+    server.pump();
+    expect_mismatch(&mut server, &header_of(&body).fields(), &body);
     let good = header_of(&body).with("Mcp-Param-Region", Some("us"));
-    expect_match(&mut site, &good.fields(), &body);
+    expect_match(&mut server, &good.fields(), &body);
 }
 
 /// A call whose `_meta` has what is said with every request, and then `own`.
@@ -195,15 +198,15 @@ fn call_with(own: &str, capabilities: &str) -> String {
 #[test]
 fn a_request_that_declares_what_the_last_one_did_is_judged_as_that_one() {
     // Rule: [HDR-004] [HDR-025] [META-009].
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     let first = call_with("", "{}");
-    expect_match(&mut site, &header_of(&first).fields(), &first);
+    expect_match(&mut server, &header_of(&first).fields(), &first);
     for own in ["", r#","progressToken":7"#, r#","io.modelcontextprotocol/logLevel":"info""#] {
         let body = call_with(own, "{}");
-        expect_match(&mut site, &header_of(&body).fields(), &body);
+        expect_match(&mut server, &header_of(&body).fields(), &body);
         for name in ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"] {
             let header = header_of(&body).with(name, Some("2025-11-25"));
-            expect_mismatch(&mut site, &header.fields(), &body);
+            expect_mismatch(&mut server, &header.fields(), &body);
         }
     }
     // What is said a second time, or is wrong, is found behind what was read before.
@@ -215,24 +218,24 @@ fn a_request_that_declares_what_the_last_one_did_is_judged_as_that_one() {
         r#","io.modelcontextprotocol/logLevel":"none""#,
     ] {
         let body = call_with(own, "{}");
-        let reply = site.request("POST", "/mcp", &header_of(&first).fields(), &body);
-        assert_eq!(site.reply(reply).error(), (-32602, "1".into()), "{own}");
-        site.expect_no_event();
+        let reply = server.request("POST", "/mcp", &header_of(&first).fields(), &body);
+        assert_eq!(server.reply(reply).error(), (-32602, "1".into()), "{own}");
+        server.expect_no_event();
     }
 }
 
 #[test]
 fn clients_that_take_turns_keep_what_each_declares() {
     // Rule: [CAP-020].
-    let mut site = site_with_tools();
+    let mut server = site_with_tools();
     for _ in 0..3 {
         for (capabilities, samples) in [("{}", false), (r#"{"sampling":{}}"#, true)] {
             let body = call_with("", capabilities);
-            let reply = site.request("POST", "/mcp", &header_of(&body).fields(), &body);
-            let asked = site.asked();
+            let reply = server.request("POST", "/mcp", &header_of(&body).fields(), &body);
+            let asked = server.asked();
             assert_eq!(asked.capabilities.contains(Capability::Sampling), samples);
-            site.answer_to(asked.handle);
-            assert_eq!(site.reply(reply).status(), 200);
+            server.answer_to(asked.handle);
+            assert_eq!(server.reply(reply).status(), 200);
         }
     }
 }

@@ -16,14 +16,14 @@ fn listen(id: u32) -> String {
 #[test]
 fn a_listen_stream_opens_with_its_acknowledgement_and_names_itself_in_all_that_follows() {
     // Rule: [SUBS-003] [SUBS-006] [HSRV-019].
-    let mut site = site();
-    let one = site.modern(&listen(7));
-    let other = site.modern(&modern(8, "subscriptions/listen", r#""notifications":{}"#));
-    site.expect_no_event();
-    site.tools_changed();
-    site.resource_updated("a:1");
-    site.resource_updated("a:2");
-    let messages = site.reply(one).messages();
+    let mut server = server();
+    let one = server.modern(&listen(7));
+    let other = server.modern(&modern(8, "subscriptions/listen", r#""notifications":{}"#));
+    server.expect_no_event();
+    server.tools_changed();
+    server.resource_updated("a:1");
+    server.resource_updated("a:2");
+    let messages = server.reply(one).messages();
     let methods: Vec<_> = messages.iter().map(|it| it["method"].as_str().unwrap()).collect();
     assert_eq!(
         methods,
@@ -36,80 +36,80 @@ fn a_listen_stream_opens_with_its_acknowledgement_and_names_itself_in_all_that_f
     for message in &messages {
         assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
     }
-    assert_eq!(site.reply(other).messages().len(), 1);
-    assert_eq!(site.reply(one).state, State::UnderWay);
+    assert_eq!(server.reply(other).messages().len(), 1);
+    assert_eq!(server.reply(one).state, State::UnderWay);
 }
 
 #[test]
 fn progress_goes_with_its_request_and_not_to_a_listen_stream() {
     // Rule: [PROG-011].
-    let mut site = site();
-    let stream = site.modern(&listen(7));
-    let reply = site.modern(&modern(8, "tools/call", r#""name":"t""#));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    site.answer_to(asked.handle);
-    assert_eq!(site.reply(stream).messages().len(), 1);
-    assert_eq!(site.reply(reply).messages()[0]["method"], "notifications/progress");
+    let mut server = server();
+    let stream = server.modern(&listen(7));
+    let reply = server.modern(&modern(8, "tools/call", r#""name":"t""#));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    server.answer_to(asked.handle);
+    assert_eq!(server.reply(stream).messages().len(), 1);
+    assert_eq!(server.reply(reply).messages()[0]["method"], "notifications/progress");
 }
 
 #[test]
 fn a_listen_stream_that_its_client_leaves_is_forgotten() {
     // Rule: [CANC-015].
-    let mut site = site();
+    let mut server = server();
     for id in 0..100 {
-        let stream = site.modern(&listen(id));
-        site.disconnect(stream);
+        let stream = server.modern(&listen(id));
+        server.disconnect(stream);
     }
-    site.expect_no_event();
-    site.expect_empty();
+    server.expect_no_event();
+    server.expect_empty();
 }
 
 #[test]
 fn a_server_that_closes_ends_listen_streams_with_a_result() {
     // Rule: [SUBS-008] [HSRV-028] [CANC-020].
-    let mut site = site();
-    let stream = site.modern(&listen(7));
-    site.server.close(site.now);
-    site.pump();
-    let reply = site.reply(stream);
+    let mut server = server();
+    let stream = server.modern(&listen(7));
+    server.server.close(server.now);
+    server.pump();
+    let reply = server.reply(stream);
     assert_eq!(reply.state, State::Complete);
     let last = reply.messages().pop().unwrap();
     assert_eq!(last["id"], 7);
     assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
     assert!(reply.messages().iter().all(|it| it["method"] != "notifications/cancelled"));
-    assert!(site.server.is_drained());
-    site.expect_empty();
+    assert!(server.server.is_drained());
+    server.expect_empty();
 }
 
 #[test]
 fn a_filter_that_cannot_be_read_opens_no_stream() {
-    let mut site = site();
+    let mut server = server();
     for members in ["", r#""notifications":[]"#] {
-        let reply = site.modern(&modern(1, "subscriptions/listen", members));
-        assert_eq!(site.reply(reply).error(), (-32602, "1".into()));
+        let reply = server.modern(&modern(1, "subscriptions/listen", members));
+        assert_eq!(server.reply(reply).error(), (-32602, "1".into()));
     }
-    site.events.clear();
-    site.expect_empty();
+    server.events.clear();
+    server.expect_empty();
 }
 
 #[test]
 fn a_listen_stream_shows_life_and_goes_on_for_ever() {
     // Rule: [SSE-014].
-    let mut site = site();
-    let stream = site.modern(&listen(7));
-    site.advance(Duration::from_secs(24 * 3600));
-    let comments = site.reply(stream).events().iter().filter(|event| event.comment).count();
+    let mut server = server();
+    let stream = server.modern(&listen(7));
+    server.advance(Duration::from_secs(24 * 3600));
+    let comments = server.reply(stream).events().iter().filter(|event| event.comment).count();
     assert_eq!(comments, 24 * 3600 / 15);
-    assert_eq!(site.reply(stream).state, State::UnderWay);
+    assert_eq!(server.reply(stream).state, State::UnderWay);
 }
 
 #[test]
 fn both_eras_hear_of_the_same_change() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_06_18, "{}");
-    let (legacy, modern) = (site.get(&session), site.modern(&listen(1)));
-    site.tools_changed();
-    assert_eq!(site.reply(legacy).messages().len(), 1);
-    assert_eq!(site.reply(modern).messages().len(), 2);
+    let mut server = server();
+    let session = server.open(Revision::V2025_06_18, "{}");
+    let (legacy, modern) = (server.get(&session), server.modern(&listen(1)));
+    server.tools_changed();
+    assert_eq!(server.reply(legacy).messages().len(), 1);
+    assert_eq!(server.reply(modern).messages().len(), 2);
 }

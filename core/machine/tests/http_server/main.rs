@@ -6,7 +6,7 @@ mod judge;
 mod played;
 mod reply;
 mod shelf;
-mod site;
+mod test_server;
 mod words;
 
 mod admission;

@@ -16,11 +16,11 @@ use seeded_random::Random;
 use crate::answers::ask_for_roots;
 use crate::reply::State;
 use crate::shelf::{Shelf, complete};
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 use crate::words::*;
 
 struct World {
-    site: Site,
+    server: TestServer,
     shelf: Shelf,
     random: Random,
     sessions: Vec<(Session, Option<Principal>)>,
@@ -63,9 +63,9 @@ impl World {
         if random.below(3) > 0 {
             options = options.event_store(EventStore::External);
         }
-        let site = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
+        let server = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
         Self {
-            site,
+            server,
             shelf: Shelf::default(),
             random,
             sessions: Vec::new(),
@@ -78,7 +78,7 @@ impl World {
     }
 
     fn look(&mut self) {
-        for event in std::mem::take(&mut self.site.events) {
+        for event in std::mem::take(&mut self.server.events) {
             match event {
                 Event::Request(request) => {
                     let before = self.ended.get(&request.handle);
@@ -104,15 +104,15 @@ impl World {
     fn session(&mut self) -> Option<(usize, Session)> {
         let at = self.random.index(self.sessions.len());
         let (session, principal) = self.sessions.get(at)?.clone();
-        self.site.principal = principal;
+        self.server.principal = principal;
         Some((at, session))
     }
 
     fn send(&mut self, method: &str, target: &str, fields: &[(&str, &str)], body: &str) -> Ticket {
         let ticket = if self.random.below(4) == 0 {
-            self.site.request_unread(method, target, fields, body)
+            self.server.request_unread(method, target, fields, body)
         } else {
-            self.site.request(method, target, fields, body)
+            self.server.request(method, target, fields, body)
         };
         self.tickets.push(ticket);
         ticket
@@ -160,40 +160,40 @@ impl World {
                         r#"{"roots":{}}"#,
                     ),
                 };
-                self.site.principal = None;
+                self.server.principal = None;
                 let header = header_of(&body);
                 self.send("POST", "/mcp", &header.fields(), &body);
             }
             9 => {
                 if let Some(ticket) = self.random.pick(&self.tickets).copied()
-                    && !self.site.reply(ticket).is_over()
+                    && !self.server.reply(ticket).is_over()
                 {
-                    self.site.disconnect(ticket);
+                    self.server.disconnect(ticket);
                 }
             }
             10 => self.come_back(),
             11 => {
                 if let Some(ticket) = self.random.pick(&self.tickets).copied()
-                    && !self.site.reply(ticket).is_over()
+                    && !self.server.reply(ticket).is_over()
                 {
                     let steps = if self.random.below(2) == 0 { usize::MAX } else { 2 };
-                    self.site.read(ticket, steps);
+                    self.server.read(ticket, steps);
                 }
             }
             12..=14 => self.end_one(),
             15 => {
                 if let Some(handle) = self.random.pick(&self.requests).map(|it| it.handle) {
                     let progress = self.random.below(1000) as f64;
-                    self.site.progress(handle, progress);
+                    self.server.progress(handle, progress);
                     if self.random.below(8) == 0 {
-                        self.site.server.release_connection(handle, Duration::from_secs(1));
+                        self.server.server.release_connection(handle, Duration::from_secs(1));
                     }
                 }
             }
             16 => {
-                self.site.tools_changed();
-                let now = self.site.now;
-                self.site.server.log(None, LoggingLevel::Error, None, "x", now).unwrap();
+                self.server.tools_changed();
+                let now = self.server.now;
+                self.server.server.log(None, LoggingLevel::Error, None, "x", now).unwrap();
             }
             17 => {
                 let id = 1 + self.random.below(u64::from(self.next_id.max(1))) as u32;
@@ -206,24 +206,24 @@ impl World {
                         1 => r#"{"jsonrpc":"2.0","id":3,"result":{},"error":{}}"#.into(),
                         _ => cancel(id),
                     };
-                    self.site.post(&session, &body);
+                    self.server.post(&session, &body);
                 }
             }
             18 => {
                 let seconds = self.random.below(30);
-                self.site.advance(Duration::from_secs(seconds));
+                self.server.advance(Duration::from_secs(seconds));
             }
             _ => {
                 if self.random.below(6) == 0
                     && let Some((at, session)) = self.session()
                 {
-                    self.site.delete(&session);
+                    self.server.delete(&session);
                     self.sessions.remove(at);
                     self.endings.clear();
                 }
             }
         }
-        self.site.pump();
+        self.server.pump();
         self.look();
         if self.random.below(2) == 0 {
             self.store();
@@ -232,7 +232,7 @@ impl World {
 
     /// The store does what is asked, or errs; some reads take longer than others.
     fn store(&mut self) {
-        self.shelf.take_actions(&mut self.site);
+        self.shelf.take_actions(&mut self.server);
         let reads = self.shelf.reads.len() as u64;
         if reads == 0 || self.random.below(4) == 0 {
             return;
@@ -253,16 +253,16 @@ impl World {
             }
             _ => Ok(found),
         };
-        complete(&mut self.site, read, outcome.clone());
+        complete(&mut self.server, read, outcome.clone());
         if self.random.below(4) == 0 {
-            complete(&mut self.site, read, outcome);
+            complete(&mut self.server, read, outcome);
         }
         self.look();
     }
 
     fn open(&mut self) {
         let principal = (self.random.below(2) == 0).then(|| Principal::new("ann"));
-        self.site.principal = principal.clone();
+        self.server.principal = principal.clone();
         let revisions = [
             Revision::V2024_11_05,
             Revision::V2025_03_26,
@@ -275,16 +275,16 @@ impl World {
             return;
         }
         let body = initialize(revision, r#"{"roots":{}}"#);
-        let opened = self.site.request("POST", "/mcp", &POST, &body);
-        if let Some(id) = self.site.reply(opened).field("mcp-session-id") {
+        let opened = self.server.request("POST", "/mcp", &POST, &body);
+        if let Some(id) = self.server.reply(opened).field("mcp-session-id") {
             let session = Session { id: id.into(), revision };
-            self.site.post(&session, INITIALIZED);
+            self.server.post(&session, INITIALIZED);
             self.sessions.push((session, principal));
         }
     }
 
     fn note_ending(&mut self, session: usize, ticket: Ticket) {
-        if let Some(last) = self.site.reply(ticket).last_id() {
+        if let Some(last) = self.server.reply(ticket).last_id() {
             self.endings.push((session, last));
         }
     }
@@ -296,7 +296,7 @@ impl World {
             _ => (0, format!("{}-{}", self.random.below(9), self.random.below(5))),
         };
         let Some((session, principal)) = self.sessions.get(at).cloned() else { return };
-        self.site.principal = principal;
+        self.server.principal = principal;
         let own = [HOST, ("Accept", "text/event-stream"), ("Last-Event-ID", last.as_str())];
         let ticket = self.send("GET", "/mcp", &join(&own, &session.fields()), "");
         self.note_ending(at, ticket);
@@ -308,16 +308,16 @@ impl World {
         }
         let at = self.random.index(self.requests.len());
         let request = self.requests.swap_remove(at);
-        let (handle, now) = (request.handle, self.site.now);
+        let (handle, now) = (request.handle, self.server.now);
         let (outcome, how) = match self.random.below(6) {
-            0 => (self.site.server.require_input(request, &ask_for_roots(), now), "asked"),
-            1 => (self.site.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
+            0 => (self.server.server.require_input(request, &ask_for_roots(), now), "asked"),
+            1 => (self.server.server.reject(handle, ErrorObject::internal("no"), now), "rejected"),
             2 => {
                 let error = ErrorObject::invalid_request("not you");
                 let refusal = HttpRejection::new(Status::FORBIDDEN, error);
-                (self.site.server.refuse(handle, refusal, now), "refused")
+                (self.server.server.refuse(handle, refusal, now), "refused")
             }
-            _ => (self.site.server.respond_with(handle, &raw("{}"), now), "answered"),
+            _ => (self.server.server.respond_with(handle, &raw("{}"), now), "answered"),
         };
         let before = self.ended.get(&handle).copied();
         assert_eq!(outcome.is_err(), before.is_some(), "{how} after {before:?}");
@@ -330,8 +330,8 @@ impl World {
     fn judge(&self) -> String {
         let mut answers: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         let mut transcript = String::new();
-        for ticket in 0..self.site.count() {
-            let reply = self.site.reply(ticket);
+        for ticket in 0..self.server.count() {
+            let reply = self.server.reply(ticket);
             transcript.push_str(&reply.transcript());
             if !reply.is_stream() {
                 continue;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 
 use crate::reply::State;
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 use crate::words::*;
 
 /// The numbers in the progress notifications of a reply, and the ids of its answers.
-pub(crate) fn heard(site: &Site, ticket: Ticket) -> Vec<String> {
-    let messages = site.reply(ticket).messages();
+pub(crate) fn heard(server: &TestServer, ticket: Ticket) -> Vec<String> {
+    let messages = server.reply(ticket).messages();
     let say = |message: &serde_json::Value| match message.get("id") {
         Some(id) => format!("answer {id}"),
         None => message["params"]["progress"].to_string(),
@@ -22,25 +22,25 @@ pub(crate) fn heard(site: &Site, ticket: Ticket) -> Vec<String> {
 fn an_answer_that_nobody_was_there_for_is_replayed() {
     // Rule: [RESUME-006] [SSE-011].
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
-        let reply = site.post(&session, &call(1));
-        let asked = site.asked();
-        site.progress(asked.handle, 1.0);
-        site.disconnect(reply);
-        site.progress(asked.handle, 2.0);
-        site.answer_to(asked.handle);
-        let last = site.reply(reply).last_id().unwrap();
-        let back = site.resume(&session, &last);
-        assert_eq!(site.reply(back).status(), 200);
-        assert_eq!(heard(&site, back), ["2.0", "answer 1"], "{revision}");
-        assert_eq!(site.reply(back).state, State::Complete);
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let reply = server.post(&session, &call(1));
+        let asked = server.asked();
+        server.progress(asked.handle, 1.0);
+        server.disconnect(reply);
+        server.progress(asked.handle, 2.0);
+        server.answer_to(asked.handle);
+        let last = server.reply(reply).last_id().unwrap();
+        let back = server.resume(&session, &last);
+        assert_eq!(server.reply(back).status(), 200);
+        assert_eq!(heard(&server, back), ["2.0", "answer 1"], "{revision}");
+        assert_eq!(server.reply(back).state, State::Complete);
         // And once more, as that one may have been lost as well.
-        let again = site.resume(&session, &last);
-        assert_eq!(heard(&site, again), ["2.0", "answer 1"]);
-        let end = site.reply(again).last_id().unwrap();
-        let nothing = site.resume(&session, &end);
-        assert_eq!(site.reply(nothing).transcript(), "200 text/event-stream\nend");
+        let again = server.resume(&session, &last);
+        assert_eq!(heard(&server, again), ["2.0", "answer 1"]);
+        let end = server.reply(again).last_id().unwrap();
+        let nothing = server.resume(&session, &end);
+        assert_eq!(server.reply(nothing).transcript(), "200 text/event-stream\nend");
     }
 }
 
@@ -49,25 +49,25 @@ fn a_call_with_hundreds_of_reports_is_resumed_completely() {
     // Rule: [RESUME-001] [RESUME-006].
     const REPORTS: u32 = 300;
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
-        let reply = site.post(&session, &call(1));
-        let asked = site.asked();
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let reply = server.post(&session, &call(1));
+        let asked = server.asked();
         for report in 1..=5 {
-            site.progress(asked.handle, f64::from(report));
+            server.progress(asked.handle, f64::from(report));
         }
-        site.disconnect(reply);
+        server.disconnect(reply);
         for report in 6..=REPORTS {
-            site.progress(asked.handle, f64::from(report));
+            server.progress(asked.handle, f64::from(report));
         }
-        site.answer_to(asked.handle);
-        let back = site.resume(&session, &site.reply(reply).last_id().unwrap());
-        assert_eq!(site.reply(back).status(), 200, "{revision}");
+        server.answer_to(asked.handle);
+        let back = server.resume(&session, &server.reply(reply).last_id().unwrap());
+        assert_eq!(server.reply(back).status(), 200, "{revision}");
         let mut expected: Vec<_> =
             (6..=REPORTS).map(|report| format!("{:?}", f64::from(report))).collect();
         expected.push("answer 1".into());
-        assert_eq!(heard(&site, back), expected, "{revision}");
-        assert_eq!(site.reply(back).state, State::Complete);
+        assert_eq!(heard(&server, back), expected, "{revision}");
+        assert_eq!(server.reply(back).state, State::Complete);
     }
 }
 
@@ -75,17 +75,17 @@ fn a_call_with_hundreds_of_reports_is_resumed_completely() {
 fn a_stream_that_is_resumed_goes_on() {
     // Rule: [RESUME-006].
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
-        let reply = site.post(&session, &call(1));
-        let asked = site.asked();
-        site.progress(asked.handle, 1.0);
-        site.disconnect(reply);
-        let back = site.resume(&session, &site.reply(reply).last_id().unwrap());
-        assert_eq!(site.reply(back).transcript(), "200 text/event-stream\n...");
-        site.progress(asked.handle, 2.0);
-        site.answer_to(asked.handle);
-        assert_eq!(heard(&site, back), ["2.0", "answer 1"]);
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let reply = server.post(&session, &call(1));
+        let asked = server.asked();
+        server.progress(asked.handle, 1.0);
+        server.disconnect(reply);
+        let back = server.resume(&session, &server.reply(reply).last_id().unwrap());
+        assert_eq!(server.reply(back).transcript(), "200 text/event-stream\n...");
+        server.progress(asked.handle, 2.0);
+        server.answer_to(asked.handle);
+        assert_eq!(heard(&server, back), ["2.0", "answer 1"]);
     }
 }
 
@@ -93,32 +93,32 @@ fn a_stream_that_is_resumed_goes_on() {
 fn replay_never_crosses_streams() {
     // Rule: [RESUME-007] [RESUME-002] [HSRV-016] [HSRV-017].
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
-        let stream = site.get(&session);
-        let replies = [site.post(&session, &call(1)), site.post(&session, &call(2))];
-        let asked = [site.asked().handle, site.asked().handle];
-        site.tools_changed();
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let stream = server.get(&session);
+        let replies = [server.post(&session, &call(1)), server.post(&session, &call(2))];
+        let asked = [server.asked().handle, server.asked().handle];
+        server.tools_changed();
         for handle in asked {
-            site.progress(handle, 1.0);
+            server.progress(handle, 1.0);
         }
         let tickets = [stream, replies[0], replies[1]];
         let ids: Vec<_> =
-            tickets.iter().map(|ticket| site.reply(*ticket).last_id().unwrap()).collect();
-        tickets.iter().for_each(|ticket| site.disconnect(*ticket));
-        site.tools_changed();
+            tickets.iter().map(|ticket| server.reply(*ticket).last_id().unwrap()).collect();
+        tickets.iter().for_each(|ticket| server.disconnect(*ticket));
+        server.tools_changed();
         for handle in asked {
-            site.progress(handle, 2.0);
-            site.answer_to(handle);
+            server.progress(handle, 2.0);
+            server.answer_to(handle);
         }
-        let [news, first, second] = [0, 1, 2].map(|at| site.resume(&session, &ids[at]));
-        assert_eq!(heard(&site, news), ["null"]);
-        assert_eq!(heard(&site, first), ["2.0", "answer 1"]);
-        assert_eq!(heard(&site, second), ["2.0", "answer 2"]);
+        let [news, first, second] = [0, 1, 2].map(|at| server.resume(&session, &ids[at]));
+        assert_eq!(heard(&server, news), ["null"]);
+        assert_eq!(heard(&server, first), ["2.0", "answer 1"]);
+        assert_eq!(heard(&server, second), ["2.0", "answer 2"]);
         let mut ids: Vec<_> = [news, first, second]
             .into_iter()
             .chain(tickets)
-            .flat_map(|ticket| site.reply(ticket).events())
+            .flat_map(|ticket| server.reply(ticket).events())
             .filter_map(|event| event.id)
             .collect();
         let count = ids.len();
@@ -130,20 +130,20 @@ fn replay_never_crosses_streams() {
 
 #[test]
 fn ids_that_lead_nowhere_are_told_apart() {
-    let mut site = site_with(limits(|limits| {
+    let mut server = site_with(limits(|limits| {
         limits.replay_events_max = 2;
         limits.finished_streams_max = 1;
     }));
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let plain = site.post(&session, &call(1));
-    site.answer();
-    assert!(!site.reply(plain).is_stream());
-    let stream = site.post(&session, &call(2));
-    let asked = site.asked();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let plain = server.post(&session, &call(1));
+    server.answer();
+    assert!(!server.reply(plain).is_stream());
+    let stream = server.post(&session, &call(2));
+    let asked = server.asked();
     for progress in 1..6 {
-        site.progress(asked.handle, f64::from(progress));
+        server.progress(asked.handle, f64::from(progress));
     }
-    let open = site.get(&session);
+    let open = server.get(&session);
     // Rule: [RESUME-002]: an id is one of this session, in the one form that it was given.
     for (last, status) in [
         ("", 400),
@@ -161,123 +161,123 @@ fn ids_that_lead_nowhere_are_told_apart() {
         ("4294967296-0", 400),
     ] {
         let wrong = if status == 200 { "3-5" } else { last };
-        let reply = site.resume(&session, wrong);
-        assert_eq!(site.reply(reply).status(), status, "{last}");
+        let reply = server.resume(&session, wrong);
+        assert_eq!(server.reply(reply).status(), status, "{last}");
     }
     let _ = (stream, open);
-    site.answer_to(asked.handle);
+    server.answer_to(asked.handle);
     // The bound on finished streams: the older one goes.
-    let next = site.post(&session, &call(3));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    site.answer_to(asked.handle);
-    let gone = site.resume(&session, "3-5");
-    assert_eq!(site.reply(gone).status(), 410);
-    let kept = site.resume(&session, &site.reply(next).last_id().unwrap());
-    assert_eq!(site.reply(kept).status(), 200);
+    let next = server.post(&session, &call(3));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    server.answer_to(asked.handle);
+    let gone = server.resume(&session, "3-5");
+    assert_eq!(server.reply(gone).status(), 410);
+    let kept = server.resume(&session, &server.reply(next).last_id().unwrap());
+    assert_eq!(server.reply(kept).status(), 200);
 }
 
 #[test]
 fn an_id_that_was_not_sent_yet_cannot_be_the_last() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let stream = site.get(&session);
-    site.disconnect(stream);
-    site.tools_changed();
-    let ahead = site.resume(&session, "0-1");
-    assert_eq!(site.reply(ahead).status(), 400);
-    let right = site.resume(&session, "0-0");
-    assert_eq!(site.reply(right).messages().len(), 1);
-    site.disconnect(right);
-    let now = site.resume(&session, "0-1");
-    assert_eq!(site.reply(now).status(), 200);
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stream = server.get(&session);
+    server.disconnect(stream);
+    server.tools_changed();
+    let ahead = server.resume(&session, "0-1");
+    assert_eq!(server.reply(ahead).status(), 400);
+    let right = server.resume(&session, "0-0");
+    assert_eq!(server.reply(right).messages().len(), 1);
+    server.disconnect(right);
+    let now = server.resume(&session, "0-1");
+    assert_eq!(server.reply(now).status(), 200);
 }
 
 #[test]
 fn a_stream_is_its_sessions_alone() {
     // Rule: [RESUME-007] [SESS-014].
-    let mut site = site();
-    let one = site.open(Revision::V2025_11_25, "{}");
-    let other = site.open(Revision::V2025_11_25, "{}");
-    let reply = site.post(&one, &call(1));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    let last = site.reply(reply).last_id().unwrap();
-    let stolen = site.resume(&other, &last);
-    assert_eq!(site.reply(stolen).status(), 400);
-    assert_eq!(site.reply(reply).state, State::UnderWay);
+    let mut server = server();
+    let one = server.open(Revision::V2025_11_25, "{}");
+    let other = server.open(Revision::V2025_11_25, "{}");
+    let reply = server.post(&one, &call(1));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    let last = server.reply(reply).last_id().unwrap();
+    let stolen = server.resume(&other, &last);
+    assert_eq!(server.reply(stolen).status(), 400);
+    assert_eq!(server.reply(reply).state, State::UnderWay);
 }
 
 #[test]
 fn a_second_reader_takes_a_stream_over() {
     // Rule: [HSRV-017].
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
-        let reply = site.post(&session, &call(1));
-        let asked = site.asked();
-        site.progress(asked.handle, 1.0);
-        let back = site.resume(&session, &site.reply(reply).last_id().unwrap());
-        assert_eq!(site.reply(reply).state, State::Complete);
-        site.answer_to(asked.handle);
-        assert_eq!(heard(&site, reply), ["1.0"]);
-        assert_eq!(heard(&site, back), ["answer 1"]);
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let reply = server.post(&session, &call(1));
+        let asked = server.asked();
+        server.progress(asked.handle, 1.0);
+        let back = server.resume(&session, &server.reply(reply).last_id().unwrap());
+        assert_eq!(server.reply(reply).state, State::Complete);
+        server.answer_to(asked.handle);
+        assert_eq!(heard(&server, reply), ["1.0"]);
+        assert_eq!(heard(&server, back), ["answer 1"]);
         // The one that was left behind goes, and takes nothing with it.
-        site.disconnect(reply);
-        assert_eq!(site.server.exchange_count(), 0);
+        server.disconnect(reply);
+        assert_eq!(server.server.exchange_count(), 0);
     }
 }
 
 #[test]
 fn a_finished_stream_is_kept_for_a_while() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let reply = site.post(&session, &call(1));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    site.disconnect(reply);
-    site.answer_to(asked.handle);
-    let last = site.reply(reply).last_id().unwrap();
-    site.advance(Duration::from_secs(299));
-    let back = site.resume(&session, &last);
-    assert_eq!(heard(&site, back), ["answer 1"]);
-    site.advance(Duration::from_secs(299));
-    let back = site.resume(&session, &last);
-    assert_eq!(heard(&site, back), ["answer 1"], "whoever reads it keeps it");
-    site.advance(Duration::from_secs(300));
-    let back = site.resume(&session, &last);
-    assert_eq!(site.reply(back).status(), 410);
-    assert_eq!(site.server.retained(), (0, 0));
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let reply = server.post(&session, &call(1));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    server.disconnect(reply);
+    server.answer_to(asked.handle);
+    let last = server.reply(reply).last_id().unwrap();
+    server.advance(Duration::from_secs(299));
+    let back = server.resume(&session, &last);
+    assert_eq!(heard(&server, back), ["answer 1"]);
+    server.advance(Duration::from_secs(299));
+    let back = server.resume(&session, &last);
+    assert_eq!(heard(&server, back), ["answer 1"], "whoever reads it keeps it");
+    server.advance(Duration::from_secs(300));
+    let back = server.resume(&session, &last);
+    assert_eq!(server.reply(back).status(), 410);
+    assert_eq!(server.server.retained(), (0, 0));
 }
 
 #[test]
 fn what_was_never_a_stream_is_not_kept() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
     for id in 1..100 {
-        let reply = site.post(&session, &call(id));
-        let asked = site.asked();
+        let reply = server.post(&session, &call(id));
+        let asked = server.asked();
         if id % 2 == 0 {
-            site.disconnect(reply);
+            server.disconnect(reply);
         }
-        site.answer_to(asked.handle);
+        server.answer_to(asked.handle);
     }
-    assert_eq!(site.server.retained(), (0, 0));
+    assert_eq!(server.server.retained(), (0, 0));
 }
 
 #[test]
 fn the_oldest_revision_has_no_ids_and_nothing_to_come_back_to() {
-    let mut site = site();
-    let session = site.open(Revision::V2024_11_05, "{}");
-    let reply = site.post(&session, &call(1));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    assert_eq!(site.reply(reply).last_id(), None);
-    site.disconnect(reply);
-    site.answer_to(asked.handle);
-    assert_eq!(site.server.retained(), (0, 0));
+    let mut server = server();
+    let session = server.open(Revision::V2024_11_05, "{}");
+    let reply = server.post(&session, &call(1));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    assert_eq!(server.reply(reply).last_id(), None);
+    server.disconnect(reply);
+    server.answer_to(asked.handle);
+    assert_eq!(server.server.retained(), (0, 0));
     for last in ["0-0", "2-0"] {
-        let back = site.resume(&session, last);
-        assert_ne!(site.reply(back).status(), 200);
+        let back = server.resume(&session, last);
+        assert_ne!(server.reply(back).status(), 200);
     }
 }

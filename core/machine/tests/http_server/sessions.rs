@@ -13,19 +13,19 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[test]
 fn a_session_is_named_on_the_answer_that_opens_it_and_on_no_other() {
     // Rule: [SESS-001] [SESS-002] [SESS-003].
-    let mut site = site();
+    let mut server = server();
     let mut ids = BTreeSet::new();
     for revision in [Revision::V2024_11_05].into_iter().chain(RESUMING) {
         for _ in 0..100 {
-            let session = site.open(revision, "{}");
+            let session = server.open(revision, "{}");
             assert_eq!(session.id.len(), 32);
             assert!(session.id.bytes().all(|byte| (0x21..=0x7E).contains(&byte)));
             assert!(ids.insert(session.id), "an id is used again");
         }
-        let session = site.open(revision, "{}");
-        let reply = site.post(&session, &call(1));
-        site.answer();
-        assert_eq!(site.reply(reply).field("mcp-session-id"), None);
+        let session = server.open(revision, "{}");
+        let reply = server.post(&session, &call(1));
+        server.answer();
+        assert_eq!(server.reply(reply).field("mcp-session-id"), None);
     }
     // No two of them share a beginning that would let one be guessed from another.
     let heads: BTreeSet<&str> = ids.iter().map(|id| &id[..8]).collect();
@@ -35,19 +35,19 @@ fn a_session_is_named_on_the_answer_that_opens_it_and_on_no_other() {
 #[test]
 fn a_long_id_is_answered_and_one_beyond_the_limit_is_refused_under_itself() {
     // Rule: [RPC-006] [RPC-009].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
     for (length, refused) in [(65, false), (1024, false), (1025, true), (9000, true)] {
         let id = format!("\"{}\"", "i".repeat(length));
         let own = |body: String| body.replace("\"id\":1", &format!("\"id\":{id}"));
-        for ticket in [site.post(&session, &own(call(1))), site.modern(&own(modern_call(1)))] {
+        for ticket in [server.post(&session, &own(call(1))), server.modern(&own(modern_call(1)))] {
             if refused {
-                assert_eq!(site.reply(ticket).status(), 400);
-                assert_eq!(site.reply(ticket).error(), (-32600, id.clone()));
-                site.event();
+                assert_eq!(server.reply(ticket).status(), 400);
+                assert_eq!(server.reply(ticket).error(), (-32600, id.clone()));
+                server.event();
             } else {
-                site.answer();
-                assert_eq!(site.reply(ticket).json()["id"].to_string(), id);
+                server.answer();
+                assert_eq!(server.reply(ticket).json()["id"].to_string(), id);
             }
         }
     }
@@ -57,49 +57,49 @@ fn a_long_id_is_answered_and_one_beyond_the_limit_is_refused_under_itself() {
 fn a_second_initialized_is_accepted() {
     // Rule: [LIFE-003] [HSRV-008].
     for revision in [Revision::V2025_03_26, Revision::V2025_06_18, Revision::V2025_11_25] {
-        let mut site = site();
-        let session = site.open(revision, "{}");
-        let again = site.post(&session, INITIALIZED);
-        assert_eq!(site.reply(again).status(), 202, "{revision}");
-        site.expect_no_event();
+        let mut server = server();
+        let session = server.open(revision, "{}");
+        let again = server.post(&session, INITIALIZED);
+        assert_eq!(server.reply(again).status(), 202, "{revision}");
+        server.expect_no_event();
     }
 }
 
 #[test]
 fn an_opening_that_fails_leaves_nothing_behind() {
-    let mut site = site();
+    let mut server = server();
     let body = request(1, "initialize", r#"{"protocolVersion":5}"#);
-    let reply = site.request("POST", "/mcp", &POST, &body);
-    assert_eq!(site.reply(reply).error(), (-32602, "1".into()));
-    assert_eq!(site.reply(reply).field("mcp-session-id"), None);
-    site.expect_empty();
+    let reply = server.request("POST", "/mcp", &POST, &body);
+    assert_eq!(server.reply(reply).error(), (-32602, "1".into()));
+    assert_eq!(server.reply(reply).field("mcp-session-id"), None);
+    server.expect_empty();
 }
 
 #[test]
 fn requests_of_a_session_that_is_not_there_are_not_found() {
     // Rule: [SESS-008] [SESS-012].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let ended = site.delete(&session);
-    assert_eq!(site.reply(ended).status(), 204);
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let ended = server.delete(&session);
+    assert_eq!(server.reply(ended).status(), 204);
     let never = words_session("0123456789abcdef0123456789abcdef");
     for session in [&session, &never, &words_session("x"), &words_session("")] {
-        let requested = site.post(session, &call(1));
-        assert_eq!(site.reply(requested).error(), (-32600, "1".into()));
+        let requested = server.post(session, &call(1));
+        assert_eq!(server.reply(requested).error(), (-32600, "1".into()));
         let again = initialize(Revision::V2025_11_25, "{}");
         for reply in [
             requested,
-            site.post(session, INITIALIZED),
-            site.post(session, &again),
-            site.get(session),
-            site.resume(session, "0-0"),
-            site.delete(session),
+            server.post(session, INITIALIZED),
+            server.post(session, &again),
+            server.get(session),
+            server.resume(session, "0-0"),
+            server.delete(session),
         ] {
-            assert_eq!(site.reply(reply).status(), 404, "{session:?}");
+            assert_eq!(server.reply(reply).status(), 404, "{session:?}");
         }
     }
-    site.expect_no_event();
-    site.expect_empty();
+    server.expect_no_event();
+    server.expect_empty();
 }
 
 fn words_session(id: &str) -> Session {
@@ -108,138 +108,138 @@ fn words_session(id: &str) -> Session {
 
 #[test]
 fn a_session_is_initialized_once() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let reply = site.post(&session, &initialize(Revision::V2025_11_25, "{}"));
-    assert_eq!(site.reply(reply).status(), 400);
-    assert_eq!(site.reply(reply).error(), (-32600, "0".into()));
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let reply = server.post(&session, &initialize(Revision::V2025_11_25, "{}"));
+    assert_eq!(server.reply(reply).status(), 400);
+    assert_eq!(server.reply(reply).error(), (-32600, "0".into()));
     // Said again it changes nothing.
-    let reply = site.post(&session, INITIALIZED);
-    assert_eq!(site.reply(reply).status(), 202);
+    let reply = server.post(&session, INITIALIZED);
+    assert_eq!(server.reply(reply).status(), 202);
 }
 
 #[test]
 fn deleting_a_session_cancels_its_requests_and_ends_its_streams() {
     // Rule: [SESS-010] [SESS-007] [SSE-003].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let other = site.open(Revision::V2025_11_25, "{}");
-    let stream = site.get(&session);
-    let waiting = site.post(&session, &call(1));
-    let streaming = site.post(&session, &call(2));
-    let foreign = site.post(&other, &call(1));
-    let (first, second, third) = (site.asked(), site.asked(), site.asked());
-    site.progress(second.handle, 1.0);
-    let deleted = site.delete(&session);
-    assert_eq!(site.reply(deleted).transcript(), "204\n");
-    let given_up = [site.cancelled(), site.cancelled()];
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let other = server.open(Revision::V2025_11_25, "{}");
+    let stream = server.get(&session);
+    let waiting = server.post(&session, &call(1));
+    let streaming = server.post(&session, &call(2));
+    let foreign = server.post(&other, &call(1));
+    let (first, second, third) = (server.asked(), server.asked(), server.asked());
+    server.progress(second.handle, 1.0);
+    let deleted = server.delete(&session);
+    assert_eq!(server.reply(deleted).transcript(), "204\n");
+    let given_up = [server.cancelled(), server.cancelled()];
     assert_eq!(given_up, [first.handle, second.handle]);
-    site.expect_no_event();
-    assert_eq!(site.reply(waiting).status(), 404, "nothing of it had left");
-    assert!(site.reply(stream).is_over() && site.reply(streaming).is_over());
+    server.expect_no_event();
+    assert_eq!(server.reply(waiting).status(), 404, "nothing of it had left");
+    assert!(server.reply(stream).is_over() && server.reply(streaming).is_over());
     for handle in given_up {
-        site.server.respond_with(handle, &raw("{}"), site.now).expect_err("no answer is due");
+        server.server.respond_with(handle, &raw("{}"), server.now).expect_err("no answer is due");
     }
-    site.answer_to(third.handle);
-    assert_eq!(site.reply(foreign).status(), 200, "the other one goes on");
-    assert_eq!(site.server.session_count(), 1);
-    assert_eq!(site.server.exchange_count(), 0);
+    server.answer_to(third.handle);
+    assert_eq!(server.reply(foreign).status(), 200, "the other one goes on");
+    assert_eq!(server.server.session_count(), 1);
+    assert_eq!(server.server.exchange_count(), 0);
 }
 
 #[test]
 fn a_session_is_its_principals_alone() {
     // Rule: [SESS-014] [SESS-012].
-    let mut site = site();
+    let mut server = server();
     let (ann, bob) = (Some(Principal::new("ann")), Some(Principal::new("bob")));
-    site.principal = ann.clone();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let stream = site.get(&session);
-    let reply = site.post(&session, &call(1));
-    let asked = site.asked();
-    assert_eq!(site.server.principal(asked.handle), ann.as_ref());
-    site.progress(asked.handle, 1.0);
-    let last = site.reply(reply).last_id().unwrap();
+    server.principal = ann.clone();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stream = server.get(&session);
+    let reply = server.post(&session, &call(1));
+    let asked = server.asked();
+    assert_eq!(server.server.principal(asked.handle), ann.as_ref());
+    server.progress(asked.handle, 1.0);
+    let last = server.reply(reply).last_id().unwrap();
     for thief in [bob, None] {
-        site.principal = thief;
+        server.principal = thief;
         for reply in [
-            site.post(&session, &call(2)),
-            site.post(&session, &cancel(1)),
-            site.get(&session),
-            site.resume(&session, &last),
-            site.delete(&session),
+            server.post(&session, &call(2)),
+            server.post(&session, &cancel(1)),
+            server.get(&session),
+            server.resume(&session, &last),
+            server.delete(&session),
         ] {
-            assert_eq!(site.reply(reply).status(), 404);
+            assert_eq!(server.reply(reply).status(), 404);
         }
     }
-    assert!(!site.reply(stream).is_over() && !site.reply(reply).is_over());
-    site.expect_no_event();
-    site.principal = ann;
-    site.answer_to(asked.handle);
-    assert_eq!(site.reply(reply).messages().last().unwrap()["id"], 1);
+    assert!(!server.reply(stream).is_over() && !server.reply(reply).is_over());
+    server.expect_no_event();
+    server.principal = ann;
+    server.answer_to(asked.handle);
+    assert_eq!(server.reply(reply).messages().last().unwrap()["id"], 1);
 }
 
 #[test]
 fn there_are_no_more_sessions_than_the_limit() {
-    let mut site = site_with(limits(|limits| limits.sessions_max = 2));
-    let first = site.open(Revision::V2025_11_25, "{}");
-    site.open(Revision::V2025_11_25, "{}");
-    let reply = site.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
-    assert_eq!(site.reply(reply).status(), 503);
-    assert_eq!(site.reply(reply).field("retry-after"), Some("10"));
-    assert_eq!(site.reply(reply).error(), (-32600, "0".into()));
-    let reply = site.modern(&modern(1, "server/discover", ""));
-    assert_eq!(site.reply(reply).status(), 200, "modern clients need none");
-    site.delete(&first);
-    site.open(Revision::V2025_11_25, "{}");
+    let mut server = site_with(limits(|limits| limits.sessions_max = 2));
+    let first = server.open(Revision::V2025_11_25, "{}");
+    server.open(Revision::V2025_11_25, "{}");
+    let reply = server.request("POST", "/mcp", &POST, &initialize(Revision::V2025_11_25, "{}"));
+    assert_eq!(server.reply(reply).status(), 503);
+    assert_eq!(server.reply(reply).field("retry-after"), Some("10"));
+    assert_eq!(server.reply(reply).error(), (-32600, "0".into()));
+    let reply = server.modern(&modern(1, "server/discover", ""));
+    assert_eq!(server.reply(reply).status(), 200, "modern clients need none");
+    server.delete(&first);
+    server.open(Revision::V2025_11_25, "{}");
 }
 
 #[test]
 fn a_session_that_is_not_used_expires() {
     // Rule: [SESS-007] [SESS-008].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    site.advance(29 * MINUTE);
-    let reply = site.post(&session, &request(1, "ping", "{}"));
-    assert_eq!(site.reply(reply).status(), 200);
-    site.advance(30 * MINUTE - Duration::from_millis(1));
-    assert_eq!(site.server.session_count(), 1);
-    site.advance(Duration::from_millis(1));
-    assert_eq!(site.server.session_count(), 0);
-    let reply = site.post(&session, &call(1));
-    assert_eq!(site.reply(reply).status(), 404);
-    site.expect_empty();
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    server.advance(29 * MINUTE);
+    let reply = server.post(&session, &request(1, "ping", "{}"));
+    assert_eq!(server.reply(reply).status(), 200);
+    server.advance(30 * MINUTE - Duration::from_millis(1));
+    assert_eq!(server.server.session_count(), 1);
+    server.advance(Duration::from_millis(1));
+    assert_eq!(server.server.session_count(), 0);
+    let reply = server.post(&session, &call(1));
+    assert_eq!(server.reply(reply).status(), 404);
+    server.expect_empty();
 }
 
 #[test]
 fn a_session_that_is_not_confirmed_expires_soon() {
-    let mut site = site();
-    let session = site.open_unconfirmed(Revision::V2025_03_26, "{}");
-    let confirmed = site.open_unconfirmed(Revision::V2025_03_26, "{}");
+    let mut server = server();
+    let session = server.open_unconfirmed(Revision::V2025_03_26, "{}");
+    let confirmed = server.open_unconfirmed(Revision::V2025_03_26, "{}");
     // The confirmation may come in a batch.
-    site.post(&confirmed, &format!("[{INITIALIZED}]"));
-    site.advance(MINUTE);
-    assert_eq!(site.server.session_count(), 1);
-    let gone = site.post(&session, INITIALIZED);
-    assert_eq!(site.reply(gone).status(), 404);
+    server.post(&confirmed, &format!("[{INITIALIZED}]"));
+    server.advance(MINUTE);
+    assert_eq!(server.server.session_count(), 1);
+    let gone = server.post(&session, INITIALIZED);
+    assert_eq!(server.reply(gone).status(), 404);
 }
 
 #[test]
 fn a_session_does_not_expire_while_a_stream_is_open_or_work_is_under_way() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let stream = site.get(&session);
-    site.advance(90 * MINUTE);
-    site.disconnect(stream);
-    site.advance(29 * MINUTE);
-    assert_eq!(site.server.session_count(), 1, "the clock starts when the stream ends");
-    let reply = site.post(&session, &call(1));
-    site.advance(60 * MINUTE);
-    site.disconnect(reply);
-    site.advance(60 * MINUTE);
-    assert_eq!(site.server.session_count(), 1, "the request is still under way");
-    site.answer();
-    site.advance(29 * MINUTE);
-    assert_eq!(site.server.session_count(), 1, "the clock starts when the work ends");
-    site.advance(MINUTE);
-    site.expect_empty();
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stream = server.get(&session);
+    server.advance(90 * MINUTE);
+    server.disconnect(stream);
+    server.advance(29 * MINUTE);
+    assert_eq!(server.server.session_count(), 1, "the clock starts when the stream ends");
+    let reply = server.post(&session, &call(1));
+    server.advance(60 * MINUTE);
+    server.disconnect(reply);
+    server.advance(60 * MINUTE);
+    assert_eq!(server.server.session_count(), 1, "the request is still under way");
+    server.answer();
+    server.advance(29 * MINUTE);
+    assert_eq!(server.server.session_count(), 1, "the clock starts when the work ends");
+    server.advance(MINUTE);
+    server.expect_empty();
 }

@@ -10,7 +10,7 @@ use mcp_sansio::http::server::{
 use mcp_sansio::http::{Principal, SessionId};
 use mcp_sansio::peer::RequestHandle;
 
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 use crate::words::*;
 
 /// Whose events: session, principal and stream.
@@ -33,9 +33,9 @@ pub(crate) fn owner(place: &EventPosition) -> Owner {
 
 impl Shelf {
     /// Does what is asked; reads wait.
-    pub(crate) fn take_actions(&mut self, site: &mut Site) {
-        while let Some(action) = site.server.poll_store() {
-            site.server.assert_consistent();
+    pub(crate) fn take_actions(&mut self, server: &mut TestServer) {
+        while let Some(action) = server.server.poll_store() {
+            server.server.assert_consistent();
             match action {
                 StoreAction::Append { event: StoredEvent { place, message } } => {
                     let stream = self.events.entry(owner(&place)).or_default();
@@ -83,29 +83,33 @@ impl Shelf {
     }
 
     /// Answers the reads that there are, and those that follow.
-    pub(crate) fn serve(&mut self, site: &mut Site) {
-        self.take_actions(site);
+    pub(crate) fn serve(&mut self, server: &mut TestServer) {
+        self.take_actions(server);
         while !self.reads.is_empty() {
             let (read, from, events_max, bytes_max) = self.reads.remove(0);
             let found = self.find(&from, events_max, bytes_max);
-            complete(site, read, Ok(found));
-            self.take_actions(site);
+            complete(server, read, Ok(found));
+            self.take_actions(server);
         }
     }
 
     /// The only read that waits.
     #[track_caller]
-    pub(crate) fn read(&mut self, site: &mut Site) -> (ReadId, EventPosition) {
-        self.take_actions(site);
+    pub(crate) fn read(&mut self, server: &mut TestServer) -> (ReadId, EventPosition) {
+        self.take_actions(server);
         assert_eq!(self.reads.len(), 1);
         let (read, from, ..) = self.reads.remove(0);
         (read, from)
     }
 }
 
-pub(crate) fn complete(site: &mut Site, read: ReadId, events: Result<Vec<StoredEvent>, NotStored>) {
-    site.server.handle_stored(read, events, site.now);
-    site.pump();
+pub(crate) fn complete(
+    server: &mut TestServer,
+    read: ReadId,
+    events: Result<Vec<StoredEvent>, NotStored>,
+) {
+    server.server.handle_stored(read, events, server.now);
+    server.pump();
 }
 
 pub(crate) fn options(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
@@ -117,39 +121,42 @@ pub(crate) fn options(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
     .event_store(EventStore::External)
 }
 
-pub(crate) fn stored_site() -> Site {
+pub(crate) fn stored_site() -> TestServer {
     site_with(options(|_| ()))
 }
 
 /// A call that has said as much as `count`.
 pub(crate) fn call_with(
-    site: &mut Site,
+    server: &mut TestServer,
     session: &Session,
     id: u32,
     count: u32,
 ) -> (Ticket, RequestHandle) {
-    let reply = site.post(session, &call(id));
-    let asked = site.asked();
+    let reply = server.post(session, &call(id));
+    let asked = server.asked();
     for progress in 1..=count {
-        site.progress(asked.handle, f64::from(progress));
+        server.progress(asked.handle, f64::from(progress));
     }
     (reply, asked.handle)
 }
 
 /// The id of the event of a reply that has this number among those with one.
-pub(crate) fn id_at(site: &Site, ticket: Ticket, at: usize) -> String {
-    site.reply(ticket).events().into_iter().filter_map(|it| it.id).nth(at).expect("an id")
+pub(crate) fn id_at(server: &TestServer, ticket: Ticket, at: usize) -> String {
+    server.reply(ticket).events().into_iter().filter_map(|it| it.id).nth(at).expect("an id")
 }
 
 /// A session with a call that said 1 to 6, of which the server has but the last at hand, and a
 /// client that has seen up to 1 and comes back: its reply waits for the store.
-pub(crate) fn behind(site: &mut Site, shelf: &mut Shelf) -> (Session, RequestHandle, Ticket) {
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, handle) = call_with(site, &session, 1, 6);
-    let seen = id_at(site, reply, 1);
-    site.disconnect(reply);
-    shelf.take_actions(site);
-    let back = site.resume(&session, &seen);
-    assert_eq!(site.reply(back).status, None, "the head waits for what the store says");
+pub(crate) fn behind(
+    server: &mut TestServer,
+    shelf: &mut Shelf,
+) -> (Session, RequestHandle, Ticket) {
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(server, &session, 1, 6);
+    let seen = id_at(server, reply, 1);
+    server.disconnect(reply);
+    shelf.take_actions(server);
+    let back = server.resume(&session, &seen);
+    assert_eq!(server.reply(back).status, None, "the head waits for what the store says");
     (session, handle, back)
 }

@@ -11,8 +11,8 @@ const CALL_T: &str = r#""name":"t""#;
 fn what_is_no_message_is_a_bad_request_in_every_era() {
     // Rule: [HSRV-010] [HSRV-011].
     for revision in RESUMING {
-        let mut site = site();
-        let session = site.open(revision, "{}");
+        let mut server = server();
+        let session = server.open(revision, "{}");
         for (body, code, id) in [
             ("{", -32700, "none"),
             ("", -32700, "none"),
@@ -23,9 +23,9 @@ fn what_is_no_message_is_a_bad_request_in_every_era() {
             (r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{}}"#, -32600, "none"),
         ] {
             for reply in [
-                site.post(&session, body),
-                site.request("POST", "/mcp", &POST, body),
-                site.request(
+                server.post(&session, body),
+                server.request("POST", "/mcp", &POST, body),
+                server.request(
                     "POST",
                     "/mcp",
                     &join(
@@ -35,47 +35,51 @@ fn what_is_no_message_is_a_bad_request_in_every_era() {
                     body,
                 ),
             ] {
-                let reply = site.reply(reply);
+                let reply = server.reply(reply);
                 assert_eq!(reply.status(), 400, "{body} at {revision}");
                 let (found, of) = reply.error();
                 let of = if of == "null" { "none".into() } else { of };
                 assert_eq!((found, of.as_str()), (code, id), "{body} at {revision}");
             }
         }
-        assert_eq!(site.server.exchange_count(), 0, "nothing waits for an answer that never comes");
+        assert_eq!(
+            server.server.exchange_count(),
+            0,
+            "nothing waits for an answer that never comes"
+        );
     }
 }
 
 #[test]
 fn an_unknown_method_is_200_in_a_session_and_404_without() {
     // Rule: [HSRV-021].
-    let mut site = site();
+    let mut server = server();
     for revision in RESUMING {
-        let session = site.open(revision, "{}");
+        let session = server.open(revision, "{}");
         for method in ["no/such", "server/discover"] {
-            let reply = site.post(&session, &request(4, method, "{}"));
-            assert_eq!(site.reply(reply).status(), 200, "{method} at {revision}");
-            assert_eq!(site.reply(reply).error(), (-32601, "4".into()));
+            let reply = server.post(&session, &request(4, method, "{}"));
+            assert_eq!(server.reply(reply).status(), 200, "{method} at {revision}");
+            assert_eq!(server.reply(reply).error(), (-32601, "4".into()));
         }
     }
-    site.events.clear();
+    server.events.clear();
     for method in ["no/such", "ping", "initialize", "logging/setLevel", "resources/subscribe"] {
-        let reply = site.modern(&modern(4, method, ""));
-        assert_eq!(site.reply(reply).status(), 404, "{method}");
-        assert_eq!(site.reply(reply).error(), (-32601, "4".into()), "{method}");
+        let reply = server.modern(&modern(4, method, ""));
+        assert_eq!(server.reply(reply).status(), 404, "{method}");
+        assert_eq!(server.reply(reply).error(), (-32601, "4".into()), "{method}");
     }
 }
 
 #[test]
 fn bad_parameters_are_the_handlers_affair_but_bad_metadata_is_not() {
     // Rule: [HSRV-023].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
     let bad_meta = request(5, "tools/call", r#"{"name":"t","_meta":[]}"#);
-    let reply = site.post(&session, &bad_meta);
-    assert_eq!(site.reply(reply).status(), 200);
-    assert_eq!(site.reply(reply).error(), (-32602, "5".into()));
-    site.events.clear();
+    let reply = server.post(&session, &bad_meta);
+    assert_eq!(server.reply(reply).status(), 200);
+    assert_eq!(server.reply(reply).error(), (-32602, "5".into()));
+    server.events.clear();
     let header = header_of(&modern_call(5));
     for params in [
         r#"{"name":"t"}"#,
@@ -89,16 +93,16 @@ fn bad_parameters_are_the_handlers_affair_but_bad_metadata_is_not() {
         r#"{"name":"t","inputResponses":[],"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#,
     ] {
         let body = request(5, "tools/call", params);
-        let reply = site.request("POST", "/mcp", &header.fields(), &body);
-        assert_eq!(site.reply(reply).status(), 400, "{params}");
-        assert_eq!(site.reply(reply).error(), (-32602, "5".into()), "{params}");
+        let reply = server.request("POST", "/mcp", &header.fields(), &body);
+        assert_eq!(server.reply(reply).status(), 400, "{params}");
+        assert_eq!(server.reply(reply).error(), (-32602, "5".into()), "{params}");
     }
 }
 
 #[test]
 fn the_first_fault_in_the_order_of_the_checks_is_the_one_that_is_named() {
     // Rule: [HSRV-023] [HSRV-022] [HDR-004].
-    let mut site = site();
+    let mut server = server();
     // Everything at once is wrong, and is put right one by one.
     let cases = [
         (modern_with(1, "no/such", "", "2099-01-01", "{}"), Some("2026-07-28"), None, -32020, 400),
@@ -110,22 +114,22 @@ fn the_first_fault_in_the_order_of_the_checks_is_the_one_that_is_named() {
     for (body, version, method, code, status) in cases {
         let header =
             header_of(&body).with("MCP-Protocol-Version", version).with("Mcp-Method", method);
-        let reply = site.request("POST", "/mcp", &header.fields(), &body);
-        assert_eq!(site.reply(reply).error(), (code, "1".into()), "{body}");
-        assert_eq!(site.reply(reply).status(), status, "{body}");
+        let reply = server.request("POST", "/mcp", &header.fields(), &body);
+        assert_eq!(server.reply(reply).error(), (code, "1".into()), "{body}");
+        assert_eq!(server.reply(reply).status(), status, "{body}");
     }
 }
 
 #[test]
 fn an_unsupported_version_is_refused_with_those_that_are() {
     // Rule: [HSRV-022] [VER-012].
-    let mut site = site();
+    let mut server = server();
     for version in ["2099-01-01", "2025-11-25", "x"] {
         let body = modern_with(3, "tools/call", CALL_T, version, "{}");
-        let reply = site.modern(&body);
-        assert_eq!(site.reply(reply).status(), 400, "{version}");
-        assert_eq!(site.reply(reply).error(), (-32022, "3".into()));
-        let data = &site.reply(reply).json()["error"]["data"];
+        let reply = server.modern(&body);
+        assert_eq!(server.reply(reply).status(), 400, "{version}");
+        assert_eq!(server.reply(reply).error(), (-32022, "3".into()));
+        let data = &server.reply(reply).json()["error"]["data"];
         assert_eq!(data["requested"], version);
         assert_eq!(data["supported"][0], "2026-07-28");
     }
@@ -134,22 +138,22 @@ fn an_unsupported_version_is_refused_with_those_that_are() {
 #[test]
 fn a_missing_capability_is_400_whoever_finds_it_out() {
     // Rule: [HSRV-023] [CAP-022].
-    let mut site = site();
-    let reply = site.modern(&modern_call(6));
-    let asked = site.asked();
+    let mut server = server();
+    let reply = server.modern(&modern_call(6));
+    let asked = server.asked();
     let error = ErrorObject::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, "roots, please")
         .with_data(raw(r#"{"requiredCapabilities":{"roots":{}}}"#).into_owned());
-    site.reject(asked.handle, error);
-    assert_eq!(site.reply(reply).status(), 400);
-    assert_eq!(site.reply(reply).error(), (-32021, "6".into()));
+    server.reject(asked.handle, error);
+    assert_eq!(server.reply(reply).status(), 400);
+    assert_eq!(server.reply(reply).error(), (-32021, "6".into()));
 
-    let reply = site.modern(&modern_call(7));
-    let asked = site.asked();
+    let reply = server.modern(&modern_call(7));
+    let asked = server.asked();
     let required = crate::answers::ask_for_roots();
-    site.server.require_input(asked, &required, site.now).expect_err("the client has no roots");
-    site.pump();
-    assert_eq!(site.reply(reply).status(), 400);
-    assert_eq!(site.reply(reply).error(), (-32021, "7".into()));
+    server.server.require_input(asked, &required, server.now).expect_err("the client has no roots");
+    server.pump();
+    assert_eq!(server.reply(reply).status(), 400);
+    assert_eq!(server.reply(reply).error(), (-32021, "7".into()));
 }
 
 #[test]
@@ -158,47 +162,47 @@ fn a_server_that_puts_up_with_nothing_ends_the_session_and_says_so() {
     policy.malformed = mcp_sansio::peer::Reaction::Close;
     policy.duplicate_id = mcp_sansio::peer::Reaction::Close;
     let options = mcp_sansio::http::ServerOptions::new();
-    let mut site = crate::site::Site::new(full_server().policy(policy), options);
+    let mut server = crate::test_server::TestServer::new(full_server().policy(policy), options);
     for second in ["{".to_owned(), call(1), r#"{"jsonrpc":"2.0","method":"x","params":1}"#.into()] {
-        let session = site.open(Revision::V2025_11_25, "{}");
-        let waiting = site.post(&session, &call(1));
-        let asked = site.asked();
-        let reply = site.post(&session, &second);
-        assert_eq!(site.reply(reply).status(), 400, "{second}");
-        assert_eq!(site.reply(waiting).status(), 404, "the session is over");
-        assert_eq!(site.server.session_count(), 0);
-        let told: Vec<_> = site.events.drain(..).collect();
+        let session = server.open(Revision::V2025_11_25, "{}");
+        let waiting = server.post(&session, &call(1));
+        let asked = server.asked();
+        let reply = server.post(&session, &second);
+        assert_eq!(server.reply(reply).status(), 400, "{second}");
+        assert_eq!(server.reply(waiting).status(), 404, "the session is over");
+        assert_eq!(server.server.session_count(), 0);
+        let told: Vec<_> = server.events.drain(..).collect();
         let violations =
             told.iter().filter(|it| matches!(it, mcp_sansio::peer::Event::Violation(_))).count();
         assert_eq!((told.len(), violations), (2, 1), "{told:?}");
-        site.server.respond_with(asked.handle, &raw("{}"), site.now).expect_err("cancelled");
+        server.server.respond_with(asked.handle, &raw("{}"), server.now).expect_err("cancelled");
     }
-    site.expect_empty();
+    server.expect_empty();
 }
 
 #[test]
 fn an_error_of_the_handler_is_a_success_of_http() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_06_18, "{}");
+    let mut server = server();
+    let session = server.open(Revision::V2025_06_18, "{}");
     for code in [-32602, -32603, -32601, -32600, -32700, 7] {
-        let legacy = site.post(&session, &call(8));
-        let asked = site.asked();
-        site.reject(asked.handle, ErrorObject::new(ErrorCode(code), "no"));
-        assert_eq!(site.reply(legacy).status(), 200, "{code}");
-        let modern = site.modern(&modern_call(8));
-        let asked = site.asked();
-        site.reject(asked.handle, ErrorObject::new(ErrorCode(code), "no"));
+        let legacy = server.post(&session, &call(8));
+        let asked = server.asked();
+        server.reject(asked.handle, ErrorObject::new(ErrorCode(code), "no"));
+        assert_eq!(server.reply(legacy).status(), 200, "{code}");
+        let modern = server.modern(&modern_call(8));
+        let asked = server.asked();
+        server.reject(asked.handle, ErrorObject::new(ErrorCode(code), "no"));
         let status = if code == -32601 { 404 } else { 200 };
-        assert_eq!(site.reply(modern).status(), status, "{code}");
+        assert_eq!(server.reply(modern).status(), status, "{code}");
     }
 }
 
 #[test]
 fn what_needs_no_answer_is_accepted_without_a_body() {
     // Rule: [HSRV-008] [HSRV-009].
-    let mut site = site();
+    let mut server = server();
     for revision in RESUMING {
-        let session = site.open(revision, "{}");
+        let session = server.open(revision, "{}");
         for body in [
             notification("notifications/roots/list_changed", "{}"),
             notification("notifications/no/such", "{}"),
@@ -206,8 +210,8 @@ fn what_needs_no_answer_is_accepted_without_a_body() {
             r#"{"jsonrpc":"2.0","id":99,"result":{}}"#.into(),
             r#"{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"no"}}"#.into(),
         ] {
-            let reply = site.post(&session, &body);
-            let reply = site.reply(reply);
+            let reply = server.post(&session, &body);
+            let reply = server.reply(reply);
             // Rule: [HSRV-010]: what the client did not declare is not accepted.
             let declared = !body.contains("roots");
             assert_eq!(reply.status(), if declared { 202 } else { 400 }, "{body} at {revision}");
@@ -216,26 +220,26 @@ fn what_needs_no_answer_is_accepted_without_a_body() {
         }
     }
     let fields = join(&POST, &[("MCP-Protocol-Version", "2026-07-28")]);
-    let reply = site.request("POST", "/mcp", &fields, &cancel(1));
-    assert_eq!(site.reply(reply).transcript(), "202\n");
+    let reply = server.request("POST", "/mcp", &fields, &cancel(1));
+    assert_eq!(server.reply(reply).transcript(), "202\n");
     let named = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
-    let reply = site.request("POST", "/mcp", &POST, &notification("notifications/x", named));
-    assert_eq!(site.reply(reply).transcript(), "202\n");
+    let reply = server.request("POST", "/mcp", &POST, &notification("notifications/x", named));
+    assert_eq!(server.reply(reply).transcript(), "202\n");
 }
 
 #[test]
 fn a_modern_client_sends_no_responses_and_no_arrays() {
     // Rule: [HSRV-010] [BATCH-010].
-    let mut site = site();
+    let mut server = server();
     let mut modern_only = site_of(Revisions::MODERN);
     let fields = join(&POST, &[("MCP-Protocol-Version", "2026-07-28")]);
     for body in [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, &format!("[{}]", modern_call(1))] {
         for reply in [
-            site.request("POST", "/mcp", &fields, body),
-            site.request("POST", "/mcp", &join(&fields, &[("Mcp-Session-Id", "x")]), body),
+            server.request("POST", "/mcp", &fields, body),
+            server.request("POST", "/mcp", &join(&fields, &[("Mcp-Session-Id", "x")]), body),
         ] {
-            assert_eq!(site.reply(reply).status(), 400);
-            assert_eq!(site.reply(reply).error(), (-32600, "none".into()));
+            assert_eq!(server.reply(reply).status(), 400);
+            assert_eq!(server.reply(reply).error(), (-32600, "none".into()));
         }
         let reply = modern_only.request("POST", "/mcp", &POST, body);
         assert_eq!(modern_only.reply(reply).status(), 400);
@@ -245,54 +249,56 @@ fn a_modern_client_sends_no_responses_and_no_arrays() {
 #[test]
 fn a_bad_version_header_is_a_bad_request() {
     // Rule: [HSRV-029].
-    let mut site = site_of(Revisions::only(Revision::V2025_06_18));
-    let session = site.open(Revision::V2025_06_18, "{}");
+    let mut server = site_of(Revisions::only(Revision::V2025_06_18));
+    let session = server.open(Revision::V2025_06_18, "{}");
     let id = ("Mcp-Session-Id", session.id.as_str());
     for version in ["2099-01-01", "", "latest", "2026-07-28", "2025-11-25"] {
         let fields = join(&POST, &[id, ("MCP-Protocol-Version", version)]);
         for method in ["POST", "GET", "DELETE"] {
-            let reply = site.request(method, "/mcp", &fields, &call(9));
-            assert_eq!(site.reply(reply).status(), 400, "{method} {version}");
+            let reply = server.request(method, "/mcp", &fields, &call(9));
+            assert_eq!(server.reply(reply).status(), 400, "{method} {version}");
             let of = if method == "POST" { "9" } else { "none" };
-            assert_eq!(site.reply(reply).error(), (-32600, of.into()));
+            assert_eq!(server.reply(reply).error(), (-32600, of.into()));
         }
     }
     // Rule: [HSRV-030]: without one it is that of the session.
-    let reply = site.request("POST", "/mcp", &join(&POST, &[id]), &call(9));
-    assert_eq!(site.asked().revision, Revision::V2025_06_18);
-    assert_eq!(site.reply(reply).status, None);
+    let reply = server.request("POST", "/mcp", &join(&POST, &[id]), &call(9));
+    assert_eq!(server.asked().revision, Revision::V2025_06_18);
+    assert_eq!(server.reply(reply).status, None);
 }
 
 #[test]
 fn a_request_without_a_session_is_told_to_open_one() {
     // Rule: [SESS-006].
-    let mut site = site();
-    let reply = site.request("POST", "/mcp", &POST, &call(3));
-    assert_eq!(site.reply(reply).status(), 400);
-    assert_eq!(site.reply(reply).error(), (-32600, "3".into()));
-    let reply = site.request("POST", "/mcp", &POST, INITIALIZED);
-    assert_eq!(site.reply(reply).error(), (-32600, "none".into()));
-    site.expect_no_event();
-    site.expect_empty();
+    let mut server = server();
+    let reply = server.request("POST", "/mcp", &POST, &call(3));
+    assert_eq!(server.reply(reply).status(), 400);
+    assert_eq!(server.reply(reply).error(), (-32600, "3".into()));
+    let reply = server.request("POST", "/mcp", &POST, INITIALIZED);
+    assert_eq!(server.reply(reply).error(), (-32600, "none".into()));
+    server.expect_no_event();
+    server.expect_empty();
 }
 
 #[test]
 fn a_request_id_that_is_in_use_is_refused() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let first = site.post(&session, &call(1));
-    let second = site.post(&session, &call(1));
-    assert_eq!(site.reply(second).status(), 400);
-    assert_eq!(site.reply(second).error(), (-32600, "1".into()));
-    site.answer();
-    assert_eq!(site.reply(first).json()["result"]["content"].to_string(), "[]");
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let first = server.post(&session, &call(1));
+    let second = server.post(&session, &call(1));
+    assert_eq!(server.reply(second).status(), 400);
+    assert_eq!(server.reply(second).error(), (-32600, "1".into()));
+    server.answer();
+    assert_eq!(server.reply(first).json()["result"]["content"].to_string(), "[]");
     // Other sessions and modern requests have ids of their own.
-    site.events.clear();
-    let other = site.open(Revision::V2025_11_25, "{}");
-    for reply in
-        [site.post(&other, &call(1)), site.modern(&modern_call(1)), site.modern(&modern_call(1))]
-    {
-        site.answer();
-        assert_eq!(site.reply(reply).status(), 200);
+    server.events.clear();
+    let other = server.open(Revision::V2025_11_25, "{}");
+    for reply in [
+        server.post(&other, &call(1)),
+        server.modern(&modern_call(1)),
+        server.modern(&modern_call(1)),
+    ] {
+        server.answer();
+        assert_eq!(server.reply(reply).status(), 200);
     }
 }

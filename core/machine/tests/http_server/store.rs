@@ -26,51 +26,51 @@ fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
 
 #[test]
 fn nothing_is_asked_of_a_store_that_is_not_there() {
-    let mut site = site_with(limits(|limits| limits.replay_events_max = 1));
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, _) = call_with(&mut site, &session, 1, 3);
-    let back = site.resume(&session, &id_at(&site, reply, 0));
-    assert_eq!(site.reply(back).status(), 410);
-    assert_eq!(site.server.poll_store(), None);
+    let mut server = site_with(limits(|limits| limits.replay_events_max = 1));
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, _) = call_with(&mut server, &session, 1, 3);
+    let back = server.resume(&session, &id_at(&server, reply, 0));
+    assert_eq!(server.reply(back).status(), 410);
+    assert_eq!(server.server.poll_store(), None);
 }
 
 #[test]
 fn nothing_is_lost_or_repeated_wherever_a_stream_is_cut() {
     // Rule: [RESUME-006] [RESUME-007].
     for revision in RESUMING {
-        let mut site = site_with(options(|_| ()).answers(ResponseMode::Stream));
+        let mut server = site_with(options(|_| ()).answers(ResponseMode::Stream));
         let mut shelf = Shelf::default();
-        let session = site.open(revision, "{}");
-        let (reply, handle) = call_with(&mut site, &session, 1, 5);
-        site.answer_to(handle);
-        let (expected, length) = (site.reply(reply).messages(), site.reply(reply).body.len());
+        let session = server.open(revision, "{}");
+        let (reply, handle) = call_with(&mut server, &session, 1, 5);
+        server.answer_to(handle);
+        let (expected, length) = (server.reply(reply).messages(), server.reply(reply).body.len());
         assert_eq!(expected.len(), 6);
         for cut in 0..=length {
             for late in [false, true] {
-                let (reply, handle) = call_with(&mut site, &session, 1, 3);
+                let (reply, handle) = call_with(&mut server, &session, 1, 3);
                 if late {
-                    site.disconnect(reply);
+                    server.disconnect(reply);
                 }
-                site.progress(handle, 4.0);
-                site.progress(handle, 5.0);
-                site.answer_to(handle);
-                shelf.serve(&mut site);
-                let seen = cut.min(site.reply(reply).body.len());
-                let mut messages = messages_at(site.reply(reply), seen);
-                let Some(last) = site.reply(reply).last_id_at(seen) else { continue };
-                let back = site.resume(&session, &last);
-                shelf.serve(&mut site);
-                assert_eq!(site.reply(back).status(), 200, "{revision} at {cut}");
-                assert_eq!(site.reply(back).state, State::Complete);
-                messages.extend(site.reply(back).messages());
+                server.progress(handle, 4.0);
+                server.progress(handle, 5.0);
+                server.answer_to(handle);
+                shelf.serve(&mut server);
+                let seen = cut.min(server.reply(reply).body.len());
+                let mut messages = messages_at(server.reply(reply), seen);
+                let Some(last) = server.reply(reply).last_id_at(seen) else { continue };
+                let back = server.resume(&session, &last);
+                shelf.serve(&mut server);
+                assert_eq!(server.reply(back).status(), 200, "{revision} at {cut}");
+                assert_eq!(server.reply(back).state, State::Complete);
+                messages.extend(server.reply(back).messages());
                 assert_eq!(messages, expected, "{revision} at {cut}, late: {late}");
             }
         }
         assert!(shelf.asked > 0);
-        site.delete(&session);
-        shelf.serve(&mut site);
+        server.delete(&session);
+        shelf.serve(&mut server);
         assert!(shelf.events.is_empty(), "all of it is forgotten");
-        site.expect_empty();
+        server.expect_empty();
     }
 }
 
@@ -79,30 +79,30 @@ fn replays_that_are_cut_are_gone_on_with() {
     // Rule: [RESUME-006]: whatever part of a replay arrives, the next one goes on after it.
     for revision in RESUMING {
         for step in 120..400 {
-            let (mut site, mut shelf) = (stored_site(), Shelf::default());
-            let session = site.open(revision, "{}");
-            let (mut ticket, handle) = call_with(&mut site, &session, 1, 5);
+            let (mut server, mut shelf) = (stored_site(), Shelf::default());
+            let session = server.open(revision, "{}");
+            let (mut ticket, handle) = call_with(&mut server, &session, 1, 5);
             let (mut messages, mut last) = (Vec::new(), None);
             for round in 0..50 {
                 match round {
-                    2 => site.progress(handle, 6.0),
-                    4 => site.answer_to(handle),
+                    2 => server.progress(handle, 6.0),
+                    4 => server.answer_to(handle),
                     _ => {}
                 }
-                shelf.serve(&mut site);
-                let reply = site.reply(ticket);
+                shelf.serve(&mut server);
+                let reply = server.reply(ticket);
                 let seen = step.min(reply.body.len());
                 messages.extend(messages_at(reply, seen));
                 last = reply.last_id_at(seen).or(last);
                 if messages.iter().any(|it| it.get("id").is_some()) {
                     break;
                 }
-                if !site.reply(ticket).is_over() {
-                    site.disconnect(ticket);
+                if !server.reply(ticket).is_over() {
+                    server.disconnect(ticket);
                 }
-                ticket = site.resume(&session, last.as_ref().expect("an id"));
-                shelf.serve(&mut site);
-                assert_eq!(site.reply(ticket).status(), 200);
+                ticket = server.resume(&session, last.as_ref().expect("an id"));
+                shelf.serve(&mut server);
+                assert_eq!(server.reply(ticket).status(), 200);
             }
             let progress: Vec<_> =
                 messages.iter().filter_map(|it| it["params"]["progress"].as_f64()).collect();
@@ -114,134 +114,134 @@ fn replays_that_are_cut_are_gone_on_with() {
 
 #[test]
 fn recent_events_are_replayed_without_a_read() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, handle) = call_with(&mut site, &session, 1, 3);
-    site.disconnect(reply);
-    let back = site.resume(&session, &id_at(&site, reply, 2));
-    assert_eq!(heard(&site, back), ["3.0"]);
-    site.answer_to(handle);
-    shelf.serve(&mut site);
-    assert_eq!((shelf.asked, heard(&site, back).len()), (0, 2));
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(&mut server, &session, 1, 3);
+    server.disconnect(reply);
+    let back = server.resume(&session, &id_at(&server, reply, 2));
+    assert_eq!(heard(&server, back), ["3.0"]);
+    server.answer_to(handle);
+    shelf.serve(&mut server);
+    assert_eq!((shelf.asked, heard(&server, back).len()), (0, 2));
     assert_eq!(shelf.events.values().map(BTreeMap::len).collect::<Vec<_>>(), [1 + 3 + 1]);
 }
 
 #[test]
 fn what_happens_during_a_read_comes_after_what_it_finds() {
     // Rule: [RESUME-006] [HSRV-017].
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let (_, handle, back) = behind(&mut site, &mut shelf);
-    site.progress(handle, 7.0);
-    shelf.take_actions(&mut site);
-    site.progress(handle, 8.0);
-    assert_eq!(site.reply(back).status, None);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (_, handle, back) = behind(&mut server, &mut shelf);
+    server.progress(handle, 7.0);
+    shelf.take_actions(&mut server);
+    server.progress(handle, 8.0);
+    assert_eq!(server.reply(back).status, None);
     // Page by page, with something new in between.
     let (read, from, events_max, bytes_max) = shelf.reads.remove(0);
     let found = shelf.find(&from, events_max, bytes_max);
-    complete(&mut site, read, Ok(found));
-    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
-    site.answer_to(handle);
-    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
-    shelf.serve(&mut site);
-    assert_eq!(heard(&site, back), ["2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0", "answer 1"]);
-    assert_eq!(site.reply(back).state, State::Complete);
+    complete(&mut server, read, Ok(found));
+    assert_eq!(heard(&server, back), ["2.0", "3.0"]);
+    server.answer_to(handle);
+    assert_eq!(heard(&server, back), ["2.0", "3.0"]);
+    shelf.serve(&mut server);
+    assert_eq!(heard(&server, back), ["2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0", "answer 1"]);
+    assert_eq!(server.reply(back).state, State::Complete);
 }
 
 #[test]
 fn the_next_page_is_read_when_the_last_is_taken() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, _) = call_with(&mut site, &session, 1, 6);
-    site.disconnect(reply);
-    let last = id_at(&site, reply, 0);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, _) = call_with(&mut server, &session, 1, 6);
+    server.disconnect(reply);
+    let last = id_at(&server, reply, 0);
     let fields = session.fields();
     let own = [HOST, ("Accept", "text/event-stream"), ("Last-Event-ID", &*last)];
-    let back = site.request_unread("GET", "/mcp", &join(&own, &fields), "");
-    shelf.serve(&mut site);
-    shelf.serve(&mut site);
+    let back = server.request_unread("GET", "/mcp", &join(&own, &fields), "");
+    shelf.serve(&mut server);
+    shelf.serve(&mut server);
     assert_eq!(shelf.asked, 1, "a client that takes nothing costs one page");
-    site.read(back, usize::MAX);
-    shelf.serve(&mut site);
-    assert_eq!(heard(&site, back).len(), 6);
+    server.read(back, usize::MAX);
+    shelf.serve(&mut server);
+    assert_eq!(heard(&server, back).len(), 6);
 }
 
 #[test]
 fn a_read_whose_client_has_gone_is_not_made() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let (session, _, back) = behind(&mut site, &mut shelf);
-    site.disconnect(back);
-    assert_eq!(site.server.poll_store(), None);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (session, _, back) = behind(&mut server, &mut shelf);
+    server.disconnect(back);
+    assert_eq!(server.server.poll_store(), None);
     // Nor one whose place another reader took.
-    let first = site.resume(&session, "2-0");
-    let second = site.resume(&session, "2-1");
-    assert_eq!(site.reply(first).transcript(), "200 text/event-stream\nend");
-    let (_, from) = shelf.read(&mut site);
+    let first = server.resume(&session, "2-0");
+    let second = server.resume(&session, "2-1");
+    assert_eq!(server.reply(first).transcript(), "200 text/event-stream\nend");
+    let (_, from) = shelf.read(&mut server);
     assert_eq!((from.stream, from.sequence), (2, 2));
-    site.disconnect(second);
-    assert_eq!(site.server.exchange_count(), 0);
+    server.disconnect(second);
+    assert_eq!(server.server.exchange_count(), 0);
 }
 
 #[test]
 fn many_read_at_once() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let session = server.open(Revision::V2025_11_25, "{}");
     let mut calls = Vec::new();
     for id in 1..6 {
-        let (reply, handle) = call_with(&mut site, &session, id, 4);
-        site.disconnect(reply);
-        let back = site.resume(&session, &id_at(&site, reply, 0));
+        let (reply, handle) = call_with(&mut server, &session, id, 4);
+        server.disconnect(reply);
+        let back = server.resume(&session, &id_at(&server, reply, 0));
         calls.push((id, handle, back));
     }
-    shelf.take_actions(&mut site);
+    shelf.take_actions(&mut server);
     assert_eq!(shelf.reads.len(), 5);
     shelf.reads.reverse();
-    shelf.serve(&mut site);
+    shelf.serve(&mut server);
     for (id, handle, back) in calls {
-        site.answer_to(handle);
+        server.answer_to(handle);
         let answer = format!("answer {id}");
-        assert_eq!(heard(&site, back), ["1.0", "2.0", "3.0", "4.0", &*answer]);
+        assert_eq!(heard(&server, back), ["1.0", "2.0", "3.0", "4.0", &*answer]);
     }
 }
 
 #[test]
 fn what_is_given_up_is_forgotten() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    site.principal = Some(Principal::new("alice"));
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, handle) = call_with(&mut site, &session, 1, 3);
-    site.answer_to(handle);
-    shelf.take_actions(&mut site);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    server.principal = Some(Principal::new("alice"));
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(&mut server, &session, 1, 3);
+    server.answer_to(handle);
+    shelf.take_actions(&mut server);
     assert_eq!(shelf.events.len(), 1);
     // A finished stream, when its time is over.
-    site.advance(Duration::from_secs(301));
-    shelf.take_actions(&mut site);
+    server.advance(Duration::from_secs(301));
+    shelf.take_actions(&mut server);
     assert!(shelf.events.is_empty());
     let id = SessionId::parse(session.id.as_bytes()).unwrap();
-    assert_eq!(shelf.forgotten, [(id, Some(2), site.principal.clone())]);
-    let gone = site.resume(&session, &id_at(&site, reply, 0));
-    assert_eq!(site.reply(gone).status(), 410);
-    assert_eq!(site.server.poll_store(), None, "there is nothing to look for");
+    assert_eq!(shelf.forgotten, [(id, Some(2), server.principal.clone())]);
+    let gone = server.resume(&session, &id_at(&server, reply, 0));
+    assert_eq!(server.reply(gone).status(), 410);
+    assert_eq!(server.server.poll_store(), None, "there is nothing to look for");
     // The session, when nobody uses it.
-    site.advance(Duration::from_secs(3600));
-    shelf.take_actions(&mut site);
-    assert_eq!(shelf.forgotten[1..], [(id, None, site.principal.clone())]);
+    server.advance(Duration::from_secs(3600));
+    shelf.take_actions(&mut server);
+    assert_eq!(shelf.forgotten[1..], [(id, None, server.principal.clone())]);
     // One that said nothing leaves nothing to forget.
-    let silent = site.open(Revision::V2025_11_25, "{}");
-    site.delete(&silent);
-    assert_eq!(site.server.poll_store(), None);
+    let silent = server.open(Revision::V2025_11_25, "{}");
+    server.delete(&silent);
+    assert_eq!(server.server.poll_store(), None);
 }
 
 #[test]
 fn a_session_that_ends_during_a_read_is_gone_for_the_reader_too() {
     // Rule: [SESS-007] [SESS-008].
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let (session, _, back) = behind(&mut site, &mut shelf);
-    let (read, from) = shelf.read(&mut site);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (session, _, back) = behind(&mut server, &mut shelf);
+    let (read, from) = shelf.read(&mut server);
     let found = shelf.find(&from, 2, usize::MAX);
-    site.delete(&session);
-    assert_eq!(site.reply(back).status(), 404);
-    complete(&mut site, read, Ok(found));
-    shelf.serve(&mut site);
+    server.delete(&session);
+    assert_eq!(server.reply(back).status(), 404);
+    complete(&mut server, read, Ok(found));
+    shelf.serve(&mut server);
     assert!(shelf.events.is_empty());
 }
 
@@ -249,22 +249,22 @@ fn a_session_that_ends_during_a_read_is_gone_for_the_reader_too() {
 fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
     // Rule: [SSE-006] [RESUME-006].
     for released_before in [true, false] {
-        let (mut site, mut shelf) = (stored_site(), Shelf::default());
-        let (session, handle, back) = behind(&mut site, &mut shelf);
+        let (mut server, mut shelf) = (stored_site(), Shelf::default());
+        let (session, handle, back) = behind(&mut server, &mut shelf);
         if !released_before {
-            let (read, from) = shelf.read(&mut site);
+            let (read, from) = shelf.read(&mut server);
             let found = shelf.find(&from, 2, usize::MAX);
-            complete(&mut site, read, Ok(found));
+            complete(&mut server, read, Ok(found));
         }
-        site.server.release_connection(handle, Duration::from_secs(3));
-        site.pump();
-        shelf.serve(&mut site);
-        assert_eq!(site.reply(back).state, State::Complete);
-        assert_eq!(heard(&site, back), ["2.0", "3.0", "4.0", "5.0", "6.0"]);
-        site.answer_to(handle);
-        let again = site.resume(&session, &site.reply(back).last_id().unwrap());
-        shelf.serve(&mut site);
-        assert_eq!(heard(&site, again), ["answer 1"]);
+        server.server.release_connection(handle, Duration::from_secs(3));
+        server.pump();
+        shelf.serve(&mut server);
+        assert_eq!(server.reply(back).state, State::Complete);
+        assert_eq!(heard(&server, back), ["2.0", "3.0", "4.0", "5.0", "6.0"]);
+        server.answer_to(handle);
+        let again = server.resume(&session, &server.reply(back).last_id().unwrap());
+        shelf.serve(&mut server);
+        assert_eq!(heard(&server, again), ["answer 1"]);
     }
 }
 
@@ -272,81 +272,81 @@ fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
 fn news_that_nobody_took_comes_from_the_store_to_one_without_an_id() {
     // Rule: [HSRV-016] [HSRV-017].
     for revision in RESUMING {
-        let (mut site, mut shelf) = (stored_site(), Shelf::default());
-        let session = site.open(revision, "{}");
+        let (mut server, mut shelf) = (stored_site(), Shelf::default());
+        let session = server.open(revision, "{}");
         let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
-        site.post(&session, &body);
+        server.post(&session, &body);
         for _ in 0..5 {
-            site.resource_updated("a:1");
+            server.resource_updated("a:1");
         }
-        shelf.serve(&mut site);
-        let stream = site.get(&session);
-        site.resource_updated("a:1");
-        shelf.serve(&mut site);
-        assert_eq!(site.reply(stream).messages().len(), 6, "{revision}");
-        site.disconnect(stream);
-        let next = site.get(&session);
-        shelf.serve(&mut site);
-        assert_eq!(site.reply(next).messages().len(), 0, "each once");
+        shelf.serve(&mut server);
+        let stream = server.get(&session);
+        server.resource_updated("a:1");
+        shelf.serve(&mut server);
+        assert_eq!(server.reply(stream).messages().len(), 6, "{revision}");
+        server.disconnect(stream);
+        let next = server.get(&session);
+        shelf.serve(&mut server);
+        assert_eq!(server.reply(next).messages().len(), 0, "each once");
     }
 }
 
 #[test]
 fn the_eras_without_resumption_store_nothing() {
     // Rule: [RESUME-008].
-    let mut site = stored_site();
-    let session = site.open(Revision::V2024_11_05, "{}");
-    let (_, handle) = call_with(&mut site, &session, 1, 3);
-    site.answer_to(handle);
-    site.modern(&modern_call(2));
-    let asked = site.asked();
-    site.progress(asked.handle, 1.0);
-    site.answer_to(asked.handle);
-    site.delete(&session);
-    assert_eq!(site.server.poll_store(), None);
+    let mut server = stored_site();
+    let session = server.open(Revision::V2024_11_05, "{}");
+    let (_, handle) = call_with(&mut server, &session, 1, 3);
+    server.answer_to(handle);
+    server.modern(&modern_call(2));
+    let asked = server.asked();
+    server.progress(asked.handle, 1.0);
+    server.answer_to(asked.handle);
+    server.delete(&session);
+    assert_eq!(server.server.poll_store(), None);
 }
 
 #[test]
 fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
     // Rule: [HSRV-017] [RESUME-006].
     for taken_over in [true, false] {
-        let (mut site, mut shelf) = (stored_site(), Shelf::default());
-        let session = site.open(Revision::V2025_11_25, "{}");
+        let (mut server, mut shelf) = (stored_site(), Shelf::default());
+        let session = server.open(Revision::V2025_11_25, "{}");
         let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
-        site.post(&session, &body);
+        server.post(&session, &body);
         for _ in 0..6 {
-            site.resource_updated("a:1");
+            server.resource_updated("a:1");
         }
-        let first = site.get(&session);
-        let (read, from) = shelf.read(&mut site);
+        let first = server.get(&session);
+        let (read, from) = shelf.read(&mut server);
         let found = shelf.find(&from, 2, usize::MAX);
-        complete(&mut site, read, Ok(found));
-        assert_eq!(site.reply(first).messages().len(), 1, "the other event is an id alone");
+        complete(&mut server, read, Ok(found));
+        assert_eq!(server.reply(first).messages().len(), 1, "the other event is an id alone");
         // The next one names no event, so it gets what was not taken.
         if !taken_over {
-            site.disconnect(first);
+            server.disconnect(first);
         }
-        let second = site.get(&session);
-        assert!(site.reply(first).is_over());
-        shelf.serve(&mut site);
-        assert_eq!(site.reply(second).messages().len(), 5);
-        site.resource_updated("a:1");
-        assert_eq!(site.reply(second).messages().len(), 6);
+        let second = server.get(&session);
+        assert!(server.reply(first).is_over());
+        shelf.serve(&mut server);
+        assert_eq!(server.reply(second).messages().len(), 5);
+        server.resource_updated("a:1");
+        assert_eq!(server.reply(second).messages().len(), 6);
     }
 }
 
 #[test]
 fn a_reader_that_waits_too_long_for_the_store_is_cut_off_like_any_other() {
     let change = |limits: &mut ServerLimits| limits.unread_bytes_max = 300;
-    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
-    let (session, handle, back) = behind(&mut site, &mut shelf);
+    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (session, handle, back) = behind(&mut server, &mut shelf);
     for progress in 7..13 {
-        site.progress(handle, f64::from(progress));
+        server.progress(handle, f64::from(progress));
     }
-    assert_eq!(site.reply(back).state, State::Aborted);
-    shelf.serve(&mut site);
-    site.answer_to(handle);
-    let again = site.resume(&session, "2-1");
-    shelf.serve(&mut site);
-    assert_eq!(heard(&site, again).len(), 12, "nothing is lost by it");
+    assert_eq!(server.reply(back).state, State::Aborted);
+    shelf.serve(&mut server);
+    server.answer_to(handle);
+    let again = server.resume(&session, "2-1");
+    shelf.serve(&mut server);
+    assert_eq!(heard(&server, again).len(), 12, "nothing is lost by it");
 }

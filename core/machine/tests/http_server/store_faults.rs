@@ -34,33 +34,33 @@ fn a_store_that_fails_or_has_a_gap_is_a_loss_that_is_told() {
         },
     ];
     for spoil in spoils {
-        let (mut site, mut shelf) = (stored_site(), Shelf::default());
-        let (session, handle, back) = behind(&mut site, &mut shelf);
-        let (read, from) = shelf.read(&mut site);
+        let (mut server, mut shelf) = (stored_site(), Shelf::default());
+        let (session, handle, back) = behind(&mut server, &mut shelf);
+        let (read, from) = shelf.read(&mut server);
         let found = shelf.find(&from, 2, usize::MAX);
-        complete(&mut site, read, spoil(found));
-        assert_eq!(site.reply(back).status(), 410);
+        complete(&mut server, read, spoil(found));
+        assert_eq!(server.reply(back).status(), 410);
         // The call goes on, and the store is asked again.
-        site.answer_to(handle);
-        let again = site.resume(&session, "2-0");
-        shelf.serve(&mut site);
-        assert_eq!(heard(&site, again).len(), 7);
+        server.answer_to(handle);
+        let again = server.resume(&session, "2-0");
+        shelf.serve(&mut server);
+        assert_eq!(heard(&server, again).len(), 7);
     }
 }
 
 #[test]
 fn a_gap_found_late_ends_the_stream_and_is_told_to_whoever_comes_back() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let (session, handle, back) = behind(&mut site, &mut shelf);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (session, handle, back) = behind(&mut server, &mut shelf);
     let stream = shelf.events.values_mut().next().unwrap();
     assert!(stream.remove(&4).is_some());
-    site.answer_to(handle);
-    shelf.serve(&mut site);
-    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
-    assert_eq!(site.reply(back).state, State::Complete);
-    let again = site.resume(&session, &site.reply(back).last_id().unwrap());
-    shelf.serve(&mut site);
-    assert_eq!(site.reply(again).status(), 410);
+    server.answer_to(handle);
+    shelf.serve(&mut server);
+    assert_eq!(heard(&server, back), ["2.0", "3.0"]);
+    assert_eq!(server.reply(back).state, State::Complete);
+    let again = server.resume(&session, &server.reply(back).last_id().unwrap());
+    shelf.serve(&mut server);
+    assert_eq!(server.reply(again).status(), 410);
 }
 
 #[test]
@@ -74,17 +74,17 @@ fn events_of_others_are_never_sent() {
     ];
     for (at, spoil) in spoils.into_iter().enumerate() {
         for event in 0..2 {
-            let (mut site, mut shelf) = (stored_site(), Shelf::default());
-            site.principal = Some(Principal::new("alice"));
-            let other = site.open(Revision::V2025_11_25, "{}");
+            let (mut server, mut shelf) = (stored_site(), Shelf::default());
+            server.principal = Some(Principal::new("alice"));
+            let other = server.open(Revision::V2025_11_25, "{}");
             let other = SessionId::parse(other.id.as_bytes()).unwrap();
-            let (_, _, back) = behind(&mut site, &mut shelf);
-            let (read, from) = shelf.read(&mut site);
-            assert_eq!(from.principal, site.principal);
+            let (_, _, back) = behind(&mut server, &mut shelf);
+            let (read, from) = shelf.read(&mut server);
+            assert_eq!(from.principal, server.principal);
             let mut found = shelf.find(&from, 2, usize::MAX);
             spoil(&mut found[event].place, other);
-            complete(&mut site, read, Ok(found));
-            assert_eq!(site.reply(back).status(), 410, "{at}");
+            complete(&mut server, read, Ok(found));
+            assert_eq!(server.reply(back).status(), 410, "{at}");
         }
     }
 }
@@ -92,102 +92,102 @@ fn events_of_others_are_never_sent() {
 #[test]
 fn nobody_else_can_have_a_stream_read() {
     // Rule: [SESS-014] [RESUME-007].
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    site.principal = Some(Principal::new("alice"));
-    let other = site.open(Revision::V2025_11_25, "{}");
-    let (session, ..) = behind(&mut site, &mut shelf);
-    let (read, _) = shelf.read(&mut site);
-    let stolen = site.resume(&other, "2-0");
-    assert_eq!(site.reply(stolen).status(), 400);
-    site.principal = Some(Principal::new("mallory"));
-    let stolen = site.resume(&session, "2-0");
-    assert_eq!(site.reply(stolen).status(), 404);
-    assert_eq!(site.server.poll_store(), None);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    server.principal = Some(Principal::new("alice"));
+    let other = server.open(Revision::V2025_11_25, "{}");
+    let (session, ..) = behind(&mut server, &mut shelf);
+    let (read, _) = shelf.read(&mut server);
+    let stolen = server.resume(&other, "2-0");
+    assert_eq!(server.reply(stolen).status(), 400);
+    server.principal = Some(Principal::new("mallory"));
+    let stolen = server.resume(&session, "2-0");
+    assert_eq!(server.reply(stolen).status(), 404);
+    assert_eq!(server.server.poll_store(), None);
     let _ = read;
 }
 
 #[test]
 fn a_completion_that_nobody_waits_for_is_ignored() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let (session, handle, back) = behind(&mut site, &mut shelf);
-    let (read, from) = shelf.read(&mut site);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (session, handle, back) = behind(&mut server, &mut shelf);
+    let (read, from) = shelf.read(&mut server);
     let found = shelf.find(&from, 2, usize::MAX);
     // The client goes, and comes back: that is another read.
-    site.disconnect(back);
-    complete(&mut site, read, Ok(found.clone()));
-    let again = site.resume(&session, "2-0");
-    complete(&mut site, read, Ok(found.clone()));
-    complete(&mut site, read, Err(NotStored));
-    assert_eq!(site.reply(again).status, None);
-    let (next, from) = shelf.read(&mut site);
+    server.disconnect(back);
+    complete(&mut server, read, Ok(found.clone()));
+    let again = server.resume(&session, "2-0");
+    complete(&mut server, read, Ok(found.clone()));
+    complete(&mut server, read, Err(NotStored));
+    assert_eq!(server.reply(again).status, None);
+    let (next, from) = shelf.read(&mut server);
     assert_ne!(next, read);
     let first = shelf.find(&from, 2, usize::MAX);
-    complete(&mut site, next, Ok(first.clone()));
-    complete(&mut site, next, Ok(first));
-    shelf.serve(&mut site);
-    site.answer_to(handle);
-    assert_eq!(heard(&site, again).len(), 7);
-    site.delete(&session);
-    complete(&mut site, next, Ok(found));
-    shelf.serve(&mut site);
-    site.expect_empty();
+    complete(&mut server, next, Ok(first.clone()));
+    complete(&mut server, next, Ok(first));
+    shelf.serve(&mut server);
+    server.answer_to(handle);
+    assert_eq!(heard(&server, again).len(), 7);
+    server.delete(&session);
+    complete(&mut server, next, Ok(found));
+    shelf.serve(&mut server);
+    server.expect_empty();
 }
 
 #[test]
 fn a_read_takes_its_time_and_no_longer() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let (_, _, back) = behind(&mut site, &mut shelf);
-    site.advance(Duration::from_millis(9_999));
-    assert_eq!(site.reply(back).status, None);
-    site.advance(Duration::from_millis(1));
-    assert_eq!(site.reply(back).status(), 410);
-    assert_eq!(site.server.poll_store(), None);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (_, _, back) = behind(&mut server, &mut shelf);
+    server.advance(Duration::from_millis(9_999));
+    assert_eq!(server.reply(back).status, None);
+    server.advance(Duration::from_millis(1));
+    assert_eq!(server.reply(back).status(), 410);
+    assert_eq!(server.server.poll_store(), None);
 
     // Once the response has begun, it ends.
     let mut timeouts = ServerTimeouts::default();
     timeouts.store_read = Duration::from_secs(40);
     let options = options(|_| ()).timeouts(timeouts);
-    let (mut site, mut shelf) = (site_with(options), Shelf::default());
-    let (_, _, back) = behind(&mut site, &mut shelf);
-    let (read, from) = shelf.read(&mut site);
+    let (mut server, mut shelf) = (site_with(options), Shelf::default());
+    let (_, _, back) = behind(&mut server, &mut shelf);
+    let (read, from) = shelf.read(&mut server);
     let found = shelf.find(&from, 2, usize::MAX);
-    complete(&mut site, read, Ok(found));
-    site.advance(Duration::from_secs(39));
-    let comments = site.reply(back).events().iter().filter(|event| event.comment).count();
+    complete(&mut server, read, Ok(found));
+    server.advance(Duration::from_secs(39));
+    let comments = server.reply(back).events().iter().filter(|event| event.comment).count();
     assert_eq!(comments, 2, "there is life meanwhile");
-    site.advance(Duration::from_secs(1));
-    assert_eq!(site.reply(back).state, State::Complete);
-    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+    server.advance(Duration::from_secs(1));
+    assert_eq!(server.reply(back).state, State::Complete);
+    assert_eq!(heard(&server, back), ["2.0", "3.0"]);
 }
 
 #[test]
 fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
     let change = |limits: &mut ServerLimits| limits.store_actions_max = 4;
-    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, handle) = call_with(&mut site, &session, 1, 6);
-    assert_eq!(site.server.dropped_store_actions(), 3, "an id and three messages fit");
-    site.disconnect(reply);
+    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, handle) = call_with(&mut server, &session, 1, 6);
+    assert_eq!(server.server.dropped_store_actions(), 3, "an id and three messages fit");
+    server.disconnect(reply);
     // Nothing was found lost yet: the client may come again.
-    let busy = site.resume(&session, "2-0");
-    assert_eq!(site.reply(busy).status(), 503);
-    shelf.serve(&mut site);
-    let gap = site.resume(&session, "2-3");
-    shelf.serve(&mut site);
-    assert_eq!(site.reply(gap).status(), 410);
-    let recent = site.resume(&session, "2-5");
-    assert_eq!(heard(&site, recent), ["6.0"]);
-    site.answer_to(handle);
+    let busy = server.resume(&session, "2-0");
+    assert_eq!(server.reply(busy).status(), 503);
+    shelf.serve(&mut server);
+    let gap = server.resume(&session, "2-3");
+    shelf.serve(&mut server);
+    assert_eq!(server.reply(gap).status(), 410);
+    let recent = server.resume(&session, "2-5");
+    assert_eq!(heard(&server, recent), ["6.0"]);
+    server.answer_to(handle);
 
     // A driver that never asks: what is to be forgotten has a bound as well.
     for id in 2..40 {
-        let session = site.open(Revision::V2025_11_25, "{}");
-        let (_, handle) = call_with(&mut site, &session, id, 2);
-        site.answer_to(handle);
-        site.delete(&session);
+        let session = server.open(Revision::V2025_11_25, "{}");
+        let (_, handle) = call_with(&mut server, &session, id, 2);
+        server.answer_to(handle);
+        server.delete(&session);
     }
     let mut count = 0;
-    while site.server.poll_store().is_some() {
+    while server.server.poll_store().is_some() {
         count += 1;
     }
     assert!(count <= 8, "{count}");
@@ -196,55 +196,55 @@ fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
 #[test]
 fn bytes_that_wait_for_the_store_are_bounded() {
     let change = |limits: &mut ServerLimits| limits.store_bytes_max = 200;
-    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (reply, _) = call_with(&mut site, &session, 1, 6);
-    shelf.take_actions(&mut site);
+    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (reply, _) = call_with(&mut server, &session, 1, 6);
+    shelf.take_actions(&mut server);
     let bytes: usize = shelf.events.values().flatten().map(|(_, message)| message.len()).sum();
     assert!(bytes > 0 && bytes <= 200, "{bytes}");
-    let gap = site.resume(&session, &id_at(&site, reply, 0));
-    shelf.serve(&mut site);
-    assert_ne!(site.reply(gap).messages().len(), 6);
-    assert!(site.reply(gap).is_over(), "it ends where the gap is");
+    let gap = server.resume(&session, &id_at(&server, reply, 0));
+    shelf.serve(&mut server);
+    assert_ne!(server.reply(gap).messages().len(), 6);
+    assert!(server.reply(gap).is_over(), "it ends where the gap is");
 }
 
 #[test]
 fn readers_of_stored_events_are_bounded() {
     let change = |limits: &mut ServerLimits| limits.store_replays_max = 1;
-    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
-    let (session, ..) = behind(&mut site, &mut shelf);
-    let (reply, _) = call_with(&mut site, &session, 2, 4);
-    let last = id_at(&site, reply, 0);
-    let second = site.resume(&session, &last);
-    assert_eq!(site.reply(second).status(), 503);
-    assert_eq!(site.reply(reply).state, State::UnderWay, "nobody is sent away for it");
-    shelf.serve(&mut site);
-    let second = site.resume(&session, &last);
-    shelf.serve(&mut site);
-    assert_eq!(heard(&site, second).len(), 4);
+    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (session, ..) = behind(&mut server, &mut shelf);
+    let (reply, _) = call_with(&mut server, &session, 2, 4);
+    let last = id_at(&server, reply, 0);
+    let second = server.resume(&session, &last);
+    assert_eq!(server.reply(second).status(), 503);
+    assert_eq!(server.reply(reply).state, State::UnderWay, "nobody is sent away for it");
+    shelf.serve(&mut server);
+    let second = server.resume(&session, &last);
+    shelf.serve(&mut server);
+    assert_eq!(heard(&server, second).len(), 4);
 }
 
 #[test]
 fn a_page_has_its_bounds_whatever_the_store_gives() {
     let change = |limits: &mut ServerLimits| limits.store_page_bytes_max = 1;
-    let (mut site, mut shelf) = (site_with(options(change)), Shelf::default());
-    let (_, handle, back) = behind(&mut site, &mut shelf);
-    let (read, from) = shelf.read(&mut site);
+    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (_, handle, back) = behind(&mut server, &mut shelf);
+    let (read, from) = shelf.read(&mut server);
     let all = shelf.find(&from, usize::MAX, usize::MAX);
     assert_eq!(all.len(), 5);
-    complete(&mut site, read, Ok(all));
-    assert_eq!(heard(&site, back), ["2.0"]);
-    shelf.serve(&mut site);
-    site.answer_to(handle);
-    assert_eq!(heard(&site, back).len(), 6);
+    complete(&mut server, read, Ok(all));
+    assert_eq!(heard(&server, back), ["2.0"]);
+    shelf.serve(&mut server);
+    server.answer_to(handle);
+    assert_eq!(heard(&server, back).len(), 6);
 }
 
 #[test]
 fn debug_output_tells_neither_names_nor_messages() {
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    site.principal = Some(Principal::new("alice"));
-    let (session, ..) = behind(&mut site, &mut shelf);
-    let (read, from) = shelf.read(&mut site);
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    server.principal = Some(Principal::new("alice"));
+    let (session, ..) = behind(&mut server, &mut shelf);
+    let (read, from) = shelf.read(&mut server);
     let found = shelf.find(&from, 2, usize::MAX);
     let text = format!("{read:?} {from:?} {found:?}");
     for secret in ["alice", "progress", &*session.id] {
@@ -256,40 +256,41 @@ fn debug_output_tells_neither_names_nor_messages() {
 fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
     let mut timeouts = ServerTimeouts::default();
     timeouts.store_read = Duration::from_secs(40);
-    let mut site = site_with(options(|limits| limits.store_page_events_max = 1).timeouts(timeouts));
+    let mut server =
+        site_with(options(|limits| limits.store_page_events_max = 1).timeouts(timeouts));
     let mut shelf = Shelf::default();
-    let (_, handle, back) = behind(&mut site, &mut shelf);
+    let (_, handle, back) = behind(&mut server, &mut shelf);
     for page in 0..2 {
-        let (read, from) = shelf.read(&mut site);
+        let (read, from) = shelf.read(&mut server);
         let found = shelf.find(&from, 1, usize::MAX);
-        complete(&mut site, read, Ok(found));
+        complete(&mut server, read, Ok(found));
         if page == 0 {
-            site.server.release_connection(handle, Duration::from_secs(1));
-            site.pump();
+            server.server.release_connection(handle, Duration::from_secs(1));
+            server.pump();
         }
     }
     // The third page is missing.
-    site.advance(Duration::from_secs(39));
-    assert_eq!(site.reply(back).state, State::UnderWay);
-    site.advance(Duration::from_secs(1));
-    assert_eq!(site.reply(back).state, State::Complete);
-    assert_eq!(heard(&site, back), ["2.0", "3.0"]);
+    server.advance(Duration::from_secs(39));
+    assert_eq!(server.reply(back).state, State::UnderWay);
+    server.advance(Duration::from_secs(1));
+    assert_eq!(server.reply(back).state, State::Complete);
+    assert_eq!(heard(&server, back), ["2.0", "3.0"]);
 }
 
 #[test]
 fn one_who_names_no_event_is_told_of_a_loss_once() {
     // Rule: [HSRV-016].
-    let (mut site, mut shelf) = (stored_site(), Shelf::default());
-    let session = site.open(Revision::V2025_11_25, "{}");
+    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let session = server.open(Revision::V2025_11_25, "{}");
     for _ in 0..4 {
-        site.tools_changed();
+        server.tools_changed();
     }
-    let lost = site.get(&session);
-    let (read, _) = shelf.read(&mut site);
-    complete(&mut site, read, Err(NotStored));
-    assert_eq!(site.reply(lost).status(), 410);
-    let rest = site.get(&session);
-    shelf.take_actions(&mut site);
+    let lost = server.get(&session);
+    let (read, _) = shelf.read(&mut server);
+    complete(&mut server, read, Err(NotStored));
+    assert_eq!(server.reply(lost).status(), 410);
+    let rest = server.get(&session);
+    shelf.take_actions(&mut server);
     assert!(shelf.reads.is_empty());
-    assert_eq!(site.reply(rest).messages().len(), 1);
+    assert_eq!(server.reply(rest).messages().len(), 1);
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::reply::Reply;
 use crate::shelf::*;
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 use crate::words::*;
 
 /// A client of one call, with what it has seen of it.
@@ -24,8 +24,8 @@ struct Follower {
 impl Follower {
     /// Takes what came in the first `length` bytes, then loses the connection and comes back, if it
     /// can.
-    fn cut(&mut self, site: &mut Site, length: usize) {
-        let reply = site.reply(self.ticket);
+    fn cut(&mut self, server: &mut TestServer, length: usize) {
+        let reply = server.reply(self.ticket);
         let length = length.min(reply.body.len());
         let last = reply.last_id_at(length).or_else(|| self.last.clone());
         let Some(last) = last else { return };
@@ -35,10 +35,10 @@ impl Follower {
         } else if let Some(status) = reply.status {
             assert!([410, 503].contains(&status), "{status}");
         }
-        if !site.reply(self.ticket).is_over() {
-            site.disconnect(self.ticket);
+        if !server.reply(self.ticket).is_over() {
+            server.disconnect(self.ticket);
         }
-        self.ticket = site.resume(&self.session, &last);
+        self.ticket = server.resume(&self.session, &last);
         self.last = Some(last);
     }
 
@@ -48,17 +48,17 @@ impl Follower {
 }
 
 /// The store answers the read that waits the longest, if one does.
-fn serve_one(site: &mut Site, shelf: &mut Shelf) {
-    shelf.take_actions(site);
+fn serve_one(server: &mut TestServer, shelf: &mut Shelf) {
+    shelf.take_actions(server);
     if !shelf.reads.is_empty() {
         let (read, from, events_max, bytes_max) = shelf.reads.remove(0);
         let found = shelf.find(&from, events_max, bytes_max);
-        complete(site, read, Ok(found));
+        complete(server, read, Ok(found));
     }
 }
 
 fn operate(
-    site: &mut Site,
+    server: &mut TestServer,
     shelf: &mut Shelf,
     follower: &mut Follower,
     handle: RequestHandle,
@@ -68,14 +68,14 @@ fn operate(
     match kind {
         0..=3 => {
             *said += 1;
-            site.progress(handle, f64::from(*said));
+            server.progress(handle, f64::from(*said));
         }
-        4 | 5 => follower.cut(site, usize::from(amount)),
-        6 | 7 => serve_one(site, shelf),
-        8 => site.advance(Duration::from_secs(u64::from(amount % 12))),
+        4 | 5 => follower.cut(server, usize::from(amount)),
+        6 | 7 => serve_one(server, shelf),
+        8 => server.advance(Duration::from_secs(u64::from(amount % 12))),
         _ => {
-            site.server.release_connection(handle, Duration::from_secs(1));
-            site.pump();
+            server.server.release_connection(handle, Duration::from_secs(1));
+            server.pump();
         }
     }
 }
@@ -95,20 +95,20 @@ proptest! {
             limits.store_page_events_max = page;
             limits.unread_bytes_max = unread;
         };
-        let mut site = site_with(options(change).answers(ResponseMode::Stream));
+        let mut server = site_with(options(change).answers(ResponseMode::Stream));
         let mut shelf = Shelf::default();
-        let session = site.open(revision, "{}");
-        let ticket = site.post(&session, &call(1));
-        let handle = site.asked().handle;
+        let session = server.open(revision, "{}");
+        let ticket = server.post(&session, &call(1));
+        let handle = server.asked().handle;
         let mut follower = Follower { session, ticket, messages: Vec::new(), last: None };
         let mut said = 0;
         for operation in operations {
-            operate(&mut site, &mut shelf, &mut follower, handle, &mut said, operation);
+            operate(&mut server, &mut shelf, &mut follower, handle, &mut said, operation);
         }
-        site.answer_to(handle);
+        server.answer_to(handle);
         for _ in 0..100 {
-            shelf.serve(&mut site);
-            follower.cut(&mut site, usize::MAX);
+            shelf.serve(&mut server);
+            follower.cut(&mut server, usize::MAX);
             if follower.has_answer() {
                 break;
             }

@@ -9,79 +9,79 @@ use crate::words::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn comments(site: &crate::site::Site, ticket: usize) -> usize {
-    site.reply(ticket).events().iter().filter(|event| event.comment).count()
+fn comments(server: &crate::test_server::TestServer, ticket: usize) -> usize {
+    server.reply(ticket).events().iter().filter(|event| event.comment).count()
 }
 
 #[test]
 fn a_stream_shows_life_after_silence_and_not_otherwise() {
     // Rule: [SSE-014].
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let stream = site.get(&session);
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stream = server.get(&session);
     for _ in 0..10 {
-        site.advance(14 * SECOND);
-        site.tools_changed();
+        server.advance(14 * SECOND);
+        server.tools_changed();
     }
-    assert_eq!(comments(&site, stream), 0);
-    site.advance(14 * SECOND);
-    assert_eq!(comments(&site, stream), 0);
-    site.advance(SECOND);
-    assert_eq!(comments(&site, stream), 1);
-    site.advance(45 * SECOND);
-    assert_eq!(comments(&site, stream), 4);
+    assert_eq!(comments(&server, stream), 0);
+    server.advance(14 * SECOND);
+    assert_eq!(comments(&server, stream), 0);
+    server.advance(SECOND);
+    assert_eq!(comments(&server, stream), 1);
+    server.advance(45 * SECOND);
+    assert_eq!(comments(&server, stream), 4);
 }
 
 #[test]
 fn a_request_that_takes_long_gets_comments_until_it_is_answered() {
-    let mut site = site();
+    let mut server = server();
     let replies = [
         {
-            let session = site.open(Revision::V2025_03_26, "{}");
-            site.post(&session, &call(1))
+            let session = server.open(Revision::V2025_03_26, "{}");
+            server.post(&session, &call(1))
         },
-        site.modern(&modern_call(1)),
+        server.modern(&modern_call(1)),
     ];
-    site.advance(65 * SECOND);
+    server.advance(65 * SECOND);
     for reply in replies {
-        assert_eq!(comments(&site, reply), 4);
-        site.answer();
-        assert_eq!(site.reply(reply).state, State::Complete);
+        assert_eq!(comments(&server, reply), 4);
+        server.answer();
+        assert_eq!(server.reply(reply).state, State::Complete);
     }
-    site.advance(60 * SECOND);
-    assert!(replies.iter().all(|reply| comments(&site, *reply) == 4));
+    server.advance(60 * SECOND);
+    assert!(replies.iter().all(|reply| comments(&server, *reply) == 4));
 }
 
 #[test]
 fn nothing_happens_by_itself_where_nothing_is_wanted() {
-    let mut site = site_with(timeouts(|timeouts| {
+    let mut server = site_with(timeouts(|timeouts| {
         timeouts.open_stream = None;
         timeouts.keep_alive = None;
     }));
-    let reply = site.modern(&modern_call(1));
-    assert_eq!(site.server.poll_timeout(), None);
-    site.advance(100_000 * SECOND);
-    assert_eq!(site.reply(reply).status, None);
+    let reply = server.modern(&modern_call(1));
+    assert_eq!(server.server.poll_timeout(), None);
+    server.advance(100_000 * SECOND);
+    assert_eq!(server.reply(reply).status, None);
 }
 
 #[test]
 fn a_stream_that_nobody_polls_costs_no_more_than_a_stream() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let stuck = site.post_unread(&session, &call(1));
-    let asked = site.asked();
-    site.advance(3600 * SECOND);
-    let other = site.post(&session, &call(2));
-    site.answer();
-    assert_eq!(site.reply(other).status(), 200, "it holds up no other");
-    site.answer_to(asked.handle);
-    site.read(stuck, usize::MAX);
-    assert_eq!(site.reply(stuck).messages()[0]["id"], 1);
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let stuck = server.post_unread(&session, &call(1));
+    let asked = server.asked();
+    server.advance(3600 * SECOND);
+    let other = server.post(&session, &call(2));
+    server.answer();
+    assert_eq!(server.reply(other).status(), 200, "it holds up no other");
+    server.answer_to(asked.handle);
+    server.read(stuck, usize::MAX);
+    assert_eq!(server.reply(stuck).messages()[0]["id"], 1);
 }
 
 #[test]
 fn pauses_of_nothing_make_no_loop() {
-    let mut site = site_with(timeouts(|timeouts| {
+    let mut server = site_with(timeouts(|timeouts| {
         timeouts.open_stream = Some(Duration::ZERO);
         timeouts.keep_alive = Some(Duration::ZERO);
         timeouts.poll_after = Some(Duration::ZERO);
@@ -89,28 +89,28 @@ fn pauses_of_nothing_make_no_loop() {
         timeouts.session_unconfirmed = Duration::ZERO;
         timeouts.replay = Duration::ZERO;
     }));
-    let session = site.open(Revision::V2025_11_25, "{}");
-    site.get(&session);
-    site.post(&session, &call(1));
-    let modern = site.modern(&modern_call(1));
-    site.advance(Duration::from_millis(20));
-    assert!(comments(&site, modern) <= 21);
-    site.answer();
-    site.answer();
-    site.advance(Duration::from_millis(20));
-    site.expect_empty();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    server.get(&session);
+    server.post(&session, &call(1));
+    let modern = server.modern(&modern_call(1));
+    server.advance(Duration::from_millis(20));
+    assert!(comments(&server, modern) <= 21);
+    server.answer();
+    server.answer();
+    server.advance(Duration::from_millis(20));
+    server.expect_empty();
 }
 
 #[test]
 fn spurious_wake_ups_do_nothing() {
-    let mut site = site();
-    let session = site.open(Revision::V2025_11_25, "{}");
-    let (stream, reply) = (site.get(&session), site.post(&session, &call(1)));
-    let before = (site.reply(stream).transcript(), site.server.poll_timeout());
+    let mut server = server();
+    let session = server.open(Revision::V2025_11_25, "{}");
+    let (stream, reply) = (server.get(&session), server.post(&session, &call(1)));
+    let before = (server.reply(stream).transcript(), server.server.poll_timeout());
     for _ in 0..3 {
-        site.server.handle_timeout(site.now);
-        site.pump();
+        server.server.handle_timeout(server.now);
+        server.pump();
     }
-    assert_eq!((site.reply(stream).transcript(), site.server.poll_timeout()), before);
-    assert_eq!(site.reply(reply).status, None);
+    assert_eq!((server.reply(stream).transcript(), server.server.poll_timeout()), before);
+    assert_eq!(server.reply(reply).status, None);
 }

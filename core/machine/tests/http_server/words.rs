@@ -11,7 +11,7 @@ use mcp_sansio::protocol::{
 use mcp_sansio::{Revision, Revisions};
 use serde_json::Value;
 
-use crate::site::{Site, Ticket};
+use crate::test_server::{TestServer, Ticket};
 
 /// The revisions with streams that can be resumed.
 pub(crate) const RESUMING: [Revision; 3] =
@@ -28,17 +28,17 @@ pub(crate) fn full_server() -> peer::ServerOptions {
     )
 }
 
-/// A site with the defaults.
-pub(crate) fn site() -> Site {
-    Site::new(full_server(), ServerOptions::new())
+/// A server with the defaults.
+pub(crate) fn server() -> TestServer {
+    TestServer::new(full_server(), ServerOptions::new())
 }
 
-pub(crate) fn site_of(revisions: Revisions) -> Site {
-    Site::new(full_server().revisions(revisions), ServerOptions::new())
+pub(crate) fn site_of(revisions: Revisions) -> TestServer {
+    TestServer::new(full_server().revisions(revisions), ServerOptions::new())
 }
 
-pub(crate) fn site_with(options: ServerOptions) -> Site {
-    Site::new(full_server(), options)
+pub(crate) fn site_with(options: ServerOptions) -> TestServer {
+    TestServer::new(full_server(), options)
 }
 
 pub(crate) fn limits(change: impl FnOnce(&mut ServerLimits)) -> ServerOptions {
@@ -136,7 +136,7 @@ impl Session {
     }
 }
 
-impl Site {
+impl TestServer {
     /// Opens a session, up to the confirmation.
     pub(crate) fn open(&mut self, revision: Revision, capabilities: &str) -> Session {
         let session = self.open_unconfirmed(revision, capabilities);

@@ -1,4 +1,4 @@
-//! A server's site on a virtual clock: the test is every client, and carries the bytes.
+//! A server's server on a virtual clock: the test is every client, and carries the bytes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -20,10 +20,10 @@ use crate::played::{self, HttpServer as Server, Played};
 use crate::reply::{Reply, State};
 use crate::words::raw;
 
-/// Names an exchange of a [`Site`], in the order of the requests.
+/// Names an exchange of a [`TestServer`], in the order of the requests.
 pub(crate) type Ticket = usize;
 
-pub(crate) struct Site {
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) now: Instant,
     /// Who sends the requests, as far as the server is told.
@@ -42,7 +42,7 @@ pub(crate) struct Site {
     _played: Played,
 }
 
-impl Site {
+impl TestServer {
     pub(crate) fn new(peer: peer::ServerOptions, options: ServerOptions) -> Self {
         let (server, played) = played::http_server(peer, options);
         Self {
