@@ -61,13 +61,13 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}"#;
 const MODERN: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"client","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 
-struct Site {
+struct TestServer {
     server: Server,
     now: Instant,
     answer: RawJson<'static>,
 }
 
-impl Site {
+impl TestServer {
     fn new() -> Self {
         let offers = ServerCapabilities::new().tools(ToolsCapability::new().list_changed(true));
         let peer = peer::ServerOptions::new(Implementation::new("s", "1")).capabilities(offers);
@@ -120,26 +120,26 @@ const SESSION_BYTES_MAX: i64 = 1920;
 #[test]
 fn ten_thousand_idle_sessions_cost_little_and_all_expire() {
     const SESSIONS: usize = 10_000;
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     let empty = BYTES.get();
     for number in 0..SESSIONS {
-        let id = site.open();
+        let id = server.open();
         // Some have been busier than others.
         if number % 10 == 0 {
-            let (response, _) = site.post(&[("mcp-session-id", &id)], CALL);
+            let (response, _) = server.post(&[("mcp-session-id", &id)], CALL);
             assert_eq!(response.head.status.0, 200);
         }
     }
-    assert_eq!(site.server.session_count(), SESSIONS);
+    assert_eq!(server.server.session_count(), SESSIONS);
     let held = BYTES.get() - empty;
     let each = held / SESSIONS as i64;
     let machine = size_of::<peer::Server>();
     assert!(each <= SESSION_BYTES_MAX, "{each} bytes per session, {machine} of them its machine");
-    site.now = site.now + Duration::from_secs(1800);
-    site.server.handle_timeout(site.now);
-    assert_eq!(site.server.session_count(), 0);
-    assert_eq!(site.server.poll_timeout(), None);
-    while site.server.poll_event().is_some() {}
+    server.now = server.now + Duration::from_secs(1800);
+    server.server.handle_timeout(server.now);
+    assert_eq!(server.server.session_count(), 0);
+    assert_eq!(server.server.poll_timeout(), None);
+    while server.server.poll_event().is_some() {}
     let left = (BYTES.get() - empty) / SESSIONS as i64;
     // The tables keep their room for the next ones; the machines are gone.
     assert!(left <= 1024, "{left} bytes per session that was");
@@ -147,8 +147,8 @@ fn ten_thousand_idle_sessions_cost_little_and_all_expire() {
 
 #[test]
 fn a_call_answered_at_once_allocates_a_response_and_little_else() {
-    let mut site = Site::new();
-    let id = site.open();
+    let mut server = TestServer::new();
+    let id = server.open();
     let legacy: &[(&str, &str)] =
         &[("mcp-session-id", &id), ("mcp-protocol-version", "2025-11-25")];
     let modern: &[(&str, &str)] = &[
@@ -159,8 +159,8 @@ fn a_call_answered_at_once_allocates_a_response_and_little_else() {
     for (fields, body, most) in [(legacy, CALL, 4), (modern, MODERN, 3)] {
         let mut total = 0;
         for round in 0..2000 {
-            site.now = site.now + Duration::from_millis(1);
-            let (response, allocated) = site.post(fields, body);
+            server.now = server.now + Duration::from_millis(1);
+            let (response, allocated) = server.post(fields, body);
             assert_eq!(response.head.status.0, 200);
             if round >= 1000 {
                 total += allocated;

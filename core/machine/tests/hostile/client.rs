@@ -13,7 +13,7 @@ const LENGTHS: MessageLengths = MessageLengths::new(2048, 512);
 const MANY: usize = 3000;
 const NOW: Instant = Instant::ZERO;
 
-struct Site {
+struct TestClient {
     client: Client,
     ended: Vec<(CallHandle, Result<String, Failure<'static>>)>,
     asked: usize,
@@ -23,7 +23,7 @@ struct Site {
     last_id: i64,
 }
 
-impl Site {
+impl TestClient {
     fn legacy() -> Self {
         Self::open(
             Revision::V2025_03_26,
@@ -44,7 +44,7 @@ impl Site {
             .capabilities(ClientCapabilities::new().roots(RootsCapability::new()))
             .limits(Limits::SMALL);
         begin();
-        let mut site = Self {
+        let mut client = Self {
             client: measured(|| Client::new(options, 5, NOW)),
             ended: Vec::new(),
             asked: 0,
@@ -52,9 +52,9 @@ impl Site {
             said: Vec::new(),
             last_id: 1,
         };
-        site.line(answer);
-        site.said.clear();
-        site
+        client.line(answer);
+        client.said.clear();
+        client
     }
 
     fn line(&mut self, line: &str) {
@@ -120,147 +120,147 @@ impl Site {
 
 #[test]
 fn answers_to_nothing_are_told_and_passed_over() {
-    for mut site in [Site::legacy(), Site::modern()] {
+    for mut client in [TestClient::legacy(), TestClient::modern()] {
         for id in 0..MANY {
-            site.line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id + 100));
-            site.line(r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what"}}"#);
+            client.line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id + 100));
+            client.line(r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what"}}"#);
         }
-        assert_eq!((site.violations, site.said.len()), (2 * MANY, 0));
-        site.hears();
+        assert_eq!((client.violations, client.said.len()), (2 * MANY, 0));
+        client.hears();
     }
 }
 
 #[test]
 fn questions_beyond_the_limit_are_each_refused() {
-    let mut site = Site::legacy();
+    let mut client = TestClient::legacy();
     for id in 0..MANY {
-        site.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
+        client.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
     }
     let limit = Limits::SMALL.requests_in_flight_max;
-    assert_eq!(site.asked, limit);
-    let refused = site.said.iter().filter(|line| line.contains("too many requests")).count();
+    assert_eq!(client.asked, limit);
+    let refused = client.said.iter().filter(|line| line.contains("too many requests")).count();
     assert_eq!(refused, MANY - limit);
-    site.hears();
+    client.hears();
 }
 
 #[test]
 fn questions_under_one_id_are_asked_once() {
-    let mut site = Site::legacy();
+    let mut client = TestClient::legacy();
     for _ in 0..MANY {
-        site.line(r#"{"jsonrpc":"2.0","id":"same","method":"roots/list"}"#);
+        client.line(r#"{"jsonrpc":"2.0","id":"same","method":"roots/list"}"#);
     }
-    assert_eq!((site.asked, site.violations), (1, MANY - 1));
-    site.hears();
+    assert_eq!((client.asked, client.violations), (1, MANY - 1));
+    client.hears();
 }
 
 #[test]
 fn a_modern_server_that_asks_is_told_on_and_not_answered() {
     // Rule: [RPC-030] [RPC-031].
-    let mut site = Site::modern();
+    let mut client = TestClient::modern();
     for id in 0..MANY {
-        site.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
+        client.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
     }
-    assert_eq!((site.violations, site.said.len()), (MANY, 0));
-    site.hears();
+    assert_eq!((client.violations, client.said.len()), (MANY, 0));
+    client.hears();
 }
 
 #[test]
 fn progress_without_end_is_told_and_does_not_outlive_its_call() {
     // Rule: [PROG-003] [PROG-006].
-    let mut site = Site::legacy();
-    site.call(Method::ToolsCall);
-    let token = site.last_id;
+    let mut client = TestClient::legacy();
+    client.call(Method::ToolsCall);
+    let token = client.last_id;
     for number in 0..MANY {
-        site.line(&format!(
+        client.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{number}}}}}"#
         ));
-        site.line(&format!(
+        client.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":0}}}}"#
         ));
     }
-    assert_eq!(site.violations, MANY);
-    site.line(&format!(r#"{{"jsonrpc":"2.0","id":{token},"result":{{}}}}"#));
-    site.line(&format!(
+    assert_eq!(client.violations, MANY);
+    client.line(&format!(r#"{{"jsonrpc":"2.0","id":{token},"result":{{}}}}"#));
+    client.line(&format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":99999}}}}"#
     ));
-    assert_eq!(site.violations, MANY);
-    site.hears();
+    assert_eq!(client.violations, MANY);
+    client.hears();
 }
 
 #[test]
 fn input_rounds_without_end_end_the_call() {
     // Rule: [MRTR-009].
-    let mut site = Site::modern();
-    site.call(Method::ToolsCall);
+    let mut client = TestClient::modern();
+    client.call(Method::ToolsCall);
     for round in 0..MANY {
-        let id = site.last_id + i64::try_from(round).unwrap();
-        site.line(&format!(
+        let id = client.last_id + i64::try_from(round).unwrap();
+        client.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","requestState":"{round}"}}}}"#
         ));
     }
     let limit = Limits::SMALL.rounds_max;
     assert!(
-        matches!(site.ended[..], [(_, Err(Failure::TooManyRounds { limit: l }))] if l == limit)
+        matches!(client.ended[..], [(_, Err(Failure::TooManyRounds { limit: l }))] if l == limit)
     );
-    site.hears();
+    client.hears();
 }
 
 #[test]
 fn a_round_of_too_many_questions_ends_the_call() {
-    let mut site = Site::modern();
+    let mut client = TestClient::modern();
     for _ in 0..MANY / 10 {
-        site.call(Method::ToolsCall);
+        client.call(Method::ToolsCall);
         let questions: Vec<String> =
             (0..5).map(|n| format!(r#""{n}":{{"method":"roots/list"}}"#)).collect();
-        let (id, questions) = (site.last_id, questions.join(","));
-        site.line(&format!(
+        let (id, questions) = (client.last_id, questions.join(","));
+        client.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{{questions}}}}}}}"#
         ));
     }
-    assert_eq!((site.ended.len(), site.asked), (MANY / 10, 0));
-    site.hears();
+    assert_eq!((client.ended.len(), client.asked), (MANY / 10, 0));
+    client.hears();
 }
 
 #[test]
 fn states_that_are_too_long_to_keep_end_their_calls() {
-    let mut site = Site::modern();
+    let mut client = TestClient::modern();
     let state = "s".repeat(1200);
     for _ in 0..3 {
-        site.call(Method::ToolsCall);
-        let id = site.last_id;
-        site.line(&format!(
+        client.call(Method::ToolsCall);
+        let id = client.last_id;
+        client.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{"q":{{"method":"roots/list"}}}},"requestState":"{state}"}}}}"#
         ));
     }
-    assert_eq!(site.asked, 1);
-    assert_eq!(site.ended.len(), 2);
-    assert!(site.ended.iter().all(|(_, end)| matches!(end, Err(Failure::TooMuchInput { .. }))));
-    site.hears();
+    assert_eq!(client.asked, 1);
+    assert_eq!(client.ended.len(), 2);
+    assert!(client.ended.iter().all(|(_, end)| matches!(end, Err(Failure::TooMuchInput { .. }))));
+    client.hears();
 }
 
 #[test]
 fn batches_of_anything_are_passed_over() {
-    let mut site = Site::legacy();
+    let mut client = TestClient::legacy();
     for _ in 0..MANY {
-        site.line("[1,1,1,1,1,1,1,1]");
-        site.line("[1,1,1,1,1,1,1,1,1]");
+        client.line("[1,1,1,1,1,1,1,1]");
+        client.line("[1,1,1,1,1,1,1,1,1]");
     }
-    assert_eq!((site.violations, site.said.len()), (9 * MANY, 0));
-    site.hears();
+    assert_eq!((client.violations, client.said.len()), (9 * MANY, 0));
+    client.hears();
 }
 
 #[test]
 fn lists_without_an_end_are_the_callers_to_give_up() {
     // Rule: [PAGE-004].
-    let mut site = Site::modern();
+    let mut client = TestClient::modern();
     for page in 0..MANY {
-        site.call(Method::ToolsList);
-        let id = site.last_id;
-        site.line(&format!(
+        client.call(Method::ToolsList);
+        let id = client.last_id;
+        client.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":[],"nextCursor":"{page}"}}}}"#
         ));
-        site.said.clear();
+        client.said.clear();
     }
-    assert_eq!(site.ended.len(), MANY);
-    site.hears();
+    assert_eq!(client.ended.len(), MANY);
+    client.hears();
 }

@@ -18,7 +18,7 @@ const MANY: usize = 3000;
 const EVENT_MAX: usize = 2048;
 
 /// A legacy client with an open connection, whose network is in the hands of its server.
-struct Site {
+struct TestClient {
     client: Client,
     now: Instant,
     /// What was sent and not answered yet: its body, or its method where it has none.
@@ -27,7 +27,7 @@ struct Site {
     listening: Option<ExchangeId>,
 }
 
-impl Site {
+impl TestClient {
     fn new() -> Self {
         let revisions = Revisions::only(Revision::V2025_11_25);
         let peer = peer::ClientOptions::new(Implementation::new("c", "1"))
@@ -38,24 +38,24 @@ impl Site {
         let options =
             ClientOptions::new(Location::parse("http://localhost/mcp").unwrap()).limits(limits);
         begin();
-        let mut site = Self {
+        let mut client = Self {
             client: measured(|| Client::new(peer, options, 1, Instant::ZERO)),
             now: Instant::ZERO,
             sent: Vec::new(),
             ended: Vec::new(),
             listening: None,
         };
-        site.turn();
-        let (opening, _) = site.sent.pop().unwrap();
+        client.turn();
+        let (opening, _) = client.sent.pop().unwrap();
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}"#;
-        site.answer(opening, 200, "application/json", answer);
-        let (confirmed, _) = site.sent.pop().unwrap();
-        site.answer(confirmed, 202, "", "");
-        let (listening, method) = site.sent.pop().unwrap();
+        client.answer(opening, 200, "application/json", answer);
+        let (confirmed, _) = client.sent.pop().unwrap();
+        client.answer(confirmed, 202, "", "");
+        let (listening, method) = client.sent.pop().unwrap();
         assert_eq!(method, "GET");
-        site.head(listening, 200, "text/event-stream");
-        site.listening = Some(listening);
-        site
+        client.head(listening, 200, "text/event-stream");
+        client.listening = Some(listening);
+        client
     }
 
     fn head(&mut self, exchange: ExchangeId, status: u16, media: &str) {
@@ -142,119 +142,123 @@ impl Site {
 
 #[test]
 fn comments_without_end_take_no_memory() {
-    let mut site = Site::new();
-    let listening = site.listening.unwrap();
-    site.body(listening, b": still here\n\n");
+    let mut client = TestClient::new();
+    let listening = client.listening.unwrap();
+    client.body(listening, b": still here\n\n");
     let before = held();
     for _ in 0..MANY {
-        site.body(listening, &b": still here\n\n".repeat(50));
+        client.body(listening, &b": still here\n\n".repeat(50));
     }
     assert!(held() <= before + 2 * EVENT_MAX, "{before} bytes became {}", held());
-    site.hears();
+    client.hears();
 }
 
 #[test]
 fn an_event_without_end_ends_its_call_and_nothing_else() {
-    let mut site = Site::new();
-    let (exchange, _) = site.call();
-    site.head(exchange, 200, "text/event-stream");
+    let mut client = TestClient::new();
+    let (exchange, _) = client.call();
+    client.head(exchange, 200, "text/event-stream");
     let before = held();
     for _ in 0..MANY {
-        site.body(exchange, b"data: and more, and more, and more\n");
+        client.body(exchange, b"data: and more, and more, and more\n");
     }
     assert!(held() <= before + 8 * EVENT_MAX, "{before} bytes became {}", held());
     let too_long = Failure::Transport(TransportFailure::TooLong { limit: EVENT_MAX });
-    assert_eq!(site.ended, [Err(too_long)]);
-    site.hears();
+    assert_eq!(client.ended, [Err(too_long)]);
+    client.hears();
 }
 
 #[test]
 fn a_server_that_wants_no_pause_between_streams_does_not_make_the_client_spin() {
     // Rule: [SSE-008].
-    let mut site = Site::new();
-    let (mut exchange, _) = site.call();
+    let mut client = TestClient::new();
+    let (mut exchange, _) = client.call();
     for number in 0..200 {
-        site.head(exchange, 200, "text/event-stream");
-        site.body(exchange, format!("retry: 0\nid: {number}\ndata:\n\n").as_bytes());
-        let start = site.now;
-        measured(|| site.client.handle_body_end(exchange, site.now));
-        site.turn();
-        site.sent.clear();
-        while site.sent.is_empty() && site.ended.is_empty() {
-            let due = site.client.poll_timeout().unwrap();
-            site.now = due.max(site.now);
-            measured(|| site.client.handle_timeout(site.now));
-            site.turn();
+        client.head(exchange, 200, "text/event-stream");
+        client.body(exchange, format!("retry: 0\nid: {number}\ndata:\n\n").as_bytes());
+        let start = client.now;
+        measured(|| client.client.handle_body_end(exchange, client.now));
+        client.turn();
+        client.sent.clear();
+        while client.sent.is_empty() && client.ended.is_empty() {
+            let due = client.client.poll_timeout().unwrap();
+            client.now = due.max(client.now);
+            measured(|| client.client.handle_timeout(client.now));
+            client.turn();
         }
-        if !site.ended.is_empty() {
+        if !client.ended.is_empty() {
             break;
         }
-        assert!(site.now.saturating_since(start) >= ClientLimits::DEFAULT.reconnect_pause_min);
-        exchange = site.sent.pop().unwrap().0;
+        assert!(client.now.saturating_since(start) >= ClientLimits::DEFAULT.reconnect_pause_min);
+        exchange = client.sent.pop().unwrap().0;
     }
-    site.wait(Duration::from_secs(700));
-    assert_eq!(site.ended.len(), 1, "{:?}", site.ended);
-    site.hears();
+    client.wait(Duration::from_secs(700));
+    assert_eq!(client.ended.len(), 1, "{:?}", client.ended);
+    client.hears();
 }
 
 #[test]
 fn a_server_that_wants_to_be_left_alone_forever_does_not_keep_its_call() {
-    let mut site = Site::new();
-    let (exchange, _) = site.call();
-    site.head(exchange, 200, "text/event-stream");
-    site.body(exchange, b"retry: 18446744073709551615\nid: 1\ndata:\n\n");
-    measured(|| site.client.handle_body_end(exchange, site.now));
-    site.turn();
-    site.wait(Duration::from_secs(700));
-    assert!(matches!(&site.ended[..], [Err(_)]), "{:?}", site.ended);
-    site.hears();
+    let mut client = TestClient::new();
+    let (exchange, _) = client.call();
+    client.head(exchange, 200, "text/event-stream");
+    client.body(exchange, b"retry: 18446744073709551615\nid: 1\ndata:\n\n");
+    measured(|| client.client.handle_body_end(exchange, client.now));
+    client.turn();
+    client.wait(Duration::from_secs(700));
+    assert!(matches!(&client.ended[..], [Err(_)]), "{:?}", client.ended);
+    client.hears();
 }
 
 #[test]
 fn streams_that_break_without_end_are_given_up() {
     // Rule: [RESUME-001].
-    let mut site = Site::new();
-    let (exchange, _) = site.call();
-    site.head(exchange, 200, "text/event-stream");
-    site.body(exchange, b"id: 1\ndata:\n\n");
+    let mut client = TestClient::new();
+    let (exchange, _) = client.call();
+    client.head(exchange, 200, "text/event-stream");
+    client.body(exchange, b"id: 1\ndata:\n\n");
     measured(|| {
-        site.client.handle_exchange_failed(exchange, ExchangeFailure::Broken, site.now);
+        client.client.handle_exchange_failed(exchange, ExchangeFailure::Broken, client.now);
     });
-    site.turn();
+    client.turn();
     let mut attempts = 0;
-    while site.ended.is_empty() {
-        for (exchange, _) in core::mem::take(&mut site.sent) {
+    while client.ended.is_empty() {
+        for (exchange, _) in core::mem::take(&mut client.sent) {
             attempts += 1;
             measured(|| {
-                site.client.handle_exchange_failed(exchange, ExchangeFailure::NotSent, site.now);
+                client.client.handle_exchange_failed(
+                    exchange,
+                    ExchangeFailure::NotSent,
+                    client.now,
+                );
             });
-            site.turn();
+            client.turn();
         }
         assert!(attempts < 1000, "no end");
-        site.wait(Duration::from_secs(1));
+        client.wait(Duration::from_secs(1));
     }
-    assert!(matches!(&site.ended[..], [Err(_)]), "{:?}", site.ended);
-    site.hears();
+    assert!(matches!(&client.ended[..], [Err(_)]), "{:?}", client.ended);
+    client.hears();
 }
 
 #[test]
 fn pings_without_end_ask_the_driver_to_stop_reading() {
-    let mut site = Site::new();
-    let listening = site.listening.unwrap();
+    let mut client = TestClient::new();
+    let listening = client.listening.unwrap();
     let ping = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\n";
     let mut pings = 0;
-    while !site.client.is_congested() {
-        site.body(listening, ping.as_bytes());
+    while !client.client.is_congested() {
+        client.body(listening, ping.as_bytes());
         pings += 1;
         assert!(pings < MANY, "it reads on");
     }
     assert!(pings > 8);
     // They leave one after the other as the server takes them.
     let mut answered = 0;
-    while let Some((exchange, _)) = site.sent.pop() {
-        site.answer(exchange, 202, "", "");
+    while let Some((exchange, _)) = client.sent.pop() {
+        client.answer(exchange, 202, "", "");
         answered += 1;
     }
     assert_eq!(answered, pings);
-    site.hears();
+    client.hears();
 }

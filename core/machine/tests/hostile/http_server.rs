@@ -15,7 +15,7 @@ use crate::allocator::{begin, held, measured};
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const MANY: usize = 2000;
 
-struct Site {
+struct TestServer {
     server: Server,
     now: Instant,
     open: Vec<ExchangeId>,
@@ -25,7 +25,7 @@ struct Site {
     address: Option<IpAddr>,
 }
 
-impl Site {
+impl TestServer {
     fn new() -> Self {
         let offers = ServerCapabilities::new().tools(ToolsCapability::new());
         let peer = peer::ServerOptions::new(Implementation::new("s", "1"))
@@ -134,122 +134,126 @@ fn call(id: usize) -> String {
 }
 
 /// Does the same again and again: from some time on it takes no more memory.
-fn levels_off(site: &mut Site, mut harm: impl FnMut(&mut Site, usize)) {
+fn levels_off(server: &mut TestServer, mut harm: impl FnMut(&mut TestServer, usize)) {
     for number in 0..MANY {
-        harm(site, number);
+        harm(server, number);
     }
     let before = held();
     for number in MANY..2 * MANY {
-        harm(site, number);
+        harm(server, number);
     }
     // A table may have doubled once more.
     assert!(held() <= before + before / 2, "{before} bytes became {}", held());
-    site.serves();
+    server.serves();
 }
 
 #[test]
 fn sessions_beyond_the_limit_are_refused_until_others_end() {
-    let mut site = Site::new();
-    levels_off(&mut site, |site, number| {
-        let response = site.send("POST", &[], INITIALIZE).unwrap();
+    let mut server = TestServer::new();
+    levels_off(&mut server, |server, number| {
+        let response = server.send("POST", &[], INITIALIZE).unwrap();
         assert_eq!(response.head.status.0, if number < 4 { 200 } else { 503 });
     });
 }
 
 /// Opens sessions without end, pings all that there are, and sees whether another caller gets a
 /// session of its own at any time and can use it.
-fn takes_and_holds(site: &mut Site, greedy: &dyn Fn(&mut Site), modest: &dyn Fn(&mut Site)) {
+fn takes_and_holds(
+    server: &mut TestServer,
+    greedy: &dyn Fn(&mut TestServer),
+    modest: &dyn Fn(&mut TestServer),
+) {
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let mut held = Vec::with_capacity(64);
-    levels_off(site, |site, number| {
-        greedy(site);
-        if let Some(opened) = site.send("POST", &[], INITIALIZE)
+    levels_off(server, |server, number| {
+        greedy(server);
+        if let Some(opened) = server.send("POST", &[], INITIALIZE)
             && opened.head.status.0 == 200
         {
             let id = opened.head.fields().find(|(name, _)| *name == "mcp-session-id").unwrap();
             held.push(id.1.into_owned());
         }
-        held.retain(|id| site.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
+        held.retain(|id| server.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
         if number % 16 == 0 {
-            modest(site);
-            let session = site.session();
-            greedy(site);
-            held.retain(|id| site.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
+            modest(server);
+            let session = server.session();
+            greedy(server);
+            held.retain(|id| server.in_session(id, "POST", PING).unwrap().head.status.0 == 200);
             assert!(held.len() < 4, "the greedy one gave way");
-            modest(site);
-            assert_eq!(site.in_session(&session, "POST", PING).unwrap().head.status.0, 200);
-            assert_eq!(site.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
+            modest(server);
+            assert_eq!(server.in_session(&session, "POST", PING).unwrap().head.status.0, 200);
+            assert_eq!(server.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
         }
-        (site.principal, site.address) = (None, None);
+        (server.principal, server.address) = (None, None);
     });
 }
 
 #[test]
 fn a_principal_that_opens_sessions_and_pings_them_keeps_nobody_out() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     // They outlive the machine's: what it frees is its own.
     let (greedy, modest) = (Principal::new("greedy"), Principal::new("modest"));
-    takes_and_holds(&mut site, &|site| site.principal = Some(greedy.clone()), &|site| {
-        site.principal = Some(modest.clone())
+    takes_and_holds(&mut server, &|server| server.principal = Some(greedy.clone()), &|server| {
+        server.principal = Some(modest.clone())
     });
 }
 
 #[test]
 fn an_address_that_opens_sessions_and_pings_them_keeps_nobody_out() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     takes_and_holds(
-        &mut site,
-        &|site| site.address = Some("2001:db8::1".parse().unwrap()),
-        &|site| site.address = Some("192.0.2.1".parse().unwrap()),
+        &mut server,
+        &|server| server.address = Some("2001:db8::1".parse().unwrap()),
+        &|server| server.address = Some("192.0.2.1".parse().unwrap()),
     );
 }
 
 #[test]
 fn callers_without_end_are_forgotten_with_what_they_held() {
-    let mut site = Site::new();
-    levels_off(&mut site, |site, number| {
-        site.principal = Some(Principal::new(format!("caller {number}")));
-        let session = site.session();
-        site.in_session(&session, "POST", &call(1));
-        site.hang_up();
-        site.due.clear();
-        assert_eq!(site.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
-        assert_eq!(site.server.caller_count(), 0);
-        site.principal = None;
+    let mut server = TestServer::new();
+    levels_off(&mut server, |server, number| {
+        server.principal = Some(Principal::new(format!("caller {number}")));
+        let session = server.session();
+        server.in_session(&session, "POST", &call(1));
+        server.hang_up();
+        server.due.clear();
+        assert_eq!(server.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
+        assert_eq!(server.server.caller_count(), 0);
+        server.principal = None;
     });
 }
 
 #[test]
 fn sessions_that_are_opened_and_ended_leave_nothing_behind() {
-    let mut site = Site::new();
-    levels_off(&mut site, |site, _| {
-        let session = site.session();
-        assert_eq!(site.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
+    let mut server = TestServer::new();
+    levels_off(&mut server, |server, _| {
+        let session = server.session();
+        assert_eq!(server.in_session(&session, "DELETE", "").unwrap().head.status.0, 204);
     });
 }
 
 #[test]
 fn requests_whose_clients_go_away_are_kept_in_small_number() {
-    let mut site = Site::new();
-    let session = site.session();
-    levels_off(&mut site, |site, number| {
-        site.in_session(&session, "POST", &call(number));
-        site.hang_up();
-        site.due.clear();
+    let mut server = TestServer::new();
+    let session = server.session();
+    levels_off(&mut server, |server, number| {
+        server.in_session(&session, "POST", &call(number));
+        server.hang_up();
+        server.due.clear();
     });
 }
 
 #[test]
 fn a_stream_that_is_opened_and_left_again_and_again_stays_one_stream() {
     // Rule: [HSRV-017].
-    let mut site = Site::new();
-    let session = site.session();
-    levels_off(&mut site, |site, number| {
-        site.in_session(&session, "GET", "");
+    let mut server = TestServer::new();
+    let session = server.session();
+    levels_off(&mut server, |server, number| {
+        server.in_session(&session, "GET", "");
         if number % 2 == 0 {
-            site.hang_up();
+            server.hang_up();
         } else {
-            site.open.clear();
+            server.open.clear();
         }
     });
 }
@@ -257,23 +261,23 @@ fn a_stream_that_is_opened_and_left_again_and_again_stays_one_stream() {
 #[test]
 fn ids_of_events_and_sessions_that_never_were_are_refused() {
     // Rule: [SESS-008].
-    let mut site = Site::new();
-    let session = site.session();
-    levels_off(&mut site, |site, number| {
+    let mut server = TestServer::new();
+    let session = server.session();
+    levels_off(&mut server, |server, number| {
         let never = format!("{number:0>32}");
-        assert_eq!(site.in_session(&never, "POST", &call(1)).unwrap().head.status.0, 404);
+        assert_eq!(server.in_session(&never, "POST", &call(1)).unwrap().head.status.0, 404);
         let last = format!("{number}-{number}");
         let fields = [("mcp-session-id", &*session), ("last-event-id", &*last)];
-        let status = site.send("GET", &fields, "").map(|response| response.head.status.0);
+        let status = server.send("GET", &fields, "").map(|response| response.head.status.0);
         assert!(matches!(status, Some(400 | 410) | None), "{status:?}");
-        site.hang_up();
+        server.hang_up();
     });
 }
 
 #[test]
 fn requests_that_repeat_members_are_each_refused() {
-    let mut site = Site::new();
-    let session = site.session();
+    let mut server = TestServer::new();
+    let session = server.session();
     let modern = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call")];
     let body = |params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{params}}}}}"#)
@@ -281,11 +285,11 @@ fn requests_that_repeat_members_are_each_refused() {
     let twice = body(r#""name":"t","name":"u","_meta":{}"#);
     let meta = body(r#""name":"t","_meta":{},"_m\u0065ta":{}"#);
     let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":1}}"#;
-    levels_off(&mut site, |site, _| {
+    levels_off(&mut server, |server, _| {
         for (body, member) in [(&*twice, "`name`"), (&*meta, "`_meta`"), (note, "`requestId`")] {
             for (response, status) in [
-                (site.send("POST", &modern, body), 400),
-                (site.in_session(&session, "POST", body), if body == note { 400 } else { 200 }),
+                (server.send("POST", &modern, body), 400),
+                (server.in_session(&session, "POST", body), if body == note { 400 } else { 200 }),
             ] {
                 let response = response.expect("a whole response");
                 assert_eq!(response.head.status.0, status, "{body}");
@@ -293,18 +297,18 @@ fn requests_that_repeat_members_are_each_refused() {
                 assert!(text.contains(member), "{body}: {text}");
             }
         }
-        assert!(site.due.is_empty());
+        assert!(server.due.is_empty());
     });
 }
 
 #[test]
 fn bodies_of_anything_are_each_refused() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let batch = format!("[{}1]", "1,".repeat(500));
-    levels_off(&mut site, |site, _| {
+    levels_off(&mut server, |server, _| {
         for body in ["", "{", "7", "[]", &*deep, &*batch, "{\"jsonrpc\":\"2.0\"}"] {
-            let status = site.send("POST", &[], body).unwrap().head.status.0;
+            let status = server.send("POST", &[], body).unwrap().head.status.0;
             assert_eq!(status, 400, "{body}");
         }
     });

@@ -18,7 +18,7 @@ const MANY: usize = 3000;
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// A server of small limits, with the driver that its contract asks for.
-struct Site {
+struct TestServer {
     decoder: LineDecoder<'static>,
     server: Server,
     /// Requests whose handlers never come to an end by themselves.
@@ -29,7 +29,7 @@ struct Site {
     violations: usize,
 }
 
-impl Site {
+impl TestServer {
     fn new() -> Self {
         let offers = ServerCapabilities::new()
             .tools(ToolsCapability::new())
@@ -39,17 +39,17 @@ impl Site {
             .limits(Limits::SMALL);
         let server = Server::new(options, 99);
         begin();
-        let mut site = Self {
+        let mut server = Self {
             decoder: LineDecoder::growing(LINE_MAX),
             server,
             due: Vec::with_capacity(64),
             said: BTreeMap::new(),
             violations: 0,
         };
-        site.line(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
-        site.line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        site.said.clear();
-        site
+        server.line(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        server.line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        server.said.clear();
+        server
     }
 
     fn line(&mut self, line: &str) {
@@ -126,209 +126,209 @@ fn kind(line: &str) -> String {
 #[test]
 fn a_line_without_end_is_told_once_and_skipped() {
     // Rule: [RPC-017].
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for _ in 0..MANY {
-        site.bytes(&[b'x'; 1000]);
+        server.bytes(&[b'x'; 1000]);
     }
-    site.bytes(b"\n");
-    assert_eq!((site.count("a frame of more than"), site.violations), (1, 1));
-    site.serves();
+    server.bytes(b"\n");
+    assert_eq!((server.count("a frame of more than"), server.violations), (1, 1));
+    server.serves();
 }
 
 #[test]
 fn a_request_byte_by_byte_is_a_request() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for byte in br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"# {
-        site.bytes(&[*byte]);
+        server.bytes(&[*byte]);
     }
-    site.bytes(b"\n");
-    assert_eq!(site.due.len(), 1);
-    site.serves();
+    server.bytes(b"\n");
+    assert_eq!(server.due.len(), 1);
+    server.serves();
 }
 
 #[test]
 fn requests_beyond_the_limit_are_each_refused() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#
         ));
     }
     let limit = Limits::SMALL.requests_in_flight_max;
-    assert_eq!(site.due.len(), limit);
-    assert_eq!(site.count("too many requests in flight"), MANY - limit);
-    site.serves();
+    assert_eq!(server.due.len(), limit);
+    assert_eq!(server.count("too many requests in flight"), MANY - limit);
+    server.serves();
 }
 
 #[test]
 fn requests_under_an_id_that_is_in_use_are_each_refused() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for _ in 0..MANY {
-        site.line(r#"{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"t"}}"#);
+        server.line(r#"{"jsonrpc":"2.0","id":"same","method":"tools/call","params":{"name":"t"}}"#);
     }
-    assert_eq!((site.due.len(), site.violations), (1, MANY - 1));
-    assert_eq!(site.count("a request with this id is in flight"), MANY - 1);
-    site.serves();
+    assert_eq!((server.due.len(), server.violations), (1, MANY - 1));
+    assert_eq!(server.count("a request with this id is in flight"), MANY - 1);
+    server.serves();
 }
 
 #[test]
 fn requests_that_repeat_members_are_each_refused() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     // As many repeats as fit, of members that are known and of others.
     let (names, unknown) = (r#","name":"u""#.repeat(120), r#","x":1"#.repeat(200));
     for id in 0..MANY {
         let known = format!(r#"{{"name":"t"{names}}}"#);
         let late = format!(r#"{{"name":"t"{unknown},"n\u0061me":"u"}}"#);
         let params = if id % 2 == 0 { known } else { late };
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#
         ));
     }
-    assert!(site.due.is_empty());
-    assert_eq!((site.count("`name` is repeated"), site.violations), (MANY, MANY));
-    site.violations = 0;
+    assert!(server.due.is_empty());
+    assert_eq!((server.count("`name` is repeated"), server.violations), (MANY, MANY));
+    server.violations = 0;
     for _ in 0..MANY {
-        site.line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":1}}"#);
+        server.line(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":1}}"#);
     }
-    assert_eq!(site.violations, MANY);
-    site.serves();
+    assert_eq!(server.violations, MANY);
+    server.serves();
 }
 
 #[test]
 fn cancellations_of_nothing_are_passed_over() {
     // Rule: [CANC-004].
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
         ));
     }
-    assert!(site.said.is_empty(), "{:?}", site.said);
-    site.serves();
+    assert!(server.said.is_empty(), "{:?}", server.said);
+    server.serves();
 }
 
 #[test]
 fn requests_that_are_cancelled_at_once_leave_nothing_behind() {
     // Rule: [CANC-003].
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#
         ));
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
         ));
-        site.due.clear();
+        server.due.clear();
     }
-    assert!(site.said.is_empty(), "{:?}", site.said);
-    site.serves();
+    assert!(server.said.is_empty(), "{:?}", server.said);
+    server.serves();
 }
 
 #[test]
 fn progress_of_nothing_is_passed_over_and_nonsense_is_told() {
     // Rule: [PROG-006].
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for token in 0..MANY {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
         ));
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"{token}","progress":"x"}}}}"#
         ));
     }
-    assert!(site.said.is_empty(), "{:?}", site.said);
-    assert_eq!(site.violations, MANY);
-    site.serves();
+    assert!(server.said.is_empty(), "{:?}", server.said);
+    assert_eq!(server.violations, MANY);
+    server.serves();
 }
 
 #[test]
 fn subscriptions_beyond_the_limit_are_each_refused() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"a:{id:0>100}"}}}}"#
         ));
     }
     let limit = Limits::SMALL.subscribed_resources_max;
-    assert_eq!(site.count("too many subscriptions"), MANY - limit);
-    site.serves();
+    assert_eq!(server.count("too many subscriptions"), MANY - limit);
+    server.serves();
 }
 
 #[test]
 fn listen_streams_beyond_the_limit_are_each_refused() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":["a:1"]}},{MODERN}}}}}"#
         ));
     }
     let limit = Limits::SMALL.listen_streams_max;
-    assert_eq!(site.count("acknowledged"), limit);
-    assert_eq!(site.count("too many listen streams"), MANY - limit);
+    assert_eq!(server.count("acknowledged"), limit);
+    assert_eq!(server.count("too many listen streams"), MANY - limit);
     for id in 0..limit {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
         ));
     }
-    site.serves();
+    server.serves();
 }
 
 #[test]
 fn a_filter_of_a_thousand_empty_names_is_refused_before_it_is_read() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     let names = vec![r#""""#; 500].join(",");
     for id in 0..100 {
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":[{names}]}},{MODERN}}}}}"#
         ));
     }
-    assert_eq!(site.count("too many resources"), 100);
-    site.serves();
+    assert_eq!(server.count("too many resources"), 100);
+    server.serves();
 }
 
 #[test]
 fn batches_of_anything_are_answered_element_by_element() {
     // Rule: [BATCH-003].
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     let limit = Limits::SMALL.batch_length_max;
     for _ in 0..MANY {
-        site.line(&format!("[{}]", vec!["1"; limit].join(",")));
-        site.line(&format!("[{}]", vec!["1"; limit + 1].join(",")));
-        site.line("[]");
+        server.line(&format!("[{}]", vec!["1"; limit].join(",")));
+        server.line(&format!("[{}]", vec!["1"; limit + 1].join(",")));
+        server.line("[]");
     }
-    assert_eq!(site.violations, MANY * (limit + 2));
-    site.serves();
+    assert_eq!(server.violations, MANY * (limit + 2));
+    server.serves();
 }
 
 #[test]
 fn batches_that_wait_for_one_answer_do_not_pile_up() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
         let pings = [r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#; 7].join(",");
-        site.line(&format!(
+        server.line(&format!(
             r#"[{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}},{pings}]"#
         ));
     }
-    assert_eq!(site.due.len(), Limits::SMALL.requests_in_flight_max);
-    site.serves();
+    assert_eq!(server.due.len(), Limits::SMALL.requests_in_flight_max);
+    server.serves();
 }
 
 #[test]
 fn values_too_deep_are_refused_under_their_id() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let (open, close) = (open.repeat(300), close.repeat(300));
-        site.line(&format!(
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","a":{open}1{close}}}}}"#
         ));
     }
-    assert_eq!(site.count(r#""id":,"error""#), 2, "{:?}", site.said);
-    site.serves();
+    assert_eq!(server.count(r#""id":,"error""#), 2, "{:?}", server.said);
+    server.serves();
 }
 
 #[test]
 fn huge_numbers_and_strings_of_escapes_are_read_like_any_other() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     let digits = "9".repeat(1800);
     let escapes = r"\u0041".repeat(300);
     // Short enough for the answer to be counted whole.
@@ -343,22 +343,22 @@ fn huge_numbers_and_strings_of_escapes_are_read_like_any_other() {
         ),
     ] {
         for _ in 0..200 {
-            site.line(&line);
+            server.line(&line);
         }
     }
-    assert_eq!(site.count(r#""error""#), 1000, "{:?}", site.said);
-    site.serves();
+    assert_eq!(server.count(r#""error""#), 1000, "{:?}", server.said);
+    server.serves();
 }
 
 #[test]
 fn answers_to_nothing_are_told_and_passed_over() {
-    let mut site = Site::new();
+    let mut server = TestServer::new();
     for id in 0..MANY {
-        site.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-        site.line(&format!(
+        server.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        server.line(&format!(
             r#"{{"jsonrpc":"2.0","id":"{id}","error":{{"code":1,"message":"no"}}}}"#
         ));
     }
-    assert_eq!((site.violations, site.said.len()), (2 * MANY, 0));
-    site.serves();
+    assert_eq!((server.violations, server.said.len()), (2 * MANY, 0));
+    server.serves();
 }

@@ -16,7 +16,7 @@ use crate::allocator::{begin, measured, peak};
 use crate::limits::{large, odd, small};
 
 /// The client, and a server that reads nothing unless it is told to.
-struct Site {
+struct TestClient {
     client: Client,
     limits: Limits,
     lengths: MessageLengths,
@@ -28,7 +28,7 @@ struct Site {
     expected: i64,
 }
 
-impl Site {
+impl TestClient {
     fn new(limits: &Limits, lengths: MessageLengths, revision: Revision, seed: u64) -> Self {
         let offers = ClientCapabilities::new()
             .roots(RootsCapability::new())
@@ -229,18 +229,18 @@ fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, us
     let state = lengths.received_max / 2;
     for (revision, state) in [(legacy, 0), (modern, 0), (modern, state)] {
         begin();
-        let mut site = Site::new(&limits, lengths, revision, seed);
+        let mut client = TestClient::new(&limits, lengths, revision, seed);
         if revision == modern {
-            site.open_modern();
-            site.fill_calls(&params);
-            site.ask(state);
+            client.open_modern();
+            client.fill_calls(&params);
+            client.ask(state);
         } else {
-            site.open_legacy();
-            site.fill_calls(&params);
-            site.fill_requests();
-            site.batch();
+            client.open_legacy();
+            client.fill_calls(&params);
+            client.fill_requests();
+            client.batch();
         }
-        site.stop_reading();
+        client.stop_reading();
         let peak = peak();
         assert!(
             peak <= formula,

@@ -18,7 +18,7 @@ use crate::limits::{large, odd, small};
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
 
 /// The server, and a client that reads nothing unless it is told to.
-struct Site {
+struct TestServer {
     server: Server,
     limits: Limits,
     lengths: MessageLengths,
@@ -28,7 +28,7 @@ struct Site {
     next_id: u64,
 }
 
-impl Site {
+impl TestServer {
     fn new(limits: &Limits, lengths: MessageLengths, seed: u64) -> Self {
         let offers = ServerCapabilities::new()
             .tools(ToolsCapability::new().list_changed(true))
@@ -368,20 +368,20 @@ fn measure((limits, lengths): (Limits, MessageLengths), seed: u64) -> (usize, us
     let mut most = 0;
     // Requests that wait for the host, or that are answered while the client reads nothing.
     for asks in [true, false] {
-        let mut site = Site::new(&limits, lengths, seed);
+        let mut server = TestServer::new(&limits, lengths, seed);
         begin();
-        site.open();
-        site.try_passing();
-        site.subscribe();
-        site.listen();
+        server.open();
+        server.try_passing();
+        server.subscribe();
+        server.listen();
         if asks {
-            site.ask();
-            site.answer();
+            server.ask();
+            server.answer();
         }
-        site.fill_calls();
-        site.batch();
-        site.fill_requests();
-        site.stop_reading();
+        server.fill_calls();
+        server.batch();
+        server.fill_requests();
+        server.stop_reading();
         let peak = peak();
         assert!(peak <= formula, "{peak} bytes, of {formula}: {limits:?}, {lengths:?}");
         most = most.max(peak);

@@ -17,20 +17,20 @@ use crate::words::*;
 const NOW: Instant = Instant::ZERO;
 
 /// A server, and a client that reads nothing until it is told to.
-struct Site {
+struct TestServer {
     server: Server,
     revision: Revision,
 }
 
-impl Site {
+impl TestServer {
     fn new(revision: Revision, options: ServerOptions, capabilities: &str) -> Self {
-        let mut site = Self { server: Server::new(options, 1), revision };
+        let mut server = Self { server: Server::new(options, 1), revision };
         if LEGACY.contains(&revision) {
-            site.send(&initialize(revision.as_str(), capabilities));
-            site.send(INITIALIZED);
-            site.read();
+            server.send(&initialize(revision.as_str(), capabilities));
+            server.send(INITIALIZED);
+            server.read();
         }
-        site
+        server
     }
 
     fn send(&mut self, line: &str) -> Option<Event<'static>> {
@@ -38,7 +38,7 @@ impl Site {
         event.map(Event::into_owned)
     }
 
-    /// A request of the site's era that asks for progress and log messages.
+    /// A request of the server's era that asks for progress and log messages.
     fn ask(&mut self, id: &str, method: &str, members: &str) -> Option<Event<'static>> {
         let line = if LEGACY.contains(&self.revision) {
             let members = if members.is_empty() { String::new() } else { format!("{members},") };
@@ -106,25 +106,25 @@ fn nothing_more_is_sent_for_a_request_that_is_cancelled() {
     for revision in Revision::ALL {
         for answered in [false, true] {
             for id in ["1", r#""one""#, &format!("\"{}\"", "x".repeat(500))] {
-                let mut site = Site::new(revision, full_server(), "{}");
-                let (first, second) = (site.call(id), site.call("2"));
+                let mut server = TestServer::new(revision, full_server(), "{}");
+                let (first, second) = (server.call(id), server.call("2"));
                 for request in [first.handle, second.handle, first.handle] {
-                    site.work(request);
+                    server.work(request);
                 }
                 if answered {
-                    site.answer(first.handle);
+                    server.answer(first.handle);
                 }
-                site.answer(second.handle);
-                let event = site.cancel(id);
+                server.answer(second.handle);
+                let event = server.cancel(id);
                 assert_eq!(matches!(event, Some(Event::Cancelled(_))), !answered, "{event:?}");
                 let expected =
                     ["progress of 2", "notifications/message", "progress of 2", "answer 2"];
-                assert_eq!(site.read(), expected, "{id} at {revision}");
+                assert_eq!(server.read(), expected, "{id} at {revision}");
                 // The id is free again at 2026-07-28, and what is said under it is sent.
                 if !LEGACY.contains(&revision) {
-                    let again = site.call(id);
-                    site.answer(again.handle);
-                    assert_eq!(site.read(), [format!("answer {id}")]);
+                    let again = server.call(id);
+                    server.answer(again.handle);
+                    assert_eq!(server.read(), [format!("answer {id}")]);
                 }
             }
         }
@@ -135,17 +135,17 @@ fn nothing_more_is_sent_for_a_request_that_is_cancelled() {
 fn what_has_left_is_not_withdrawn_and_what_follows_it_is() {
     // Rule: [CANC-006] [CANC-016].
     for revision in Revision::ALL {
-        let mut site = Site::new(revision, full_server(), "{}");
-        let request = site.call("1").handle;
-        site.work(request);
+        let mut server = TestServer::new(revision, full_server(), "{}");
+        let request = server.call("1").handle;
+        server.work(request);
         // On its way as soon as it is shown, as part of it may be written.
-        let shown = site.server.peek_transmit().len();
+        let shown = server.server.peek_transmit().len();
         assert!(shown > 0);
-        site.answer(request);
-        assert!(site.cancel("1").is_none());
-        assert_eq!(site.server.peek_transmit().len(), shown);
+        server.answer(request);
+        assert!(server.cancel("1").is_none());
+        assert_eq!(server.server.peek_transmit().len(), shown);
         let said = ["progress of 1", "notifications/message", "progress of 1"];
-        assert_eq!(site.read(), said, "{revision}");
+        assert_eq!(server.read(), said, "{revision}");
     }
 }
 
@@ -153,42 +153,43 @@ fn what_has_left_is_not_withdrawn_and_what_follows_it_is() {
 fn an_answer_of_the_machine_is_withdrawn_too() {
     // Rule: [CANC-003] [CANC-016].
     for revision in Revision::ALL {
-        let mut site = Site::new(revision, full_server(), "{}");
+        let mut server = TestServer::new(revision, full_server(), "{}");
         for id in ["1", "2", "3"] {
-            let list = site.ask(id, "no/such", "");
+            let list = server.ask(id, "no/such", "");
             assert!(list.is_none());
         }
         if LEGACY.contains(&revision) {
-            site.send(&request("4", "ping", "{}"));
-            site.cancel("4");
+            server.send(&request("4", "ping", "{}"));
+            server.cancel("4");
         }
-        site.cancel("1");
-        site.cancel("3");
-        assert_eq!(site.read(), ["answer 2"], "{revision}");
+        server.cancel("1");
+        server.cancel("3");
+        assert_eq!(server.read(), ["answer 2"], "{revision}");
     }
 }
 
 #[test]
 fn the_answer_to_initialize_is_never_withdrawn() {
     // Rule: [CANC-002].
-    let mut site = Site { server: Server::new(bare_server(), 1), revision: Revision::V2025_11_25 };
-    site.send(&initialize("2025-11-25", "{}"));
-    site.cancel("1");
-    assert_eq!(site.read(), ["answer 1"]);
+    let mut server =
+        TestServer { server: Server::new(bare_server(), 1), revision: Revision::V2025_11_25 };
+    server.send(&initialize("2025-11-25", "{}"));
+    server.cancel("1");
+    assert_eq!(server.read(), ["answer 1"]);
 }
 
 #[test]
 fn a_listen_stream_that_is_cancelled_says_nothing_more() {
     // Rule: [CANC-016] [SUBS-010].
-    let mut site = Site::new(Revision::V2026_07_28, full_server(), "{}");
+    let mut server = TestServer::new(Revision::V2026_07_28, full_server(), "{}");
     let filter = r#""notifications":{"toolsListChanged":true}"#;
     for id in ["1", "2"] {
-        site.ask(id, "subscriptions/listen", filter);
+        server.ask(id, "subscriptions/listen", filter);
     }
-    site.server.announce(mcp_sansio::catalog::Changes { tools: true, ..Default::default() });
-    site.cancel("1");
+    server.server.announce(mcp_sansio::catalog::Changes { tools: true, ..Default::default() });
+    server.cancel("1");
     let said = ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"];
-    assert_eq!(site.read(), said);
+    assert_eq!(server.read(), said);
 }
 
 #[test]
@@ -197,22 +198,22 @@ fn what_is_withdrawn_gives_its_room_back() {
     let mut limits = Limits::default();
     limits.transmit_bytes_max = 100_000;
     for revision in Revision::ALL {
-        let mut site = Site::new(revision, full_server().limits(limits.clone()), "{}");
+        let mut server = TestServer::new(revision, full_server().limits(limits.clone()), "{}");
         for round in 0..20 {
             let mut ids = Vec::new();
-            while !site.server.is_congested() {
+            while !server.server.is_congested() {
                 let id = (round * 10_000 + ids.len() + 10).to_string();
-                site.ask(&id, "no/such", "");
+                server.ask(&id, "no/such", "");
                 ids.push(id);
             }
             assert!(ids.len() > 500, "{}", ids.len());
             // From both ends and from the middle.
             ids.sort_by_key(|id| (id.len(), id.chars().rev().collect::<String>()));
             for id in &ids[1..] {
-                site.cancel(id);
+                server.cancel(id);
             }
-            assert!(!site.server.is_congested());
-            assert_eq!(site.read(), [format!("answer {}", ids[0])], "{revision}");
+            assert!(!server.server.is_congested());
+            assert_eq!(server.read(), [format!("answer {}", ids[0])], "{revision}");
         }
     }
 }
@@ -223,26 +224,26 @@ fn ten_thousand_answers_and_as_many_cancellations() {
     const COUNT: usize = 10_000;
     let mut limits = Limits::default();
     limits.requests_in_flight_max = COUNT;
-    let mut site = Site::new(Revision::V2026_07_28, full_server().limits(limits), "{}");
-    let requests: Vec<_> = (0..COUNT).map(|id| site.call(&id.to_string()).handle).collect();
+    let mut server = TestServer::new(Revision::V2026_07_28, full_server().limits(limits), "{}");
+    let requests: Vec<_> = (0..COUNT).map(|id| server.call(&id.to_string()).handle).collect();
     for request in requests {
-        site.work(request);
-        site.answer(request);
+        server.work(request);
+        server.answer(request);
     }
     for id in (0..COUNT).filter(|id| id % 100 != 7) {
-        site.cancel(&id.to_string());
+        server.cancel(&id.to_string());
     }
-    let said = site.read();
+    let said = server.read();
     assert_eq!(said.len(), 4 * COUNT / 100);
     assert!(said.iter().all(|it| it.ends_with("07") || !it.contains(' ') || it.ends_with(" 7")));
 }
 
 /// A batch of calls with these ids.
-fn batch(site: &mut Site, ids: &[u32]) -> Vec<RequestHandle> {
+fn batch(server: &mut TestServer, ids: &[u32]) -> Vec<RequestHandle> {
     let calls: Vec<_> =
         ids.iter().map(|id| request(&id.to_string(), "tools/call", r#"{"name":"t"}"#)).collect();
-    let mut events: Vec<_> = site.send(&format!("[{}]", calls.join(","))).into_iter().collect();
-    events.extend(core::iter::from_fn(|| site.server.poll_event()));
+    let mut events: Vec<_> = server.send(&format!("[{}]", calls.join(","))).into_iter().collect();
+    events.extend(core::iter::from_fn(|| server.server.poll_event()));
     let handle = |event| match event {
         Event::Request(request) => request.handle,
         other => panic!("{other:?}"),
@@ -256,26 +257,26 @@ fn an_answer_is_withdrawn_from_its_batch() {
     // How many are answered when the cancellations come; the last answer sends the batch.
     for answered in 0..=4 {
         for gone in 0..16_u32 {
-            let mut site = Site::new(Revision::V2025_03_26, full_server(), "{}");
-            let requests = batch(&mut site, &[1, 2, 3, 4]);
+            let mut server = TestServer::new(Revision::V2025_03_26, full_server(), "{}");
+            let requests = batch(&mut server, &[1, 2, 3, 4]);
             for request in &requests[..answered] {
-                site.answer(*request);
+                server.answer(*request);
             }
             let is_gone = |id: u32| gone >> (id - 1) & 1 > 0;
             for id in (1..=4).filter(|id| is_gone(*id)) {
-                site.cancel(&id.to_string());
+                server.cancel(&id.to_string());
             }
             for (request, id) in requests.iter().zip(1..).skip(answered) {
                 if !is_gone(id) {
-                    site.answer(*request);
+                    server.answer(*request);
                 }
             }
             let left: Vec<_> =
                 (1..=4).filter(|id| !is_gone(*id)).map(|id| id.to_string()).collect();
             let expected =
                 if left.is_empty() { vec![] } else { vec![format!("[{}]", left.join(","))] };
-            assert_eq!(site.read(), expected, "{answered} answered, {gone:04b} cancelled");
-            assert!(!site.server.is_congested());
+            assert_eq!(server.read(), expected, "{answered} answered, {gone:04b} cancelled");
+            assert!(!server.server.is_congested());
         }
     }
 }
@@ -285,18 +286,18 @@ fn questions_for_a_cancelled_request_are_withdrawn_or_cancelled() {
     // Rule: [CANC-001] [CANC-003].
     for revision in LEGACY {
         for read in [false, true] {
-            let mut site = Site::new(revision, full_server(), r#"{"roots":{}}"#);
-            let request = site.call("1");
+            let mut server = TestServer::new(revision, full_server(), r#"{"roots":{}}"#);
+            let request = server.call("1");
             let question: InputRequest = ListRootsParams::new().into();
             let questions = Map::default().with("q", question);
             let questions = InputRequiredResult::new().input_requests(questions);
-            site.server.require_input(request, &questions, NOW).unwrap();
+            server.server.require_input(request, &questions, NOW).unwrap();
             if read {
-                assert_eq!(site.read(), ["roots/list"]);
+                assert_eq!(server.read(), ["roots/list"]);
             }
-            assert!(matches!(site.cancel("1"), Some(Event::Cancelled(_))));
+            assert!(matches!(server.cancel("1"), Some(Event::Cancelled(_))));
             let expected: &[&str] = if read { &["notifications/cancelled"] } else { &[] };
-            assert_eq!(site.read(), expected, "{revision}");
+            assert_eq!(server.read(), expected, "{revision}");
         }
     }
 }
