@@ -5,8 +5,8 @@ mod judge;
 #[path = "../recording/played.rs"]
 mod played;
 mod reply;
-mod shelf;
 mod test_server;
+mod test_store;
 mod words;
 
 mod admission;

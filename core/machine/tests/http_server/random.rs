@@ -15,13 +15,13 @@ use seeded_random::Random;
 
 use crate::answers::ask_for_roots;
 use crate::reply::State;
-use crate::shelf::{Shelf, complete};
 use crate::test_server::{TestServer, Ticket};
+use crate::test_store::{TestStore, complete};
 use crate::words::*;
 
 struct World {
     server: TestServer,
-    shelf: Shelf,
+    store: TestStore,
     random: Random,
     sessions: Vec<(Session, Option<Principal>)>,
     /// Ends of streams, with the session that may come back for them.
@@ -66,7 +66,7 @@ impl World {
         let server = site_with(ServerOptions::legacy_sse(options, "/sse", "/post"));
         Self {
             server,
-            shelf: Shelf::default(),
+            store: TestStore::default(),
             random,
             sessions: Vec::new(),
             endings: Vec::new(),
@@ -232,14 +232,14 @@ impl World {
 
     /// The store does what is asked, or errs; some reads take longer than others.
     fn store(&mut self) {
-        self.shelf.take_actions(&mut self.server);
-        let reads = self.shelf.reads.len() as u64;
+        self.store.take_actions(&mut self.server);
+        let reads = self.store.reads.len() as u64;
         if reads == 0 || self.random.below(4) == 0 {
             return;
         }
         let (read, from, events_max, bytes_max) =
-            self.shelf.reads.swap_remove(self.random.below(reads) as usize);
-        let mut found = self.shelf.find(&from, events_max, bytes_max);
+            self.store.reads.swap_remove(self.random.below(reads) as usize);
+        let mut found = self.store.find(&from, events_max, bytes_max);
         let one = self.random.index(found.len());
         let outcome = match self.random.below(12) {
             0 => Err(NotStored),
@@ -403,9 +403,9 @@ fn run(seed: u64) -> String {
     world.site.advance(Duration::from_secs(20_000));
     world.look();
     world.site.expect_empty();
-    world.shelf.take_actions(&mut world.site);
+    world.store.take_actions(&mut world.site);
     let all_stored = world.site.server.dropped_store_actions() == 0;
-    assert!(!all_stored || world.shelf.events.is_empty(), "what is over is forgotten");
+    assert!(!all_stored || world.store.events.is_empty(), "what is over is forgotten");
     let transcript = world.judge();
     assert!(world.tickets.iter().all(|it| world.site.reply(*it).state != State::UnderWay));
     transcript

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::reply::{Reply, State};
 use crate::resumption::heard;
-use crate::shelf::*;
+use crate::test_store::*;
 use crate::words::*;
 
 /// The messages that a client has that saw the first `length` bytes.
@@ -39,7 +39,7 @@ fn nothing_is_lost_or_repeated_wherever_a_stream_is_cut() {
     // Rule: [RESUME-006] [RESUME-007].
     for revision in RESUMING {
         let mut server = site_with(options(|_| ()).answers(ResponseMode::Stream));
-        let mut shelf = Shelf::default();
+        let mut store = TestStore::default();
         let session = server.open(revision, "{}");
         let (reply, handle) = call_with(&mut server, &session, 1, 5);
         server.answer_to(handle);
@@ -54,22 +54,22 @@ fn nothing_is_lost_or_repeated_wherever_a_stream_is_cut() {
                 server.progress(handle, 4.0);
                 server.progress(handle, 5.0);
                 server.answer_to(handle);
-                shelf.serve(&mut server);
+                store.serve(&mut server);
                 let seen = cut.min(server.reply(reply).body.len());
                 let mut messages = messages_at(server.reply(reply), seen);
                 let Some(last) = server.reply(reply).last_id_at(seen) else { continue };
                 let back = server.resume(&session, &last);
-                shelf.serve(&mut server);
+                store.serve(&mut server);
                 assert_eq!(server.reply(back).status(), 200, "{revision} at {cut}");
                 assert_eq!(server.reply(back).state, State::Complete);
                 messages.extend(server.reply(back).messages());
                 assert_eq!(messages, expected, "{revision} at {cut}, late: {late}");
             }
         }
-        assert!(shelf.asked > 0);
+        assert!(store.asked > 0);
         server.delete(&session);
-        shelf.serve(&mut server);
-        assert!(shelf.events.is_empty(), "all of it is forgotten");
+        store.serve(&mut server);
+        assert!(store.events.is_empty(), "all of it is forgotten");
         server.expect_empty();
     }
 }
@@ -79,7 +79,7 @@ fn replays_that_are_cut_are_gone_on_with() {
     // Rule: [RESUME-006]: whatever part of a replay arrives, the next one goes on after it.
     for revision in RESUMING {
         for step in 120..400 {
-            let (mut server, mut shelf) = (stored_site(), Shelf::default());
+            let (mut server, mut store) = (stored_site(), TestStore::default());
             let session = server.open(revision, "{}");
             let (mut ticket, handle) = call_with(&mut server, &session, 1, 5);
             let (mut messages, mut last) = (Vec::new(), None);
@@ -89,7 +89,7 @@ fn replays_that_are_cut_are_gone_on_with() {
                     4 => server.answer_to(handle),
                     _ => {}
                 }
-                shelf.serve(&mut server);
+                store.serve(&mut server);
                 let reply = server.reply(ticket);
                 let seen = step.min(reply.body.len());
                 messages.extend(messages_at(reply, seen));
@@ -101,7 +101,7 @@ fn replays_that_are_cut_are_gone_on_with() {
                     server.disconnect(ticket);
                 }
                 ticket = server.resume(&session, last.as_ref().expect("an id"));
-                shelf.serve(&mut server);
+                store.serve(&mut server);
                 assert_eq!(server.reply(ticket).status(), 200);
             }
             let progress: Vec<_> =
@@ -114,42 +114,42 @@ fn replays_that_are_cut_are_gone_on_with() {
 
 #[test]
 fn recent_events_are_replayed_without_a_read() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(&mut server, &session, 1, 3);
     server.disconnect(reply);
     let back = server.resume(&session, &id_at(&server, reply, 2));
     assert_eq!(heard(&server, back), ["3.0"]);
     server.answer_to(handle);
-    shelf.serve(&mut server);
-    assert_eq!((shelf.asked, heard(&server, back).len()), (0, 2));
-    assert_eq!(shelf.events.values().map(BTreeMap::len).collect::<Vec<_>>(), [1 + 3 + 1]);
+    store.serve(&mut server);
+    assert_eq!((store.asked, heard(&server, back).len()), (0, 2));
+    assert_eq!(store.events.values().map(BTreeMap::len).collect::<Vec<_>>(), [1 + 3 + 1]);
 }
 
 #[test]
 fn what_happens_during_a_read_comes_after_what_it_finds() {
     // Rule: [RESUME-006] [HSRV-017].
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
-    let (_, handle, back) = behind(&mut server, &mut shelf);
+    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (_, handle, back) = behind(&mut server, &mut store);
     server.progress(handle, 7.0);
-    shelf.take_actions(&mut server);
+    store.take_actions(&mut server);
     server.progress(handle, 8.0);
     assert_eq!(server.reply(back).status, None);
     // Page by page, with something new in between.
-    let (read, from, events_max, bytes_max) = shelf.reads.remove(0);
-    let found = shelf.find(&from, events_max, bytes_max);
+    let (read, from, events_max, bytes_max) = store.reads.remove(0);
+    let found = store.find(&from, events_max, bytes_max);
     complete(&mut server, read, Ok(found));
     assert_eq!(heard(&server, back), ["2.0", "3.0"]);
     server.answer_to(handle);
     assert_eq!(heard(&server, back), ["2.0", "3.0"]);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(heard(&server, back), ["2.0", "3.0", "4.0", "5.0", "6.0", "7.0", "8.0", "answer 1"]);
     assert_eq!(server.reply(back).state, State::Complete);
 }
 
 #[test]
 fn the_next_page_is_read_when_the_last_is_taken() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, _) = call_with(&mut server, &session, 1, 6);
     server.disconnect(reply);
@@ -157,25 +157,25 @@ fn the_next_page_is_read_when_the_last_is_taken() {
     let fields = session.fields();
     let own = [HOST, ("Accept", "text/event-stream"), ("Last-Event-ID", &*last)];
     let back = server.request_unread("GET", "/mcp", &join(&own, &fields), "");
-    shelf.serve(&mut server);
-    shelf.serve(&mut server);
-    assert_eq!(shelf.asked, 1, "a client that takes nothing costs one page");
+    store.serve(&mut server);
+    store.serve(&mut server);
+    assert_eq!(store.asked, 1, "a client that takes nothing costs one page");
     server.read(back, usize::MAX);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(heard(&server, back).len(), 6);
 }
 
 #[test]
 fn a_read_whose_client_has_gone_is_not_made() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
-    let (session, _, back) = behind(&mut server, &mut shelf);
+    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (session, _, back) = behind(&mut server, &mut store);
     server.disconnect(back);
     assert_eq!(server.server.poll_store(), None);
     // Nor one whose place another reader took.
     let first = server.resume(&session, "2-0");
     let second = server.resume(&session, "2-1");
     assert_eq!(server.reply(first).transcript(), "200 text/event-stream\nend");
-    let (_, from) = shelf.read(&mut server);
+    let (_, from) = store.read(&mut server);
     assert_eq!((from.stream, from.sequence), (2, 2));
     server.disconnect(second);
     assert_eq!(server.server.exchange_count(), 0);
@@ -183,7 +183,7 @@ fn a_read_whose_client_has_gone_is_not_made() {
 
 #[test]
 fn many_read_at_once() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let mut calls = Vec::new();
     for id in 1..6 {
@@ -192,10 +192,10 @@ fn many_read_at_once() {
         let back = server.resume(&session, &id_at(&server, reply, 0));
         calls.push((id, handle, back));
     }
-    shelf.take_actions(&mut server);
-    assert_eq!(shelf.reads.len(), 5);
-    shelf.reads.reverse();
-    shelf.serve(&mut server);
+    store.take_actions(&mut server);
+    assert_eq!(store.reads.len(), 5);
+    store.reads.reverse();
+    store.serve(&mut server);
     for (id, handle, back) in calls {
         server.answer_to(handle);
         let answer = format!("answer {id}");
@@ -205,26 +205,26 @@ fn many_read_at_once() {
 
 #[test]
 fn what_is_given_up_is_forgotten() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(&mut server, &session, 1, 3);
     server.answer_to(handle);
-    shelf.take_actions(&mut server);
-    assert_eq!(shelf.events.len(), 1);
+    store.take_actions(&mut server);
+    assert_eq!(store.events.len(), 1);
     // A finished stream, when its time is over.
     server.advance(Duration::from_secs(301));
-    shelf.take_actions(&mut server);
-    assert!(shelf.events.is_empty());
+    store.take_actions(&mut server);
+    assert!(store.events.is_empty());
     let id = SessionId::parse(session.id.as_bytes()).unwrap();
-    assert_eq!(shelf.forgotten, [(id, Some(2), server.principal.clone())]);
+    assert_eq!(store.forgotten, [(id, Some(2), server.principal.clone())]);
     let gone = server.resume(&session, &id_at(&server, reply, 0));
     assert_eq!(server.reply(gone).status(), 410);
     assert_eq!(server.server.poll_store(), None, "there is nothing to look for");
     // The session, when nobody uses it.
     server.advance(Duration::from_secs(3600));
-    shelf.take_actions(&mut server);
-    assert_eq!(shelf.forgotten[1..], [(id, None, server.principal.clone())]);
+    store.take_actions(&mut server);
+    assert_eq!(store.forgotten[1..], [(id, None, server.principal.clone())]);
     // One that said nothing leaves nothing to forget.
     let silent = server.open(Revision::V2025_11_25, "{}");
     server.delete(&silent);
@@ -234,36 +234,36 @@ fn what_is_given_up_is_forgotten() {
 #[test]
 fn a_session_that_ends_during_a_read_is_gone_for_the_reader_too() {
     // Rule: [SESS-007] [SESS-008].
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
-    let (session, _, back) = behind(&mut server, &mut shelf);
-    let (read, from) = shelf.read(&mut server);
-    let found = shelf.find(&from, 2, usize::MAX);
+    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (session, _, back) = behind(&mut server, &mut store);
+    let (read, from) = store.read(&mut server);
+    let found = store.find(&from, 2, usize::MAX);
     server.delete(&session);
     assert_eq!(server.reply(back).status(), 404);
     complete(&mut server, read, Ok(found));
-    shelf.serve(&mut server);
-    assert!(shelf.events.is_empty());
+    store.serve(&mut server);
+    assert!(store.events.is_empty());
 }
 
 #[test]
 fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
     // Rule: [SSE-006] [RESUME-006].
     for released_before in [true, false] {
-        let (mut server, mut shelf) = (stored_site(), Shelf::default());
-        let (session, handle, back) = behind(&mut server, &mut shelf);
+        let (mut server, mut store) = (stored_site(), TestStore::default());
+        let (session, handle, back) = behind(&mut server, &mut store);
         if !released_before {
-            let (read, from) = shelf.read(&mut server);
-            let found = shelf.find(&from, 2, usize::MAX);
+            let (read, from) = store.read(&mut server);
+            let found = store.find(&from, 2, usize::MAX);
             complete(&mut server, read, Ok(found));
         }
         server.server.release_connection(handle, Duration::from_secs(3));
         server.pump();
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         assert_eq!(server.reply(back).state, State::Complete);
         assert_eq!(heard(&server, back), ["2.0", "3.0", "4.0", "5.0", "6.0"]);
         server.answer_to(handle);
         let again = server.resume(&session, &server.reply(back).last_id().unwrap());
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         assert_eq!(heard(&server, again), ["answer 1"]);
     }
 }
@@ -272,21 +272,21 @@ fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
 fn news_that_nobody_took_comes_from_the_store_to_one_without_an_id() {
     // Rule: [HSRV-016] [HSRV-017].
     for revision in RESUMING {
-        let (mut server, mut shelf) = (stored_site(), Shelf::default());
+        let (mut server, mut store) = (stored_site(), TestStore::default());
         let session = server.open(revision, "{}");
         let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
         server.post(&session, &body);
         for _ in 0..5 {
             server.resource_updated("a:1");
         }
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         let stream = server.get(&session);
         server.resource_updated("a:1");
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         assert_eq!(server.reply(stream).messages().len(), 6, "{revision}");
         server.disconnect(stream);
         let next = server.get(&session);
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         assert_eq!(server.reply(next).messages().len(), 0, "each once");
     }
 }
@@ -310,7 +310,7 @@ fn the_eras_without_resumption_store_nothing() {
 fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
     // Rule: [HSRV-017] [RESUME-006].
     for taken_over in [true, false] {
-        let (mut server, mut shelf) = (stored_site(), Shelf::default());
+        let (mut server, mut store) = (stored_site(), TestStore::default());
         let session = server.open(Revision::V2025_11_25, "{}");
         let body = request(9, "resources/subscribe", r#"{"uri":"a:1"}"#);
         server.post(&session, &body);
@@ -318,8 +318,8 @@ fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
             server.resource_updated("a:1");
         }
         let first = server.get(&session);
-        let (read, from) = shelf.read(&mut server);
-        let found = shelf.find(&from, 2, usize::MAX);
+        let (read, from) = store.read(&mut server);
+        let found = store.find(&from, 2, usize::MAX);
         complete(&mut server, read, Ok(found));
         assert_eq!(server.reply(first).messages().len(), 1, "the other event is an id alone");
         // The next one names no event, so it gets what was not taken.
@@ -328,7 +328,7 @@ fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
         }
         let second = server.get(&session);
         assert!(server.reply(first).is_over());
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         assert_eq!(server.reply(second).messages().len(), 5);
         server.resource_updated("a:1");
         assert_eq!(server.reply(second).messages().len(), 6);
@@ -338,15 +338,15 @@ fn another_reader_goes_on_where_the_last_one_was_in_a_replay() {
 #[test]
 fn a_reader_that_waits_too_long_for_the_store_is_cut_off_like_any_other() {
     let change = |limits: &mut ServerLimits| limits.unread_bytes_max = 300;
-    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
-    let (session, handle, back) = behind(&mut server, &mut shelf);
+    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (session, handle, back) = behind(&mut server, &mut store);
     for progress in 7..13 {
         server.progress(handle, f64::from(progress));
     }
     assert_eq!(server.reply(back).state, State::Aborted);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     server.answer_to(handle);
     let again = server.resume(&session, "2-1");
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(heard(&server, again).len(), 12, "nothing is lost by it");
 }

@@ -10,7 +10,7 @@ use mcp_sansio::http::{Principal, SessionId};
 
 use crate::reply::State;
 use crate::resumption::heard;
-use crate::shelf::*;
+use crate::test_store::*;
 use crate::words::*;
 
 #[test]
@@ -34,32 +34,32 @@ fn a_store_that_fails_or_has_a_gap_is_a_loss_that_is_told() {
         },
     ];
     for spoil in spoils {
-        let (mut server, mut shelf) = (stored_site(), Shelf::default());
-        let (session, handle, back) = behind(&mut server, &mut shelf);
-        let (read, from) = shelf.read(&mut server);
-        let found = shelf.find(&from, 2, usize::MAX);
+        let (mut server, mut store) = (stored_site(), TestStore::default());
+        let (session, handle, back) = behind(&mut server, &mut store);
+        let (read, from) = store.read(&mut server);
+        let found = store.find(&from, 2, usize::MAX);
         complete(&mut server, read, spoil(found));
         assert_eq!(server.reply(back).status(), 410);
         // The call goes on, and the store is asked again.
         server.answer_to(handle);
         let again = server.resume(&session, "2-0");
-        shelf.serve(&mut server);
+        store.serve(&mut server);
         assert_eq!(heard(&server, again).len(), 7);
     }
 }
 
 #[test]
 fn a_gap_found_late_ends_the_stream_and_is_told_to_whoever_comes_back() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
-    let (session, handle, back) = behind(&mut server, &mut shelf);
-    let stream = shelf.events.values_mut().next().unwrap();
+    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (session, handle, back) = behind(&mut server, &mut store);
+    let stream = store.events.values_mut().next().unwrap();
     assert!(stream.remove(&4).is_some());
     server.answer_to(handle);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(heard(&server, back), ["2.0", "3.0"]);
     assert_eq!(server.reply(back).state, State::Complete);
     let again = server.resume(&session, &server.reply(back).last_id().unwrap());
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(server.reply(again).status(), 410);
 }
 
@@ -74,14 +74,14 @@ fn events_of_others_are_never_sent() {
     ];
     for (at, spoil) in spoils.into_iter().enumerate() {
         for event in 0..2 {
-            let (mut server, mut shelf) = (stored_site(), Shelf::default());
+            let (mut server, mut store) = (stored_site(), TestStore::default());
             server.principal = Some(Principal::new("alice"));
             let other = server.open(Revision::V2025_11_25, "{}");
             let other = SessionId::parse(other.id.as_bytes()).unwrap();
-            let (_, _, back) = behind(&mut server, &mut shelf);
-            let (read, from) = shelf.read(&mut server);
+            let (_, _, back) = behind(&mut server, &mut store);
+            let (read, from) = store.read(&mut server);
             assert_eq!(from.principal, server.principal);
-            let mut found = shelf.find(&from, 2, usize::MAX);
+            let mut found = store.find(&from, 2, usize::MAX);
             spoil(&mut found[event].place, other);
             complete(&mut server, read, Ok(found));
             assert_eq!(server.reply(back).status(), 410, "{at}");
@@ -92,11 +92,11 @@ fn events_of_others_are_never_sent() {
 #[test]
 fn nobody_else_can_have_a_stream_read() {
     // Rule: [SESS-014] [RESUME-007].
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
     let other = server.open(Revision::V2025_11_25, "{}");
-    let (session, ..) = behind(&mut server, &mut shelf);
-    let (read, _) = shelf.read(&mut server);
+    let (session, ..) = behind(&mut server, &mut store);
+    let (read, _) = store.read(&mut server);
     let stolen = server.resume(&other, "2-0");
     assert_eq!(server.reply(stolen).status(), 400);
     server.principal = Some(Principal::new("mallory"));
@@ -108,10 +108,10 @@ fn nobody_else_can_have_a_stream_read() {
 
 #[test]
 fn a_completion_that_nobody_waits_for_is_ignored() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
-    let (session, handle, back) = behind(&mut server, &mut shelf);
-    let (read, from) = shelf.read(&mut server);
-    let found = shelf.find(&from, 2, usize::MAX);
+    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (session, handle, back) = behind(&mut server, &mut store);
+    let (read, from) = store.read(&mut server);
+    let found = store.find(&from, 2, usize::MAX);
     // The client goes, and comes back: that is another read.
     server.disconnect(back);
     complete(&mut server, read, Ok(found.clone()));
@@ -119,24 +119,24 @@ fn a_completion_that_nobody_waits_for_is_ignored() {
     complete(&mut server, read, Ok(found.clone()));
     complete(&mut server, read, Err(NotStored));
     assert_eq!(server.reply(again).status, None);
-    let (next, from) = shelf.read(&mut server);
+    let (next, from) = store.read(&mut server);
     assert_ne!(next, read);
-    let first = shelf.find(&from, 2, usize::MAX);
+    let first = store.find(&from, 2, usize::MAX);
     complete(&mut server, next, Ok(first.clone()));
     complete(&mut server, next, Ok(first));
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     server.answer_to(handle);
     assert_eq!(heard(&server, again).len(), 7);
     server.delete(&session);
     complete(&mut server, next, Ok(found));
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     server.expect_empty();
 }
 
 #[test]
 fn a_read_takes_its_time_and_no_longer() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
-    let (_, _, back) = behind(&mut server, &mut shelf);
+    let (mut server, mut store) = (stored_site(), TestStore::default());
+    let (_, _, back) = behind(&mut server, &mut store);
     server.advance(Duration::from_millis(9_999));
     assert_eq!(server.reply(back).status, None);
     server.advance(Duration::from_millis(1));
@@ -147,10 +147,10 @@ fn a_read_takes_its_time_and_no_longer() {
     let mut timeouts = ServerTimeouts::default();
     timeouts.store_read = Duration::from_secs(40);
     let options = options(|_| ()).timeouts(timeouts);
-    let (mut server, mut shelf) = (site_with(options), Shelf::default());
-    let (_, _, back) = behind(&mut server, &mut shelf);
-    let (read, from) = shelf.read(&mut server);
-    let found = shelf.find(&from, 2, usize::MAX);
+    let (mut server, mut store) = (site_with(options), TestStore::default());
+    let (_, _, back) = behind(&mut server, &mut store);
+    let (read, from) = store.read(&mut server);
+    let found = store.find(&from, 2, usize::MAX);
     complete(&mut server, read, Ok(found));
     server.advance(Duration::from_secs(39));
     let comments = server.reply(back).events().iter().filter(|event| event.comment).count();
@@ -163,7 +163,7 @@ fn a_read_takes_its_time_and_no_longer() {
 #[test]
 fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
     let change = |limits: &mut ServerLimits| limits.store_actions_max = 4;
-    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(&mut server, &session, 1, 6);
     assert_eq!(server.server.dropped_store_actions(), 3, "an id and three messages fit");
@@ -171,9 +171,9 @@ fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
     // Nothing was found lost yet: the client may come again.
     let busy = server.resume(&session, "2-0");
     assert_eq!(server.reply(busy).status(), 503);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     let gap = server.resume(&session, "2-3");
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(server.reply(gap).status(), 410);
     let recent = server.resume(&session, "2-5");
     assert_eq!(heard(&server, recent), ["6.0"]);
@@ -196,14 +196,14 @@ fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
 #[test]
 fn bytes_that_wait_for_the_store_are_bounded() {
     let change = |limits: &mut ServerLimits| limits.store_bytes_max = 200;
-    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
+    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, _) = call_with(&mut server, &session, 1, 6);
-    shelf.take_actions(&mut server);
-    let bytes: usize = shelf.events.values().flatten().map(|(_, message)| message.len()).sum();
+    store.take_actions(&mut server);
+    let bytes: usize = store.events.values().flatten().map(|(_, message)| message.len()).sum();
     assert!(bytes > 0 && bytes <= 200, "{bytes}");
     let gap = server.resume(&session, &id_at(&server, reply, 0));
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_ne!(server.reply(gap).messages().len(), 6);
     assert!(server.reply(gap).is_over(), "it ends where the gap is");
 }
@@ -211,41 +211,41 @@ fn bytes_that_wait_for_the_store_are_bounded() {
 #[test]
 fn readers_of_stored_events_are_bounded() {
     let change = |limits: &mut ServerLimits| limits.store_replays_max = 1;
-    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
-    let (session, ..) = behind(&mut server, &mut shelf);
+    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (session, ..) = behind(&mut server, &mut store);
     let (reply, _) = call_with(&mut server, &session, 2, 4);
     let last = id_at(&server, reply, 0);
     let second = server.resume(&session, &last);
     assert_eq!(server.reply(second).status(), 503);
     assert_eq!(server.reply(reply).state, State::UnderWay, "nobody is sent away for it");
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     let second = server.resume(&session, &last);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     assert_eq!(heard(&server, second).len(), 4);
 }
 
 #[test]
 fn a_page_has_its_bounds_whatever_the_store_gives() {
     let change = |limits: &mut ServerLimits| limits.store_page_bytes_max = 1;
-    let (mut server, mut shelf) = (site_with(options(change)), Shelf::default());
-    let (_, handle, back) = behind(&mut server, &mut shelf);
-    let (read, from) = shelf.read(&mut server);
-    let all = shelf.find(&from, usize::MAX, usize::MAX);
+    let (mut server, mut store) = (site_with(options(change)), TestStore::default());
+    let (_, handle, back) = behind(&mut server, &mut store);
+    let (read, from) = store.read(&mut server);
+    let all = store.find(&from, usize::MAX, usize::MAX);
     assert_eq!(all.len(), 5);
     complete(&mut server, read, Ok(all));
     assert_eq!(heard(&server, back), ["2.0"]);
-    shelf.serve(&mut server);
+    store.serve(&mut server);
     server.answer_to(handle);
     assert_eq!(heard(&server, back).len(), 6);
 }
 
 #[test]
 fn debug_output_tells_neither_names_nor_messages() {
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
-    let (session, ..) = behind(&mut server, &mut shelf);
-    let (read, from) = shelf.read(&mut server);
-    let found = shelf.find(&from, 2, usize::MAX);
+    let (session, ..) = behind(&mut server, &mut store);
+    let (read, from) = store.read(&mut server);
+    let found = store.find(&from, 2, usize::MAX);
     let text = format!("{read:?} {from:?} {found:?}");
     for secret in ["alice", "progress", &*session.id] {
         assert!(!text.contains(secret), "{text}");
@@ -258,11 +258,11 @@ fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
     timeouts.store_read = Duration::from_secs(40);
     let mut server =
         site_with(options(|limits| limits.store_page_events_max = 1).timeouts(timeouts));
-    let mut shelf = Shelf::default();
-    let (_, handle, back) = behind(&mut server, &mut shelf);
+    let mut store = TestStore::default();
+    let (_, handle, back) = behind(&mut server, &mut store);
     for page in 0..2 {
-        let (read, from) = shelf.read(&mut server);
-        let found = shelf.find(&from, 1, usize::MAX);
+        let (read, from) = store.read(&mut server);
+        let found = store.find(&from, 1, usize::MAX);
         complete(&mut server, read, Ok(found));
         if page == 0 {
             server.server.release_connection(handle, Duration::from_secs(1));
@@ -280,17 +280,17 @@ fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
 #[test]
 fn one_who_names_no_event_is_told_of_a_loss_once() {
     // Rule: [HSRV-016].
-    let (mut server, mut shelf) = (stored_site(), Shelf::default());
+    let (mut server, mut store) = (stored_site(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
     for _ in 0..4 {
         server.tools_changed();
     }
     let lost = server.get(&session);
-    let (read, _) = shelf.read(&mut server);
+    let (read, _) = store.read(&mut server);
     complete(&mut server, read, Err(NotStored));
     assert_eq!(server.reply(lost).status(), 410);
     let rest = server.get(&session);
-    shelf.take_actions(&mut server);
-    assert!(shelf.reads.is_empty());
+    store.take_actions(&mut server);
+    assert!(store.reads.is_empty());
     assert_eq!(server.reply(rest).messages().len(), 1);
 }

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::reply::Reply;
-use crate::shelf::*;
 use crate::test_server::{TestServer, Ticket};
+use crate::test_store::*;
 use crate::words::*;
 
 /// A client of one call, with what it has seen of it.
@@ -48,18 +48,18 @@ impl Follower {
 }
 
 /// The store answers the read that waits the longest, if one does.
-fn serve_one(server: &mut TestServer, shelf: &mut Shelf) {
-    shelf.take_actions(server);
-    if !shelf.reads.is_empty() {
-        let (read, from, events_max, bytes_max) = shelf.reads.remove(0);
-        let found = shelf.find(&from, events_max, bytes_max);
+fn serve_one(server: &mut TestServer, store: &mut TestStore) {
+    store.take_actions(server);
+    if !store.reads.is_empty() {
+        let (read, from, events_max, bytes_max) = store.reads.remove(0);
+        let found = store.find(&from, events_max, bytes_max);
         complete(server, read, Ok(found));
     }
 }
 
 fn operate(
     server: &mut TestServer,
-    shelf: &mut Shelf,
+    store: &mut TestStore,
     follower: &mut Follower,
     handle: RequestHandle,
     said: &mut u32,
@@ -71,7 +71,7 @@ fn operate(
             server.progress(handle, f64::from(*said));
         }
         4 | 5 => follower.cut(server, usize::from(amount)),
-        6 | 7 => serve_one(server, shelf),
+        6 | 7 => serve_one(server, store),
         8 => server.advance(Duration::from_secs(u64::from(amount % 12))),
         _ => {
             server.server.release_connection(handle, Duration::from_secs(1));
@@ -96,18 +96,18 @@ proptest! {
             limits.unread_bytes_max = unread;
         };
         let mut server = site_with(options(change).answers(ResponseMode::Stream));
-        let mut shelf = Shelf::default();
+        let mut store = TestStore::default();
         let session = server.open(revision, "{}");
         let ticket = server.post(&session, &call(1));
         let handle = server.asked().handle;
         let mut follower = Follower { session, ticket, messages: Vec::new(), last: None };
         let mut said = 0;
         for operation in operations {
-            operate(&mut server, &mut shelf, &mut follower, handle, &mut said, operation);
+            operate(&mut server, &mut store, &mut follower, handle, &mut said, operation);
         }
         server.answer_to(handle);
         for _ in 0..100 {
-            shelf.serve(&mut server);
+            store.serve(&mut server);
             follower.cut(&mut server, usize::MAX);
             if follower.has_answer() {
                 break;

@@ -18,7 +18,7 @@ pub(crate) type Owner = (String, Option<Principal>, u32);
 
 /// A store as simple as can be.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct TestStore {
     pub(crate) events: BTreeMap<Owner, BTreeMap<u64, Vec<u8>>>,
     /// Reads that are not answered yet.
     pub(crate) reads: Vec<(ReadId, EventPosition, usize, usize)>,
@@ -31,7 +31,7 @@ pub(crate) fn owner(place: &EventPosition) -> Owner {
     (place.session.as_str().to_owned(), place.principal.clone(), place.stream)
 }
 
-impl Shelf {
+impl TestStore {
     /// Does what is asked; reads wait.
     pub(crate) fn take_actions(&mut self, server: &mut TestServer) {
         while let Some(action) = server.server.poll_store() {
@@ -149,13 +149,13 @@ pub(crate) fn id_at(server: &TestServer, ticket: Ticket, at: usize) -> String {
 /// client that has seen up to 1 and comes back: its reply waits for the store.
 pub(crate) fn behind(
     server: &mut TestServer,
-    shelf: &mut Shelf,
+    store: &mut TestStore,
 ) -> (Session, RequestHandle, Ticket) {
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, handle) = call_with(server, &session, 1, 6);
     let seen = id_at(server, reply, 1);
     server.disconnect(reply);
-    shelf.take_actions(server);
+    store.take_actions(server);
     let back = server.resume(&session, &seen);
     assert_eq!(server.reply(back).status, None, "the head waits for what the store says");
     (session, handle, back)
