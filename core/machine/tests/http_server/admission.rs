@@ -3,7 +3,7 @@
 use mcp_sansio::Revisions;
 use mcp_sansio::http::{AllowedHosts, RequestHead, ServerOptions};
 
-use crate::words::*;
+use crate::fixtures::*;
 
 #[test]
 fn another_host_or_origin_is_forbidden_whatever_is_asked_for() {

@@ -7,8 +7,8 @@ use mcp_sansio::http::server::ResponseMode;
 use mcp_sansio::protocol::{InputRequest, InputRequiredResult, ListRootsParams, LoggingLevel, Map};
 use mcp_sansio::{Revision, Revisions};
 
+use crate::fixtures::*;
 use crate::reply::State;
-use crate::words::*;
 
 const ROOTS: &str = r#"{"roots":{}}"#;
 

@@ -2,8 +2,8 @@
 
 use mcp_sansio::{Revision, Revisions};
 
+use crate::fixtures::*;
 use crate::reply::State;
-use crate::words::*;
 
 const BATCHES: Revision = Revision::V2025_03_26;
 

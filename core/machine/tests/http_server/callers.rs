@@ -6,8 +6,8 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::http::Principal;
 
+use crate::fixtures::*;
 use crate::test_server::{TestServer, Ticket};
-use crate::words::*;
 
 /// Sends requests as this principal from here on.
 fn as_user(server: &mut TestServer, name: &str) {

@@ -6,8 +6,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::CommandError;
 
 use crate::answers::ask_for_roots;
+use crate::fixtures::*;
 use crate::reply::State;
-use crate::words::*;
 
 #[test]
 fn a_notification_cancels_in_a_session() {

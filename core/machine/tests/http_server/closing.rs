@@ -6,8 +6,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::http::ServerOptions;
 
 use crate::answers::ask_for_roots;
+use crate::fixtures::*;
 use crate::reply::State;
-use crate::words::*;
 
 #[test]
 fn new_requests_are_refused_and_those_under_way_are_answered() {

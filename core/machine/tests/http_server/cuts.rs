@@ -5,9 +5,9 @@ use mcp_sansio::http::ServerOptions;
 use mcp_sansio::http::server::ResponseMode;
 use serde_json::Value;
 
+use crate::fixtures::*;
 use crate::reply::Reply;
 use crate::test_server::TestServer;
-use crate::words::*;
 
 /// The messages that a client has that saw the first `length` bytes.
 fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {

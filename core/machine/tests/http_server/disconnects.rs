@@ -3,9 +3,9 @@
 use mcp_sansio::Revision;
 use mcp_sansio::peer::CommandError;
 
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::TestServer;
-use crate::words::*;
 
 /// Takes an exchange to a point of its life; whether it is under way there.
 fn walk(
@@ -112,7 +112,7 @@ fn a_handle_serves_once_and_in_its_own_place() {
         assert_eq!(server.server.principal(stale), None);
     }
     // A handle of another server's is none here.
-    let mut elsewhere = crate::words::server();
+    let mut elsewhere = crate::fixtures::server();
     elsewhere.modern(&modern_call(1));
     elsewhere.modern(&modern_call(2));
     elsewhere.modern(&modern_call(3));

@@ -2,7 +2,7 @@
 
 use mcp_sansio::{Revision, Revisions};
 
-use crate::words::*;
+use crate::fixtures::*;
 
 #[test]
 fn both_eras_are_served_at_once() {

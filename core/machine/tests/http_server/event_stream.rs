@@ -3,9 +3,9 @@
 use mcp_sansio::Revision;
 use mcp_sansio::http::{Principal, ServerOptions};
 
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
-use crate::words::*;
 
 const OLD: Revision = Revision::V2024_11_05;
 

@@ -4,8 +4,8 @@ use mcp_sansio::catalog::Catalog;
 use mcp_sansio::http::{Server, ServerOptions};
 use mcp_sansio::protocol::{Capability, Prompt, Resource, Tool};
 
+use crate::fixtures::*;
 use crate::test_server::TestServer;
-use crate::words::*;
 
 const SQL: &str = r#"{"type":"object","properties":{
     "region":{"type":"string","x-mcp-header":"Region"},

@@ -5,9 +5,9 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::protocol::LoggingLevel;
 
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::TestServer;
-use crate::words::*;
 
 fn log(server: &mut TestServer, text: &str) {
     server.server.log(None, LoggingLevel::Error, None, text, server.now).unwrap();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 
+use crate::fixtures::*;
 use crate::reply::State;
-use crate::words::*;
 
 const FILTER: &str = r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:1"]}"#;
 

@@ -1,5 +1,6 @@
 //! The HTTP server, with the test as all of its clients.
 
+mod fixtures;
 #[path = "../peer/judge.rs"]
 mod judge;
 #[path = "../recording/played.rs"]
@@ -7,7 +8,6 @@ mod played;
 mod reply;
 mod test_server;
 mod test_store;
-mod words;
 
 mod admission;
 mod answers;

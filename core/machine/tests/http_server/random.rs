@@ -14,10 +14,10 @@ use proptest::prelude::*;
 use seeded_random::Random;
 
 use crate::answers::ask_for_roots;
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
 use crate::test_store::{TestStore, complete};
-use crate::words::*;
 
 struct World {
     server: TestServer,

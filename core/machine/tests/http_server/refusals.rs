@@ -8,7 +8,7 @@ use mcp_sansio::jsonrpc::{ErrorObject, Frame, Message};
 use mcp_sansio::{Revision, Revisions};
 
 use crate::answers::ask_for_roots;
-use crate::words::*;
+use crate::fixtures::*;
 
 fn refusal() -> HttpRejection {
     let mut refusal =

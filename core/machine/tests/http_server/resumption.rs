@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
-use crate::words::*;
 
 /// The numbers in the progress notifications of a reply, and the ids of its answers.
 pub(crate) fn heard(server: &TestServer, ticket: Ticket) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_sansio::Revision;
 use mcp_sansio::http::Principal;
 
-use crate::words::*;
+use crate::fixtures::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -3,7 +3,7 @@
 use mcp_sansio::jsonrpc::{ErrorCode, ErrorObject};
 use mcp_sansio::{Revision, Revisions};
 
-use crate::words::*;
+use crate::fixtures::*;
 
 const CALL_T: &str = r#""name":"t""#;
 

@@ -8,10 +8,10 @@ use mcp_sansio::http::server::{ResponseMode, ServerLimits};
 use mcp_sansio::http::{Principal, SessionId};
 use serde_json::Value;
 
+use crate::fixtures::*;
 use crate::reply::{Reply, State};
 use crate::resumption::heard;
 use crate::test_store::*;
-use crate::words::*;
 
 /// The messages that a client has that saw the first `length` bytes.
 fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {

@@ -8,10 +8,10 @@ use mcp_sansio::http::server::{
 };
 use mcp_sansio::http::{Principal, SessionId};
 
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::resumption::heard;
 use crate::test_store::*;
-use crate::words::*;
 
 #[test]
 fn a_store_that_fails_or_has_a_gap_is_a_loss_that_is_told() {

@@ -8,10 +8,10 @@ use mcp_sansio::peer::RequestHandle;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::fixtures::*;
 use crate::reply::Reply;
 use crate::test_server::{TestServer, Ticket};
 use crate::test_store::*;
-use crate::words::*;
 
 /// A client of one call, with what it has seen of it.
 struct Follower {

@@ -4,9 +4,9 @@ use mcp_sansio::Revision;
 use mcp_sansio::protocol::LoggingLevel;
 use serde_json::Value;
 
+use crate::fixtures::*;
 use crate::reply::State;
 use crate::test_server::{TestServer, Ticket};
-use crate::words::*;
 
 fn methods(server: &TestServer, ticket: Ticket) -> Vec<String> {
     let messages = server.reply(ticket).messages();

@@ -15,10 +15,10 @@ use mcp_sansio::peer::{self, Event, Request, RequestHandle, Subject};
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
+use crate::fixtures::raw;
 use crate::judge::Judge;
 use crate::played::{self, HttpServer as Server, Played};
 use crate::reply::{Reply, State};
-use crate::words::raw;
 
 /// Names an exchange of a [`TestServer`], in the order of the requests.
 pub(crate) type Ticket = usize;

@@ -10,8 +10,8 @@ use mcp_sansio::http::server::{
 use mcp_sansio::http::{Principal, SessionId};
 use mcp_sansio::peer::RequestHandle;
 
+use crate::fixtures::*;
 use crate::test_server::{TestServer, Ticket};
-use crate::words::*;
 
 /// Whose events: session, principal and stream.
 pub(crate) type Owner = (String, Option<Principal>, u32);

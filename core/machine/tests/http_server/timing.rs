@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mcp_sansio::Revision;
 
+use crate::fixtures::*;
 use crate::reply::State;
-use crate::words::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 

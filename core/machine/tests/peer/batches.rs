@@ -5,8 +5,8 @@ use mcp_sansio::peer::{CallOptions, Event, Policy, Reaction};
 use mcp_sansio::protocol::Method;
 use serde_json::json;
 
+use crate::fixtures::*;
 use crate::wire::{Wire, server};
-use crate::words::*;
 
 const BATCHES: Revision = Revision::V2025_03_26;
 

@@ -6,9 +6,9 @@ use mcp_sansio::protocol::{CacheHints, CallToolParams, CallToolResult, Method};
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::Wire;
-use crate::words::*;
 
 fn limited(options: ClientOptions, change: impl FnOnce(&mut Limits)) -> ClientOptions {
     let mut limits = Limits::DEFAULT;

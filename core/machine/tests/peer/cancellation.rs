@@ -4,8 +4,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, CommandError, Event, Failure, Subject};
 use mcp_sansio::protocol::Method;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
-use crate::words::*;
 
 #[test]
 fn a_cancelled_call_ends_at_once_and_its_request_needs_no_answer() {

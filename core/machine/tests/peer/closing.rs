@@ -7,8 +7,8 @@ use mcp_sansio::jsonrpc::ErrorObject;
 use mcp_sansio::peer::{CallOptions, CloseReason, CommandError, Event, Failure, Policy, Reaction};
 use mcp_sansio::protocol::{LoggingLevel, Method, SubscriptionFilter};
 
+use crate::fixtures::*;
 use crate::wire::server;
-use crate::words::*;
 
 #[test]
 fn every_call_ends_once_when_the_connection_does() {

@@ -6,9 +6,9 @@ use mcp_sansio::peer::{CallOptions, Client, Server};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
 
+use crate::fixtures::*;
 use crate::machine::Machine;
 use crate::pair::Pair;
-use crate::words::*;
 
 /// Calls everything that must not matter, and checks that it did not.
 fn pester(machine: &mut impl Machine, now: Instant) {

@@ -4,8 +4,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Event, Policy, Reaction};
 use mcp_sansio::protocol::Method;
 
+use crate::fixtures::*;
 use crate::wire::server;
-use crate::words::*;
 
 #[test]
 fn a_request_with_an_id_in_use_is_refused_and_the_first_one_goes_on() {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
 use mcp_sansio::{Era, Revisions};
 
+use crate::fixtures::*;
 use crate::played::Client;
 use crate::wire::{Wire, client};
-use crate::words::*;
 
 const SESSION: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;

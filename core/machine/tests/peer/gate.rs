@@ -6,9 +6,9 @@ use mcp_sansio::protocol::{Capabilities, GateError, Method, MethodKind, Side, TA
 use mcp_sansio::{Era, Revision};
 use serde_json::json;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::server;
-use crate::words::*;
 
 /// Methods that a machine sends by itself and never for its application.
 const OWN: [Method; 6] = [

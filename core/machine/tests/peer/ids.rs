@@ -3,8 +3,8 @@
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{Event, Limits};
 
+use crate::fixtures::*;
 use crate::wire::server;
-use crate::words::*;
 
 fn quoted(length: usize) -> String {
     format!("\"{}\"", "i".repeat(length))

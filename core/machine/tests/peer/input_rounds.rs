@@ -13,9 +13,9 @@ use mcp_sansio::protocol::{
     InputRequiredResult, ListRootsParams, Map, Method,
 };
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::server;
-use crate::words::*;
 
 const REVISIONS: [Revision; 3] =
     [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];

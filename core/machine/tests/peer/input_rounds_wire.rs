@@ -5,9 +5,9 @@ use mcp_sansio::peer::{CallOptions, Event};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 use serde_json::json;
 
+use crate::fixtures::*;
 use crate::played::Client;
 use crate::wire::Wire;
-use crate::words::*;
 
 fn called(options: &CallOptions<'_>) -> Wire<Client> {
     let mut wire = client_at(Revision::V2026_07_28, host());

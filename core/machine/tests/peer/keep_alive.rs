@@ -6,9 +6,9 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Timeouts};
 use mcp_sansio::protocol::Method;
 
+use crate::fixtures::*;
 use crate::machine::Machine;
 use crate::wire::Wire;
-use crate::words::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const ANSWER: Duration = Duration::from_secs(10);

@@ -4,9 +4,9 @@ use mcp_sansio::peer::{CallOptions, CommandError, IncompleteInitialize, Policy};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Instant, Revision, Revisions};
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::{client, server};
-use crate::words::*;
 
 fn opening(revisions: Revisions) -> String {
     let server = full_server().instructions("Be kind.");

@@ -4,9 +4,9 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, CommandError, Event};
 use mcp_sansio::protocol::{LoggingLevel, Method};
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::server;
-use crate::words::*;
 
 #[test]
 fn a_log_level_has_the_same_effect_in_both_eras() {

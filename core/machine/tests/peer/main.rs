@@ -1,12 +1,12 @@
 //! The two machines, each against a script and both against each other.
 
+mod fixtures;
 mod judge;
 mod machine;
 mod pair;
 #[path = "../recording/played.rs"]
 mod played;
 mod wire;
-mod words;
 
 mod backpressure;
 mod batches;

@@ -4,8 +4,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::framing::FrameError;
 use mcp_sansio::peer::{Event, Limits};
 
+use crate::fixtures::*;
 use crate::wire::{Wire, server};
-use crate::words::*;
 
 fn is_alive(wire: &mut Wire<crate::played::Server>) {
     wire.expect_silence();

@@ -6,9 +6,9 @@ use mcp_sansio::peer::{CallOptions, Policy, Reaction};
 use mcp_sansio::protocol::Method;
 use mcp_sansio::{Revision, Revisions};
 
+use crate::fixtures::*;
 use crate::played::Client;
 use crate::wire::{Wire, client};
-use crate::words::*;
 
 fn called(revision: Revision) -> Wire<Client> {
     let mut wire = client_at(revision, host());

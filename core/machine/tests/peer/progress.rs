@@ -6,8 +6,8 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Event, Request};
 use mcp_sansio::protocol::Method;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
-use crate::words::*;
 
 fn call(pair: &mut Pair, options: &CallOptions<'_>) -> Request<'static> {
     pair.client.call(Method::ToolsCall, &echo(), options, pair.now).unwrap();

@@ -16,8 +16,8 @@ use mcp_sansio::{Revision, Revisions};
 use proptest::prelude::*;
 use seeded_random::Random;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
-use crate::words::*;
 
 /// What the two applications know.
 #[derive(Default)]

@@ -3,9 +3,9 @@
 use mcp_sansio::Revision;
 use mcp_sansio::peer::{Policy, Reaction, UnknownMethods};
 
+use crate::fixtures::*;
 use crate::played::Server;
 use crate::wire::{Wire, server};
-use crate::words::*;
 
 /// Refused with the name of the member, and told.
 #[track_caller]

@@ -6,9 +6,9 @@ use mcp_sansio::peer::{CallHandle, Event, Failure, Subscribed};
 use mcp_sansio::protocol::SubscriptionFilter;
 use serde_json::json;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::server;
-use crate::words::*;
 
 fn everything() -> SubscriptionFilter {
     SubscriptionFilter::new()

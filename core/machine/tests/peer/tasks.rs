@@ -13,11 +13,11 @@ use mcp_sansio::protocol::{
 };
 use serde_json::json;
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::played::Client;
 use crate::played::Server;
 use crate::wire::Wire;
-use crate::words::*;
 
 const NOVEMBER: Revision = Revision::V2025_11_25;
 

@@ -6,7 +6,7 @@ use mcp_sansio::Revision;
 use mcp_sansio::peer::{CallOptions, Event, Failure};
 use mcp_sansio::protocol::Method;
 
-use crate::words::*;
+use crate::fixtures::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 

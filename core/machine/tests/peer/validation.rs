@@ -7,7 +7,7 @@ use mcp_sansio::protocol::{CallToolResult, Implementation, TaskSupport, Tool, To
 use mcp_sansio::{Instant, PanicGuard, Revision};
 use serde_json::{Value, json};
 
-use crate::words::{INITIALIZED, full_server, initialize, modern, request};
+use crate::fixtures::{INITIALIZED, full_server, initialize, modern, request};
 
 /// Wants an object with a member `n`, and panics at one with a member `panic`.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use mcp_sansio::peer::{CloseReason, Event, OpeningFailure};
 use mcp_sansio::{Era, Revision, Revisions};
 
+use crate::fixtures::*;
 use crate::pair::Pair;
 use crate::wire::{client, server};
-use crate::words::*;
 
 /// What the rules say that comes of two sets of revisions.
 #[derive(Debug, PartialEq)]

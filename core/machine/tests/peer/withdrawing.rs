@@ -12,7 +12,7 @@ use mcp_sansio::protocol::{
 };
 use mcp_sansio::{Instant, Revision};
 
-use crate::words::*;
+use crate::fixtures::*;
 
 const NOW: Instant = Instant::ZERO;
 
