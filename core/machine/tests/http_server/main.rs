@@ -1,11 +1,11 @@
 //! The HTTP server, with the test as all of its clients.
 
 mod fixtures;
-#[path = "../peer/judge.rs"]
-mod judge;
 #[path = "../recording/played.rs"]
 mod played;
 mod reply;
+#[path = "../peer/schema_checker.rs"]
+mod schema_checker;
 mod test_server;
 mod test_store;
 

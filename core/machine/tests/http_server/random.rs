@@ -327,7 +327,7 @@ impl World {
     }
 
     /// Every request has at most one answer over all exchanges, replays aside.
-    fn judge(&self) -> String {
+    fn check(&self) -> String {
         let mut answers: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
         let mut transcript = String::new();
         for ticket in 0..self.server.count() {

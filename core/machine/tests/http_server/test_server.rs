@@ -16,9 +16,9 @@ use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
 use crate::fixtures::raw;
-use crate::judge::Judge;
 use crate::played::{self, HttpServer as Server, Played};
 use crate::reply::{Reply, State};
+use crate::schema_checker::SchemaChecker;
 
 /// Names an exchange of a [`TestServer`], in the order of the requests.
 pub(crate) type Ticket = usize;
@@ -36,7 +36,7 @@ pub(crate) struct TestServer {
     replies: Vec<Reply>,
     tickets: BTreeMap<ExchangeId, Ticket>,
     /// One for each session and for each modern request, by name.
-    judges: BTreeMap<String, Judge>,
+    checkers: BTreeMap<String, SchemaChecker>,
     /// What each event said, by session and id: it must say the same again.
     said: BTreeMap<(String, String), String>,
     _played: Played,
@@ -54,7 +54,7 @@ impl TestServer {
             events: VecDeque::new(),
             replies: Vec::new(),
             tickets: BTreeMap::new(),
-            judges: BTreeMap::new(),
+            checkers: BTreeMap::new(),
             said: BTreeMap::new(),
             _played: played,
         }
@@ -109,7 +109,7 @@ impl TestServer {
                 None => format!("#{ticket}"),
             },
         };
-        self.judges.entry(conversation.clone()).or_default().hear(Side::Client, body);
+        self.checkers.entry(conversation.clone()).or_default().hear(Side::Client, body);
         let refused = self.server.admit(&head).err();
         let (body, principal) = (body.as_bytes(), self.principal.as_ref());
         let (exchange, event) =
@@ -160,26 +160,26 @@ impl TestServer {
                 Transmit::Abort => reply.state = State::Aborted,
             }
         }
-        self.judge(ticket);
+        self.check(ticket);
         if self.replies[ticket].is_over() {
             assert_eq!(self.server.poll_transmit(exchange, self.now), None, "after the end");
         }
     }
 
     /// Looks over what came since the last time.
-    fn judge(&mut self, ticket: Ticket) {
+    fn check(&mut self, ticket: Ticket) {
         let reply = &mut self.replies[ticket];
         if let Some(refused) = reply.refused.take() {
             assert_eq!(reply.status, Some(refused.head.status.0), "admission says another thing");
         }
         if let Some(session) = reply.field("mcp-session-id").map(str::to_owned) {
             // The opening was heard before the session had its name.
-            if let Some(judge) = self.judges.remove(&reply.conversation) {
-                self.judges.insert(session.clone(), judge);
+            if let Some(judge) = self.checkers.remove(&reply.conversation) {
+                self.checkers.insert(session.clone(), judge);
             }
             reply.conversation = session;
         }
-        let Some(judge) = self.judges.get_mut(&reply.conversation) else { return };
+        let Some(judge) = self.checkers.get_mut(&reply.conversation) else { return };
         let conversation = reply.conversation.clone();
         for event in reply.take_new_events() {
             if let Some(id) = &event.id {

@@ -1,11 +1,11 @@
 //! The two machines, each against a script and both against each other.
 
 mod fixtures;
-mod judge;
 mod machine;
 mod pair;
 #[path = "../recording/played.rs"]
 mod played;
+mod schema_checker;
 mod wire;
 
 mod backpressure;

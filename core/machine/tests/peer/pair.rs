@@ -9,9 +9,9 @@ use mcp_sansio::peer::{ClientOptions, Ended, Event, InputRequested, Request, Ser
 use mcp_sansio::protocol::Side;
 use mcp_sansio::{Instant, Revision};
 
-use crate::judge::Judge;
 use crate::machine::{Machine, describe};
 use crate::played::{self, Client, Played, Server};
+use crate::schema_checker::SchemaChecker;
 use crate::wire::assert_progress;
 
 /// Both sides of a connection.
@@ -23,7 +23,7 @@ pub(crate) struct Pair {
     pub(crate) server_events: VecDeque<Event<'static>>,
     to_server: LineDecoder<'static>,
     to_client: LineDecoder<'static>,
-    judge: Judge,
+    checker: SchemaChecker,
     transcript: String,
     _played: [Played; 2],
 }
@@ -43,7 +43,7 @@ impl Pair {
             server_events: VecDeque::new(),
             to_server: LineDecoder::growing(1 << 20),
             to_client: LineDecoder::growing(1 << 20),
-            judge: Judge::default(),
+            checker: SchemaChecker::default(),
             transcript: String::new(),
             _played: [of_client, of_server],
         }
@@ -70,14 +70,14 @@ impl Pair {
     pub(crate) fn step_in_pieces(&mut self, piece: usize) -> bool {
         let told = self.pull_events();
         let sent = {
-            let Self { client, server, now, server_events, to_server, judge, transcript, .. } =
+            let Self { client, server, now, server_events, to_server, checker, transcript, .. } =
                 self;
-            carry(client, server, to_server, piece, *now, judge, transcript, server_events)
+            carry(client, server, to_server, piece, *now, checker, transcript, server_events)
         };
         let answered = {
-            let Self { client, server, now, client_events, to_client, judge, transcript, .. } =
+            let Self { client, server, now, client_events, to_client, checker, transcript, .. } =
                 self;
-            carry(server, client, to_client, piece, *now, judge, transcript, client_events)
+            carry(server, client, to_client, piece, *now, checker, transcript, client_events)
         };
         self.pull_events() || told || sent || answered
     }
@@ -191,7 +191,7 @@ fn carry<F: Machine, T: Machine>(
     decoder: &mut LineDecoder<'_>,
     piece: usize,
     now: Instant,
-    judge: &mut Judge,
+    checker: &mut SchemaChecker,
     transcript: &mut String,
     events: &mut VecDeque<Event<'static>>,
 ) -> bool {
@@ -199,7 +199,7 @@ fn carry<F: Machine, T: Machine>(
     assert!(bytes.ends_with(b"\n"), "whole lines");
     for line in bytes.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n') {
         let line = core::str::from_utf8(line).expect("UTF-8");
-        judge.examine(F::ROLE, line);
+        checker.examine(F::ROLE, line);
         write(transcript, now, F::ROLE, '>', line);
     }
     for mut read in bytes.chunks(piece.min(bytes.len())) {

@@ -192,11 +192,11 @@ fn a_legacy_only_server_ignores_modern_metadata() {
     // Rule: [VER-022] [META-001] [META-002] [RPC-026].
     let legacy = || full_server().revisions(Revisions::LEGACY);
     let mut wire = server(legacy());
-    wire.judge.legacy_only = true;
+    wire.checker.legacy_only = true;
     wire.send(&modern("1", "server/discover", ""));
     wire.expect_error("1", -32601);
     let mut wire = server_at(Revision::V2025_11_25, "{}", legacy());
-    wire.judge.legacy_only = true;
+    wire.checker.legacy_only = true;
     wire.send(&modern("2", "ping", ""));
     wire.expect(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#);
     let odd = r#""name":"t","requestState":5,"inputResponses":[]"#;

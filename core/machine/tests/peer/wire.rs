@@ -9,15 +9,15 @@ use mcp_sansio::peer::{ClientOptions, ConnectionClosed, Event, ServerOptions};
 use mcp_sansio::protocol::Side;
 use serde_json::Value;
 
-use crate::judge::Judge;
 use crate::machine::{Machine, describe};
 use crate::played::{self, Client, Played, Server};
+use crate::schema_checker::SchemaChecker;
 
 /// A machine, what it sent and what it told.
 pub(crate) struct Wire<M> {
     pub(crate) machine: M,
     pub(crate) now: Instant,
-    pub(crate) judge: Judge,
+    pub(crate) checker: SchemaChecker,
     lines: VecDeque<String>,
     events: VecDeque<Event<'static>>,
     _played: Played,
@@ -36,7 +36,7 @@ impl<M: Machine> Wire<M> {
         Self {
             machine,
             now: Instant::ZERO,
-            judge: Judge::default(),
+            checker: SchemaChecker::default(),
             lines: VecDeque::new(),
             events: VecDeque::new(),
             _played: played,
@@ -52,7 +52,7 @@ impl<M: Machine> Wire<M> {
     pub(crate) fn try_send(&mut self, line: &str) -> Result<(), ConnectionClosed> {
         self.pull();
         let sender = if M::ROLE == Side::Client { Side::Server } else { Side::Client };
-        self.judge.hear(sender, line);
+        self.checker.hear(sender, line);
         let taken = self.machine.take(line.as_bytes(), self.now);
         let taken = taken.map(|event| self.events.extend(event));
         self.pull();
@@ -95,7 +95,7 @@ impl<M: Machine> Wire<M> {
         while let Some(bytes) = self.machine.transmit() {
             let text = String::from_utf8(bytes).expect("UTF-8");
             for line in text.strip_suffix('\n').expect("whole lines").split('\n') {
-                self.judge.examine(M::ROLE, line);
+                self.checker.examine(M::ROLE, line);
                 self.lines.push_back(line.into());
             }
         }

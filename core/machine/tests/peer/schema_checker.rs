@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// What is known of the connection that the lines are sent on.
 #[derive(Debug, Default)]
-pub(crate) struct Judge {
+pub(crate) struct SchemaChecker {
     session: Option<Revision>,
     /// The server is of the legacy era alone, so modern metadata means nothing to it.
     pub(crate) legacy_only: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Judge {
     used: BTreeSet<(Side, String)>,
 }
 
-impl Judge {
+impl SchemaChecker {
     /// Panics if `line`, which `sender` sends, breaks a rule that holds for every message.
     pub(crate) fn examine(&mut self, sender: Side, line: &str) {
         // [STDIO-001] [STDIO-002] [STDIO-003] [RPC-014].
