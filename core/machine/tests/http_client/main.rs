@@ -6,8 +6,8 @@ mod net;
 mod played;
 
 mod closing;
-mod cuts;
 mod headers;
+mod interrupted_streams;
 mod listening;
 mod modern;
 mod old_transport;
