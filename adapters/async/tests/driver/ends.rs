@@ -97,7 +97,7 @@ fn an_endpoint_that_closes_ends_the_connection_once_its_output_is_sent() {
 }
 
 #[test]
-fn what_came_before_the_other_side_left_is_still_taken() {
+fn input_received_before_the_peer_left_is_processed() {
     // Rule: [STDIO-018].
     for kind in [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset, ErrorKind::NotConnected] {
         let stream = Scripted::default().read("a\n").read("b\n").step(Step::End);

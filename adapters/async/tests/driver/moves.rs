@@ -21,7 +21,7 @@ fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
 }
 
 #[test]
-fn on_a_pipe_the_first_answers_leave_before_the_last_questions_are_handed_over() {
+fn first_responses_leave_before_the_last_requests_are_delivered() {
     for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (140, 7)] {
         let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
         let stream = Scripted::default().read(&input);
@@ -100,7 +100,7 @@ fn a_poll_takes_a_bounded_number_of_frames_and_wakes_itself_for_the_rest() {
 }
 
 #[test]
-fn an_overlong_line_is_reported_and_the_stream_goes_on() {
+fn an_overlong_line_is_reported_and_skipped() {
     let mut settings = Settings::default();
     settings.frame_length_max = 8;
     let stream = Scripted::default().read("a\n0123456789abcdef\nb\n");

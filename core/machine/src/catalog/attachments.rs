@@ -58,7 +58,7 @@ mod tests {
     use crate::protocol::Prompt;
 
     #[test]
-    fn what_is_attached_goes_with_its_item() {
+    fn attachments_are_removed_with_their_item() {
         let (mut catalog, mut attached) = (Catalog::new(), Attachments::default());
         let names = ["b", "a", "c"];
         let ids = names.map(|name| catalog.add_prompt(Prompt::new(name)).unwrap());

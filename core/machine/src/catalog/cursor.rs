@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_made_here_is_no_cursor() {
+    fn foreign_cursors_are_rejected() {
         // Rule: [PAGE-007].
         let list = prompts();
         let cursor = write_cursor(ItemKind::Prompt, 17, "p17");

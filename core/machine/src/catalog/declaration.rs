@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_catalog_has_is_declared() {
+    fn catalog_entries_are_declared() {
         // Rule: [CAP-001] [CAP-002] [CAP-003].
         let none = ServerCapabilities::new();
         let mut catalog = Catalog::new();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_already_stands() {
+    fn existing_declarations_are_kept() {
         // Rule: [CAP-001] [CAP-002].
         let declared = ServerCapabilities::new()
             .tools(ToolsCapability::new().list_changed(false))

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_what_follows_it_and_how_long_it_may_be_kept() {
+    fn a_page_has_a_cursor_and_cache_hints() {
         // Rule: [TOOL-003] [CACHE-002].
         let mut catalog = Catalog::new();
         catalog.page_size(NonZeroUsize::new(1));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_runs_as_a_task_is_listed_to_those_who_have_tasks() {
+    fn task_only_tools_are_listed_to_clients_with_tasks() {
         // Rule: [TOOL-025].
         use crate::protocol::{TaskSupport, ToolExecution};
         let mut catalog = Catalog::new();

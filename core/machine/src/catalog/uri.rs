@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_absolute_uri_is_refused_with_its_reason() {
+    fn relative_and_malformed_uris_are_rejected_with_a_reason() {
         // Rule: [RSRC-014] [RSRC-018].
         for (uri, reason) in [
             ("", InvalidUri::Scheme),

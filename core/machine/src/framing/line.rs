@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlong_line_is_told_once_and_the_stream_goes_on() {
+    fn an_overlong_line_is_reported_once_and_skipped() {
         let too_long = || Err(FrameError::TooLong { limit: 4 });
         let input = b"123\n1234\n12\r\n123456789123456789\nabc\n12345";
         let expected = [ok("123"), too_long(), ok("12"), too_long(), ok("abc"), too_long()];
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn input_that_ends_within_a_line_is_told_with_its_length() {
+    fn input_that_ends_within_a_line_is_reported_with_its_length() {
         let decode = |input| decode(LineDecoder::growing(9), input, 2);
         assert_eq!(decode(b"a\nbcd"), [ok("a"), Err(FrameError::Truncated { length: 3 })]);
         assert_eq!(decode(b"a\n \r"), [ok("a")]);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_on_request_within_the_bounds() {
+    fn the_buffer_grows_on_request_within_its_limit() {
         let mut decoder = LineDecoder::growing(8 * KEPT);
         assert_eq!(decoder.feed(b"a"), 1);
         decoder.reserve(KEPT / 2);

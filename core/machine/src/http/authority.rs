@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_refused() {
+    fn invalid_hosts_are_rejected() {
         for text in [
             "",
             ".",
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_not_for_everybody_are_told_from_others() {
+    fn internal_addresses_are_recognized() {
         for host in [
             "localhost",
             "a.localhost",

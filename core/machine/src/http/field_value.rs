@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_can_carry_stays_as_it_is() {
+    fn plain_header_values_are_not_encoded() {
         // Rule: [HDR-021] [HDR-023].
         for text in ["", "a b\tc", "!~", "=?base64?a", "a?=", "=?BASE64?YQ==?=", "=?base64?YQ=="] {
             assert!(matches!(encode(text), Cow::Borrowed(same) if same == text), "{text}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused() {
+    fn unreadable_input_is_rejected() {
         // Rule: [HDR-027].
         for (value, reason) in [
             (&b"a\0b"[..], InvalidFieldValue::Character),
@@ -183,7 +183,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_is_encoded_is_plain_and_decodes_to_itself(text in "\\PC*|(=\\?base64\\?)?[ -~\t\r\n]*(\\?=)?") {
+        fn encoded_values_are_ascii_and_round_trip(text in "\\PC*|(=\\?base64\\?)?[ -~\t\r\n]*(\\?=)?") {
             let value = encode(&text);
             proptest::prop_assert!(value.bytes().all(is_allowed));
             let decoded = decode(value.as_bytes());

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn its_parts_say_whom_to_ask_for_what() {
+    fn its_fields_name_the_authorization_server_and_scopes() {
         let parts = |url| {
             let it = location(url);
             (String::from(it.host()), it.port(), String::from(it.authority()))
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_a_server_is_refused_with_its_reason() {
+    fn invalid_server_urls_are_rejected_with_a_reason() {
         for (url, reason) in [
             ("", InvalidUrl::Scheme),
             ("example.com/mcp", InvalidUrl::Scheme),
@@ -339,7 +339,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_a_reference_says_the_url_is_in_its_form(
+        fn resolved_references_are_normalized(
             base in "https?://[a-c]{1,3}(:[0-9]{1,4})?(/[.a-c]{0,3}){0,4}(\\?[./a]{0,3})?",
             reference in "\\PC{0,12}|(https?:)?/{0,2}([.a-c:@]{0,3}/){0,5}[?#]?[.a]{0,3}",
         ) {

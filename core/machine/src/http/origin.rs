@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_allows_all_gets_all() {
+    fn allow_any_accepts_every_host_and_origin() {
         let allowed = AllowedHosts::new().allow_any_host().allow_any_origin();
         assert_eq!(check(&allowed, "???", Some("null")), Ok(()));
         assert_eq!(allowed.check(None, Some(b"\xff")), Ok(()));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_could_name_is_not_allowed() {
+    fn hosts_that_no_request_can_name_are_rejected() {
         for host in ["", "*.example.com", "https://example.com", "example.com/", "a:b"] {
             let refused = AllowedHosts::new().allow_host(host).map_err(|it| it.to_string());
             assert!(refused.is_err_and(|text| text.contains("is no host")), "{host}");

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_no_obstacle() {
+    fn deep_nesting_is_supported() {
         let text: String = ["{\"a\":", &"[".repeat(5000), &"]".repeat(5000), ",\"b\":1}"].concat();
         assert_eq!(RawJson::trusted(&text).get("b"), Some(RawJson::trusted("1")));
     }

@@ -307,7 +307,7 @@ mod tests {
     use crate::jsonrpc::scan::DEPTH_MAX;
 
     #[test]
-    fn what_is_checked_is_one_value_without_the_space_around_it() {
+    fn checked_text_is_one_value_without_surrounding_whitespace() {
         assert_eq!(RawJson::parse(" [1, 2]\n").expect("JSON").as_str(), "[1, 2]");
         for text in ["", " ", "[1", "1 2", "{\"a\":1}}", "nul"] {
             assert!(RawJson::parse(text).is_err(), "{text}");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn text_passes_through_the_serializers_of_others_as_it_is() {
+    fn raw_text_passes_through_other_serializers_unchanged() {
         let text = r#"{"b": 1.0,"a":[]}"#;
         let value = RawJson::parse(text).expect("JSON");
         assert_eq!(serde_json::to_string(&value).expect("JSON"), text);

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_held_has_all_the_time_that_was_left_when_it_goes_on() {
+    fn a_resumed_call_has_the_time_that_was_left() {
         let at = Instant::from_millis;
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::from_secs(1), at(1500), Instant::ZERO);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_without_a_deadline_has_none_after_it_was_held() {
+    fn a_call_without_a_deadline_has_none_after_a_pause() {
         let mut calls = Calls::new();
         let key = call(&mut calls, Duration::MAX, Timing::NEVER.hard, Instant::ZERO);
         calls.pause(key, Instant::ZERO);
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_leaves_the_room_of_its_parameters_to_the_next_one_unless_it_is_large() {
+    fn a_small_parameter_buffer_is_reused_by_the_next_call() {
         let mut calls = Calls::new();
         let mut end = |params: &str| {
             let params = calls.keep_parameters(&RawJson::trusted(params)).unwrap();

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_may_be_repeated() {
+    fn unknown_members_may_be_repeated() {
         for params in [
             r#"{"x":1,"x":2,"name":"a"}"#,
             r#"{"name":"a","arguments":{"name":1,"name":2}}"#,

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_is_what_comes_before_anything_of_the_requests_own() {
+    fn the_cached_prefix_ends_before_the_first_own_member() {
         let stands = |before: &str, after: &str| {
             let found = standing_of(&alloc::format!("{before}{BOTH}{after}"));
             found.map(|(text, _)| text)
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_already_is_not_read_again() {
+    fn the_cached_prefix_is_not_parsed_again() {
         let (standing, seen) = standing_of(BOTH).unwrap();
         let read = |meta: &str| {
             let text = alloc::format!(r#"{{"_meta":{meta},"name":"a\"}}","arguments":{{"b":1}}}}"#);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_is_found_behind_what_stands_already() {
+    fn a_duplicate_is_found_after_the_cached_prefix() {
         const KEYS: [&str; 4] = ["protocolVersion", "clientInfo", "clientCapabilities", "logLevel"];
         let first = alloc::format!(r#""io.modelcontextprotocol/clientInfo":{{}},{BOTH}"#);
         let (standing, seen) = standing_of(&first).unwrap();

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_all_collide_are_told_apart_all_the_same() {
+    fn colliding_ids_are_distinguished() {
         let mut requests = Requests::new(7);
         let ids = colliding(7, 8, 128);
         let keys: Vec<Key> = ids.iter().map(|id| requests.insert(listening(id.clone()))).collect();

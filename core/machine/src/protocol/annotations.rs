@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hints_say_for_whom_how_important_and_since_there_is_a_word_for_it_how_fresh() {
+    fn annotations_have_audience_priority_and_last_modified() {
         // Rule: [RSRC-020].
         let hints = Annotations::new()
             .audience([Role::User, Role::Assistant])

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_adds_context_says_so_since_there_is_a_word_for_it() {
+    fn the_context_capability_is_declared_where_the_revision_has_it() {
         // Rule: [CAP-015].
         let context = SamplingCapability::new().context(Settings::new());
         let declared = ClientCapabilities::new().sampling(context);

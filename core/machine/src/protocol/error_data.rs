@@ -71,7 +71,7 @@ mod tests {
     use crate::protocol::{Revision, SerializeAt};
 
     #[test]
-    fn who_must_visit_an_address_first_is_told_which_each_with_its_id() {
+    fn url_elicitation_errors_list_urls_and_ids() {
         // Rule: [ELIC-020].
         let address = ElicitUrlParams::new("Sign in", "https://example.com/in");
         let data = UrlElicitationRequiredData::new([address.clone().elicitation_id("e1")]);

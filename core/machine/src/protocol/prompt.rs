@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_has_a_name_and_what_its_revision_knows_besides() {
+    fn a_prompt_has_the_fields_of_its_revision() {
         // Rule: [PRMT-001].
         let argument = PromptArgument::new("n").title("N").description("e").required(true);
         let full = Prompt::new("p")

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_has_an_address_and_a_name_and_what_its_revision_knows_besides() {
+    fn a_resource_has_the_fields_of_its_revision() {
         // Rule: [RSRC-001].
         let read = |text: &str| serde_json::from_str::<Resource>(text);
         let bare = r#"{"uri":"a:b","name":"n"}"#;

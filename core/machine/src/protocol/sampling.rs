@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_to_a_model_has_messages_and_a_limit_and_the_rest_if_it_is_set() {
+    fn a_sampling_request_has_messages_and_a_limit() {
         // Rule: [SAMP-002].
         let full = r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}}],"maxTokens":7,"modelPreferences":{"costPriority":0.5},"systemPrompt":"s","includeContext":"allServers","temperature":0.25,"stopSequences":["x","y"],"metadata":{"k":1}}"#;
         let params: CreateMessageParams = serde_json::from_str(full).unwrap();

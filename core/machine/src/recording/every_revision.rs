@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_some_revisions_have_comes_back() {
+    fn revision_specific_members_round_trip() {
         let schema = RawJson::parse(r#"{"type":"object", "x":[1,{"b":2}]}"#).unwrap();
         comes_back(
             &Tool::new("t", schema.clone())

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_readable_is_written_readably() {
+    fn readable_payloads_are_written_as_text() {
         assert_eq!(written(br#"{"a": 1.50}"#), r#"{"json":{"a": 1.50}}"#);
         assert_eq!(written(b"{}\n[ ]\n"), r#"{"lines":[{},[ ]]}"#);
         assert_eq!(written(b"{}\nx\n"), r#"{"text":"{}\nx\n"}"#);

@@ -90,7 +90,7 @@ fn a_retry_is_the_same_request_however_it_is_written() {
 }
 
 #[test]
-fn values_that_only_look_alike_are_told_apart() {
+fn similar_values_are_distinguished() {
     let alike = [
         r#"{"a":[[],[]]}"#,
         r#"{"a":[[[]]]}"#,

@@ -119,7 +119,7 @@ impl TestClient {
 }
 
 #[test]
-fn answers_to_nothing_are_told_and_passed_over() {
+fn unknown_responses_are_reported_and_ignored() {
     for mut client in [TestClient::legacy(), TestClient::modern()] {
         for id in 0..MANY {
             client.line(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id + 100));
@@ -131,7 +131,7 @@ fn answers_to_nothing_are_told_and_passed_over() {
 }
 
 #[test]
-fn questions_beyond_the_limit_are_each_refused() {
+fn each_input_request_beyond_the_limit_is_rejected() {
     let mut client = TestClient::legacy();
     for id in 0..MANY {
         client.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#));
@@ -144,7 +144,7 @@ fn questions_beyond_the_limit_are_each_refused() {
 }
 
 #[test]
-fn questions_under_one_id_are_asked_once() {
+fn input_requests_with_one_id_are_delivered_once() {
     let mut client = TestClient::legacy();
     for _ in 0..MANY {
         client.line(r#"{"jsonrpc":"2.0","id":"same","method":"roots/list"}"#);
@@ -154,7 +154,7 @@ fn questions_under_one_id_are_asked_once() {
 }
 
 #[test]
-fn a_modern_server_that_asks_is_told_on_and_not_answered() {
+fn a_request_of_a_modern_server_is_reported_and_not_answered() {
     // Rule: [RPC-030] [RPC-031].
     let mut client = TestClient::modern();
     for id in 0..MANY {
@@ -165,7 +165,7 @@ fn a_modern_server_that_asks_is_told_on_and_not_answered() {
 }
 
 #[test]
-fn progress_without_end_is_told_and_does_not_outlive_its_call() {
+fn endless_progress_is_delivered_and_ends_with_its_call() {
     // Rule: [PROG-003] [PROG-006].
     let mut client = TestClient::legacy();
     client.call(Method::ToolsCall);
@@ -206,7 +206,7 @@ fn input_rounds_without_end_end_the_call() {
 }
 
 #[test]
-fn a_round_of_too_many_questions_ends_the_call() {
+fn too_many_input_requests_end_the_call() {
     let mut client = TestClient::modern();
     for _ in 0..MANY / 10 {
         client.call(Method::ToolsCall);

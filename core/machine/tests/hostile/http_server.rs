@@ -189,7 +189,7 @@ fn takes_and_holds(
 }
 
 #[test]
-fn a_principal_that_opens_sessions_and_pings_them_keeps_nobody_out() {
+fn one_principal_cannot_exhaust_the_sessions() {
     let mut server = TestServer::new();
     // They outlive the machine's: what it frees is its own.
     let (greedy, modest) = (Principal::new("greedy"), Principal::new("modest"));
@@ -199,7 +199,7 @@ fn a_principal_that_opens_sessions_and_pings_them_keeps_nobody_out() {
 }
 
 #[test]
-fn an_address_that_opens_sessions_and_pings_them_keeps_nobody_out() {
+fn one_address_cannot_exhaust_the_sessions() {
     let mut server = TestServer::new();
     takes_and_holds(
         &mut server,

@@ -124,7 +124,7 @@ fn kind(line: &str) -> String {
 }
 
 #[test]
-fn a_line_without_end_is_told_once_and_skipped() {
+fn an_endless_line_is_reported_once_and_skipped() {
     // Rule: [RPC-017].
     let mut server = TestServer::new();
     for _ in 0..MANY {
@@ -195,7 +195,7 @@ fn requests_that_repeat_members_are_each_refused() {
 }
 
 #[test]
-fn cancellations_of_nothing_are_passed_over() {
+fn unknown_cancellations_are_skipped() {
     // Rule: [CANC-004].
     let mut server = TestServer::new();
     for id in 0..MANY {
@@ -225,7 +225,7 @@ fn requests_that_are_cancelled_at_once_leave_nothing_behind() {
 }
 
 #[test]
-fn progress_of_nothing_is_passed_over_and_nonsense_is_told() {
+fn unknown_progress_is_ignored_and_malformed_progress_reported() {
     // Rule: [PROG-006].
     let mut server = TestServer::new();
     for token in 0..MANY {
@@ -351,7 +351,7 @@ fn huge_numbers_and_strings_of_escapes_are_read_like_any_other() {
 }
 
 #[test]
-fn answers_to_nothing_are_told_and_passed_over() {
+fn unknown_responses_are_reported_and_ignored() {
     let mut server = TestServer::new();
     for id in 0..MANY {
         server.line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));

@@ -5,7 +5,7 @@ use mcp_sansio::{Instant, Revision};
 use crate::net::{EVENTS, Net, http_options, peer_options};
 
 #[test]
-fn the_server_of_a_session_is_told_of_its_end() {
+fn closing_deletes_the_session() {
     // Rule: [SESS-010] [SESS-011].
     for (status, revision) in
         [(200, Revision::V2025_03_26), (405, Revision::V2025_06_18), (404, Revision::V2025_11_25)]
@@ -50,7 +50,7 @@ fn a_server_that_does_not_take_note_of_the_end_is_left() {
 }
 
 #[test]
-fn what_never_left_does_not_leave_any_more() {
+fn unsent_messages_are_not_sent_later() {
     let mut net = Net::plain();
     net.client.close(Instant::ZERO);
     assert_eq!(net.sent(), "");

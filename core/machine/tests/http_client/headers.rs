@@ -85,7 +85,7 @@ fn a_legacy_list_is_left_alone() {
 }
 
 #[test]
-fn arguments_are_mirrored_as_the_list_says() {
+fn arguments_are_sent_as_headers_per_the_tool_list() {
     // Rule: [HDR-008] [HDR-019] [HDR-020] [HDR-021].
     let mut net = listed();
     for (arguments, expected) in [
@@ -150,7 +150,7 @@ fn a_call_refused_for_its_headers_is_repeated_with_the_right_ones() {
 }
 
 #[test]
-fn a_refusal_for_headers_stands_where_the_list_does_not_help() {
+fn a_header_mismatch_is_final_if_the_tool_list_does_not_resolve_it() {
     // Rule: [HDR-032].
     type Script = fn(&mut Net);
     let scripts: [Script; 4] = [

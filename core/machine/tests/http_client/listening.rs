@@ -49,7 +49,7 @@ fn a_server_without_the_stream_is_not_asked_again() {
 }
 
 #[test]
-fn a_session_that_goes_before_its_stream_stands_takes_no_later_stream_with_it() {
+fn a_session_lost_before_its_stream_opens_does_not_end_the_next_stream() {
     // Rule: [SESS-009] [HCLI-007].
     let mut net = asking();
     net.answer(3, 404, &[], "");
@@ -91,7 +91,7 @@ fn a_client_that_does_not_listen_opens_no_stream() {
 }
 
 #[test]
-fn what_comes_unasked_is_told_and_answered() {
+fn unsolicited_messages_are_reported_and_answered() {
     // Rule: [HCLI-011] [HCLI-015].
     for revision in RESUMING {
         let mut net = Net::legacy(revision);
@@ -130,7 +130,7 @@ fn the_stream_is_opened_again_after_its_last_event() {
 }
 
 #[test]
-fn a_server_that_wants_to_be_polled_is_polled_for_as_long_as_it_likes() {
+fn polling_continues_as_long_as_the_server_asks_for_it() {
     // Rule: [SSE-008] [SSE-009].
     let mut net = Net::legacy(LATEST);
     for exchange in 4..=30 {
@@ -146,7 +146,7 @@ fn a_server_that_wants_to_be_polled_is_polled_for_as_long_as_it_likes() {
 }
 
 #[test]
-fn a_stream_that_is_lost_for_good_is_told() {
+fn a_permanently_lost_stream_is_reported() {
     let mut net = Net::legacy(LATEST);
     net.broken(3);
     for exchange in 4..12 {

@@ -86,7 +86,7 @@ fn a_modern_error_does_not_lead_there() {
 }
 
 #[test]
-fn what_says_nothing_of_the_transport_does_not_lead_there() {
+fn unrelated_failures_do_not_select_the_old_transport() {
     for status in [401, 403, 408, 429, 500, 503] {
         let mut net = legacy();
         net.answer(1, status, &[], "");
@@ -105,7 +105,7 @@ fn what_says_nothing_of_the_transport_does_not_lead_there() {
 }
 
 #[test]
-fn a_server_of_neither_transport_is_told_by_what_it_said_first() {
+fn the_first_failure_is_reported_if_neither_transport_works() {
     // Rule: [LSSE-010].
     type Script = fn(&mut Net);
     let scripts: [Script; 7] = [

@@ -113,7 +113,7 @@ fn anything_else_is_the_answer_of_a_legacy_server() {
 }
 
 #[test]
-fn what_says_nothing_of_the_era_is_told_as_what_it_is() {
+fn failures_unrelated_to_the_era_are_reported_unchanged() {
     // Rule: [VER-025].
     for (status, fields, expected) in [
         (
@@ -161,7 +161,7 @@ fn silence_says_nothing_of_the_era() {
 }
 
 #[test]
-fn a_modern_client_says_what_a_legacy_server_wants() {
+fn a_modern_client_declares_what_a_legacy_server_requires() {
     // Rule: [VER-029].
     let modern = peer_options().revisions(Revisions::MODERN);
     let mut net = Net::new(modern, http_options());

@@ -31,7 +31,7 @@ impl Net {
 const REFUSED: &str = "AuthorizationFailed { reason: \"the user declined\" }";
 
 #[test]
-fn the_time_of_a_call_stands_still_and_goes_on_with_what_was_left() {
+fn a_paused_call_resumes_with_the_time_that_was_left() {
     for twice in [false, true] {
         let mut net = Net::modern();
         net.call_echo();
@@ -57,7 +57,7 @@ fn the_time_of_a_call_stands_still_and_goes_on_with_what_was_left() {
 }
 
 #[test]
-fn the_hard_deadline_stands_still_too() {
+fn the_hard_deadline_is_paused_as_well() {
     let mut net = Net::modern();
     let options = CallOptions::default().timeout(50 * SECOND).timeout_hard(60 * SECOND).progress();
     net.call_with(Method::ToolsCall, r#"{"name":"slow"}"#, &options);
@@ -78,7 +78,7 @@ fn the_hard_deadline_stands_still_too() {
 }
 
 #[test]
-fn the_opening_stands_still_in_both_eras() {
+fn the_opening_can_be_paused_in_both_eras() {
     let mut net = Net::plain();
     assert_eq!(net.sent(), "#1 POST server/discover\n");
     net.pause(1);
@@ -113,7 +113,7 @@ fn a_response_makes_its_request_go_on() {
 }
 
 #[test]
-fn requests_behind_one_that_stands_still_do_so_too() {
+fn requests_behind_a_paused_one_are_paused() {
     let mut limits = ClientLimits::default();
     limits.requests_max = 1;
     let mut net = Net::modern_with(peer_options(), http_options().limits(limits));
@@ -136,7 +136,7 @@ fn requests_behind_one_that_stands_still_do_so_too() {
 }
 
 #[test]
-fn calls_that_wait_for_a_new_session_stand_still_with_its_handshake() {
+fn calls_waiting_for_a_new_session_are_paused_with_its_handshake() {
     let mut net = Net::legacy(Revision::V2025_11_25);
     net.call_echo();
     net.sent();
@@ -153,7 +153,7 @@ fn calls_that_wait_for_a_new_session_stand_still_with_its_handshake() {
 }
 
 #[test]
-fn a_call_that_comes_back_from_a_lost_session_stands_still_with_the_handshake_of_the_next() {
+fn a_call_of_a_lost_session_is_paused_with_the_next_handshake() {
     let mut net = Net::legacy(Revision::V2025_11_25);
     for _ in 0..2 {
         net.call_echo();
@@ -173,7 +173,7 @@ fn a_call_that_comes_back_from_a_lost_session_stands_still_with_the_handshake_of
 }
 
 #[test]
-fn a_call_that_stands_still_can_be_cancelled() {
+fn a_paused_call_can_be_cancelled() {
     // Rule: [CANC-017].
     let mut net = Net::modern();
     net.call_echo();
@@ -193,7 +193,7 @@ fn a_call_that_stands_still_can_be_cancelled() {
 }
 
 #[test]
-fn a_legacy_server_is_not_told_of_a_cancelled_call_that_never_got_through() {
+fn a_call_that_was_never_delivered_is_cancelled_silently() {
     let mut net = Net::legacy(Revision::V2025_11_25);
     net.call_echo();
     net.sent();
@@ -204,7 +204,7 @@ fn a_legacy_server_is_not_told_of_a_cancelled_call_that_never_got_through() {
 }
 
 #[test]
-fn what_is_refused_is_over_and_says_why() {
+fn a_rejected_exchange_ends_with_its_reason() {
     let mut net = Net::modern();
     net.call_echo();
     net.sent();
@@ -270,7 +270,7 @@ fn a_refused_subscription_ends() {
 }
 
 #[test]
-fn pings_that_stand_still_or_are_refused_do_not_end_the_connection() {
+fn paused_or_rejected_pings_do_not_end_the_connection() {
     // Rule: [PING-003].
     let mut timeouts = Timeouts::default();
     timeouts.keep_alive = Some(30 * SECOND);

@@ -131,7 +131,7 @@ fn a_legacy_call_is_cancelled_by_a_notification_and_its_exchange_left_open() {
 }
 
 #[test]
-fn an_exchange_that_goes_on_after_its_answer_is_cut_off() {
+fn an_exchange_is_aborted_if_it_continues_after_its_response() {
     // Rule: [SSE-004].
     let mut net = Net::legacy(LATEST);
     net.call_echo();
@@ -146,7 +146,7 @@ fn an_exchange_that_goes_on_after_its_answer_is_cut_off() {
 }
 
 #[test]
-fn a_refused_notification_is_told_and_no_more() {
+fn a_rejected_notification_is_only_reported() {
     // Rule: [HCLI-005].
     let capabilities = crate::net::with_roots();
     for status in [400, 405, 500] {

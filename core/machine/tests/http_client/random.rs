@@ -247,7 +247,7 @@ impl Chaos {
 }
 
 #[test]
-fn whatever_the_server_does_each_call_ends_once_and_the_machine_comes_to_rest() {
+fn every_call_ends_exactly_once_under_random_server_behaviour() {
     let mut opened = 0;
     for seed in 0..1500 {
         let transcript = Chaos::new(seed).run();

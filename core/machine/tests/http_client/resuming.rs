@@ -21,7 +21,7 @@ fn calling(revision: Revision) -> Net {
 }
 
 #[test]
-fn a_stream_goes_on_where_it_broke() {
+fn a_broken_stream_is_resumed_where_it_broke() {
     // Rule: [RESUME-004] [RESUME-005] [HCLI-008] [SSE-005] [SSE-010] [SSE-011].
     for revision in RESUMING {
         let mut net = calling(revision);

@@ -70,7 +70,7 @@ fn bodies_and_events_beyond_the_limits_are_cut_off() {
 }
 
 #[test]
-fn an_answer_that_is_none_ends_the_call() {
+fn an_invalid_response_ends_the_call() {
     for (status, fields, body, expected) in [
         (202, &[][..], "", "InvalidResponse(\"a request was accepted"),
         (204, &[], "", "InvalidResponse(\"a request was accepted"),
@@ -100,7 +100,7 @@ fn an_answer_that_is_none_ends_the_call() {
 }
 
 #[test]
-fn nonsense_on_a_stream_is_told_and_survived() {
+fn garbage_on_a_stream_is_reported_and_survived() {
     for legacy in [false, true] {
         let (mut net, n) = calling_with(ClientLimits::default(), legacy);
         net.answer_head(n, 200, EVENTS);
@@ -166,7 +166,7 @@ fn other_redirects_are_refused_by_name() {
 }
 
 #[test]
-fn what_concerns_no_exchange_does_nothing() {
+fn events_of_unknown_exchanges_are_ignored() {
     let (mut net, n) = calling_with(ClientLimits::default(), true);
     net.body(n, "before the head");
     net.answer(n, 200, JSON, &result(2, OK));
@@ -228,7 +228,7 @@ fn an_answer_on_the_stream_of_another_call_is_taken_in_a_legacy_session() {
 }
 
 #[test]
-fn an_endless_id_is_no_way_to_fill_memory() {
+fn an_endless_id_does_not_fill_memory() {
     let (mut net, n) = calling_with(ClientLimits::default(), true);
     net.answer_head(n, 200, EVENTS);
     net.body(n, &event_with_id(&"i".repeat(5000), ""));

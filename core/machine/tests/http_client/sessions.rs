@@ -197,7 +197,7 @@ fn without_a_session_404_is_a_refusal() {
 }
 
 #[test]
-fn what_the_session_knew_is_asked_for_again() {
+fn session_state_is_restored_after_reconnection() {
     // Rule: [SESS-009].
     let mut net = Net::legacy(LATEST);
     net.client.set_log_level(LoggingLevel::Warning, net.now).unwrap();
@@ -224,7 +224,7 @@ fn what_the_session_knew_is_asked_for_again() {
 }
 
 #[test]
-fn what_the_new_session_does_not_honour_any_more_is_told() {
+fn subscriptions_lost_with_a_session_are_reported() {
     // Rule: [SESS-009] [SUBS-005].
     for (status, told) in [(200, ""), (500, "subscribed: call 1\n")] {
         let mut net = Net::legacy(LATEST);
@@ -256,7 +256,7 @@ fn what_the_new_session_does_not_honour_any_more_is_told() {
 }
 
 #[test]
-fn what_the_lost_session_asked_is_withdrawn() {
+fn input_requests_of_a_lost_session_are_withdrawn() {
     // Rule: [SESS-009].
     let capabilities = crate::net::with_roots();
     let peer = peer_options().capabilities(capabilities);
@@ -274,7 +274,7 @@ fn what_the_lost_session_asked_is_withdrawn() {
 }
 
 #[test]
-fn what_the_lost_session_asks_later_is_not_answered_in_the_next_one() {
+fn late_requests_of_a_lost_session_are_not_answered() {
     // Rule: [SESS-009].
     let peer = peer_options().capabilities(crate::net::with_roots());
     let mut net = Net::legacy_with(LATEST, peer, http_options());

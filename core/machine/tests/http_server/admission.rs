@@ -6,7 +6,7 @@ use mcp_sansio::http::{AllowedHosts, RequestHead, ServerOptions};
 use crate::fixtures::*;
 
 #[test]
-fn another_host_or_origin_is_forbidden_whatever_is_asked_for() {
+fn a_foreign_host_or_origin_is_always_forbidden() {
     // Rule: [HSRV-003] [HSRV-004] [HSRV-005] [LSSE-005].
     for (method, target) in
         [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/sse"), ("POST", "/post")]
@@ -87,7 +87,7 @@ fn get_and_delete_are_of_sessions() {
 }
 
 #[test]
-fn a_client_takes_both_forms_of_answers_or_says_nothing() {
+fn a_client_accepts_json_and_event_streams() {
     let mut server = server();
     for accept in ["application/json", "text/event-stream", "text/html", ""] {
         let fields = [HOST, JSON, ("Accept", accept)];

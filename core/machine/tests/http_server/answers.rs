@@ -38,7 +38,7 @@ fn an_answer_that_comes_alone_is_json() {
 }
 
 #[test]
-fn what_precedes_an_answer_makes_it_a_stream_that_ends_with_it() {
+fn messages_before_the_response_turn_it_into_a_stream() {
     // Rule: [HSRV-012] [HSRV-018] [SSE-001] [SSE-004] [SSE-005] [RESUME-003].
     let mut server = server();
     let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1.0}}"#;
@@ -116,7 +116,7 @@ fn messages_of_a_request_travel_on_its_stream_and_on_no_other() {
 }
 
 #[test]
-fn questions_go_on_the_stream_of_their_request_and_answers_come_in_another_post() {
+fn input_requests_go_on_the_stream_of_their_request() {
     // Rule: [HSRV-008] [HSRV-018].
     let mut server = server();
     for revision in RESUMING {
@@ -196,7 +196,7 @@ fn answers_come_as_streams_at_once_where_the_server_says_so() {
 }
 
 #[test]
-fn the_machine_answers_by_itself_as_json() {
+fn the_machine_answers_with_json() {
     let mut server = site_of(Revisions::ALL);
     let session = server.open(Revision::V2025_11_25, "{}");
     for (method, params) in [("ping", "{}"), ("logging/setLevel", r#"{"level":"error"}"#)] {

@@ -75,7 +75,7 @@ fn invalid_elements_get_their_own_errors() {
 }
 
 #[test]
-fn a_batch_outside_of_a_session_opens_none() {
+fn a_batch_outside_a_session_opens_no_session() {
     // Rule: [BATCH-004].
     let mut server = server();
     let reply = server.request("POST", "/mcp", &POST, &format!("[{}]", initialize(BATCHES, "{}")));

@@ -111,7 +111,7 @@ fn where_all_sessions_are_at_work_one_more_is_refused() {
 }
 
 #[test]
-fn whoever_is_not_known_takes_nothing_from_others_and_has_no_share() {
+fn anonymous_callers_have_no_quota_and_take_none() {
     let mut server = site_with(limits(|limits| {
         (limits.sessions_max, limits.sessions_per_caller_max) = (3, 1);
         limits.exchanges_per_caller_max = 1;
@@ -147,7 +147,7 @@ fn sessions_of_one_caller_are_bounded() {
 }
 
 #[test]
-fn exchanges_of_one_caller_are_bounded_and_what_frees_them_is_not() {
+fn exchanges_per_caller_are_bounded_except_those_that_free_resources() {
     let mut server = site_with(limits(|limits| limits.exchanges_per_caller_max = 3));
     as_user(&mut server, "greedy");
     let session = open(&mut server);
@@ -184,7 +184,7 @@ fn exchanges_of_one_caller_are_bounded_and_what_frees_them_is_not() {
 }
 
 #[test]
-fn an_address_is_a_caller_where_nobody_is_known_by_name() {
+fn anonymous_callers_are_identified_by_address() {
     let mut server = site_with(limits(|limits| limits.sessions_per_caller_max = 1));
     for (address, status) in [
         ("192.0.2.1", 200),

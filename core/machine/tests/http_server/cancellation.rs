@@ -40,7 +40,7 @@ fn a_notification_cancels_in_a_session() {
 }
 
 #[test]
-fn what_a_reader_has_not_taken_of_a_cancelled_request_is_withdrawn() {
+fn unread_messages_of_a_cancelled_request_are_withdrawn() {
     // Rule: [CANC-003] [CANC-011].
     for revision in RESUMING {
         // A reader that has taken nothing, one that has taken the first report, and one that left.
@@ -76,7 +76,7 @@ fn what_a_reader_has_not_taken_of_a_cancelled_request_is_withdrawn() {
 }
 
 #[test]
-fn a_question_that_the_client_was_never_asked_is_not_cancelled_either() {
+fn an_input_request_that_was_never_sent_is_not_cancelled() {
     // Rule: [CANC-001].
     for revision in RESUMING {
         for taken in [false, true] {
@@ -135,7 +135,7 @@ fn an_answer_that_waits_on_a_stream_is_withdrawn() {
 }
 
 #[test]
-fn cancellations_of_nothing_are_ignored() {
+fn unknown_cancellations_are_ignored() {
     // Rule: [CANC-004] [CANC-006] [CANC-007].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");

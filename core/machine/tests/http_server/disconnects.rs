@@ -125,7 +125,7 @@ fn a_handle_serves_once_and_in_its_own_place() {
 }
 
 #[test]
-fn a_reader_that_takes_nothing_holds_up_nobody() {
+fn a_stalled_reader_does_not_block_others() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let stuck = server.post_unread(&session, &call(1));

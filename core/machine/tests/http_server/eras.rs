@@ -36,7 +36,7 @@ fn both_eras_are_served_at_once() {
 }
 
 #[test]
-fn a_modern_request_is_its_own_whatever_it_says_of_sessions_and_events() {
+fn a_modern_request_ignores_session_and_event_headers() {
     // Rule: [HSRV-025] [HSRV-026] [RESUME-008] [SESS-016].
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -64,7 +64,7 @@ fn a_server_of_the_legacy_era_does_not_know_modern_requests() {
 }
 
 #[test]
-fn a_server_of_the_modern_era_names_its_versions_to_those_who_initialize() {
+fn a_modern_server_answers_initialize_with_its_versions() {
     // Rule: [VER-017] [LIFE-020].
     let mut server = site_of(Revisions::MODERN);
     let body = initialize(Revision::V2025_11_25, "{}");
@@ -98,7 +98,7 @@ fn there_is_no_session_at_the_modern_revision() {
 }
 
 #[test]
-fn a_modern_method_tells_what_the_server_is_without_a_session() {
+fn discovery_needs_no_session() {
     let mut server = server();
     let reply = server.modern(&modern(1, "server/discover", ""));
     let body = server.reply(reply).json();

@@ -81,7 +81,7 @@ fn answers_come_as_messages_on_the_stream() {
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn invalid_messages_are_rejected() {
     let mut server = old_site();
     let (stream, endpoint) = open(&mut server);
     assert_eq!(post(&mut server, &endpoint, "{"), 400);

@@ -174,7 +174,7 @@ fn a_tool_that_clients_would_have_to_refuse_cannot_be_offered() {
 }
 
 #[test]
-fn what_is_checked_follows_the_catalog() {
+fn validation_follows_catalog_edits() {
     let mut server = site_with_tools();
     let body = modern(1, "tools/call", r#""name":"late","arguments":{"region":"us"}"#);
     let now = server.now;
@@ -196,7 +196,7 @@ fn call_with(own: &str, capabilities: &str) -> String {
 }
 
 #[test]
-fn a_request_that_declares_what_the_last_one_did_is_judged_as_that_one() {
+fn repeated_declarations_are_served_from_the_cache() {
     // Rule: [HDR-004] [HDR-025] [META-009].
     let mut server = site_with_tools();
     let first = call_with("", "{}");

@@ -44,7 +44,7 @@ fn whole(server: &mut TestServer, session: &Session) -> Vec<Value> {
 }
 
 #[test]
-fn a_post_stream_loses_and_repeats_nothing_wherever_it_is_cut() {
+fn a_post_stream_loses_and_repeats_nothing_when_interrupted() {
     // Rule: [RESUME-006] [RESUME-007] [SSE-001].
     for revision in RESUMING {
         let mut server =
@@ -84,7 +84,7 @@ fn a_post_stream_loses_and_repeats_nothing_wherever_it_is_cut() {
 }
 
 #[test]
-fn the_stream_of_news_loses_and_repeats_nothing_wherever_it_is_cut() {
+fn the_listening_stream_loses_and_repeats_nothing_when_interrupted() {
     // Rule: [RESUME-006] [RESUME-007] [HSRV-017].
     for revision in RESUMING {
         let mut server = server();

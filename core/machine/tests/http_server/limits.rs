@@ -29,7 +29,7 @@ fn left_behind(server: &mut TestServer, session: &Session, id: u32) -> String {
 }
 
 #[test]
-fn events_that_nobody_reads_are_kept_up_to_a_number() {
+fn unread_events_are_kept_up_to_a_number() {
     let mut server = site_with(limits(|limits| limits.replay_events_max = 3));
     let session = server.open(Revision::V2025_06_18, "{}");
     for text in ["m0", "m1", "m2", "m3", "m4"] {
@@ -44,7 +44,7 @@ fn events_that_nobody_reads_are_kept_up_to_a_number() {
 }
 
 #[test]
-fn events_that_nobody_reads_are_kept_up_to_a_length_and_the_last_whatever_its_own() {
+fn unread_events_are_kept_up_to_a_length_and_the_last_always() {
     let mut server = site_with(limits(|limits| limits.replay_bytes_max = 400));
     let session = server.open(Revision::V2025_06_18, "{}");
     for text in ["m0", "m1", "m2", "m3", "m4"] {
@@ -60,7 +60,7 @@ fn events_that_nobody_reads_are_kept_up_to_a_length_and_the_last_whatever_its_ow
 }
 
 #[test]
-fn what_was_read_is_kept_up_to_the_same_bounds() {
+fn replayed_events_are_kept_within_the_same_limits() {
     let mut server = site_with(limits(|limits| limits.replay_events_max = 2));
     let session = server.open(Revision::V2025_06_18, "{}");
     let stream = server.get(&session);
@@ -78,7 +78,7 @@ fn what_was_read_is_kept_up_to_the_same_bounds() {
 }
 
 #[test]
-fn nothing_is_kept_where_nobody_can_come_back() {
+fn nothing_is_kept_for_streams_that_cannot_be_resumed() {
     let mut server = server();
     let old = server.open(Revision::V2024_11_05, "{}");
     server.get(&old);
@@ -112,7 +112,7 @@ fn finished_streams_of_a_session_are_kept_up_to_a_number() {
 }
 
 #[test]
-fn a_thousand_streams_that_nobody_comes_back_for_leave_a_few() {
+fn abandoned_streams_are_evicted_down_to_the_limit() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     for id in 0..1000 {
@@ -150,7 +150,7 @@ fn all_streams_together_are_kept_up_to_a_length() {
 }
 
 #[test]
-fn a_finished_stream_that_is_being_read_when_room_runs_out_goes_after_its_reader() {
+fn a_finished_stream_is_evicted_after_its_reader() {
     let mut server = site_with(limits(|limits| limits.replay_bytes_total_max = 2000));
     let session = server.open(Revision::V2025_11_25, "{}");
     let last = left_behind(&mut server, &session, 1);
@@ -203,7 +203,7 @@ fn a_modern_reader_too_far_behind_is_cut_off_for_good() {
 }
 
 #[test]
-fn one_long_message_cuts_nobody_off() {
+fn one_long_message_does_not_abort_readers() {
     let mut server = site_with(limits(|limits| limits.unread_bytes_max = 1000));
     let session = server.open(Revision::V2025_11_25, "{}");
     let reply = server.post(&session, &call(1));

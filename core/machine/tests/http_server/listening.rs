@@ -94,7 +94,7 @@ fn a_filter_that_cannot_be_read_opens_no_stream() {
 }
 
 #[test]
-fn a_listen_stream_shows_life_and_goes_on_for_ever() {
+fn a_listen_stream_is_kept_alive_without_a_deadline() {
     // Rule: [SSE-014].
     let mut server = server();
     let stream = server.modern(&listen(7));

@@ -46,7 +46,7 @@ fn expect_refused(server: &crate::test_server::TestServer, ticket: usize, id: &s
 }
 
 #[test]
-fn what_is_refused_is_not_acted_on() {
+fn rejected_requests_have_no_effect() {
     let mut server = server();
     server.permit = nothing;
     for revision in RESUMING {
@@ -64,7 +64,7 @@ fn what_is_refused_is_not_acted_on() {
 }
 
 #[test]
-fn a_session_is_not_touched_by_what_is_refused() {
+fn a_rejected_request_does_not_renew_the_session() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     server.permit = nothing;
@@ -183,7 +183,7 @@ fn a_request_that_waits_for_the_client_cannot_be_refused() {
 }
 
 #[test]
-fn what_is_answered_cannot_be_refused() {
+fn an_answered_request_cannot_be_rejected() {
     let mut server = server();
     server.modern(&modern_call(4));
     let request = server.asked();

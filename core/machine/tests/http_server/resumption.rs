@@ -19,7 +19,7 @@ pub(crate) fn heard(server: &TestServer, ticket: Ticket) -> Vec<String> {
 }
 
 #[test]
-fn an_answer_that_nobody_was_there_for_is_replayed() {
+fn an_undelivered_response_is_replayed() {
     // Rule: [RESUME-006] [SSE-011].
     for revision in RESUMING {
         let mut server = server();
@@ -129,7 +129,7 @@ fn replay_never_crosses_streams() {
 }
 
 #[test]
-fn ids_that_lead_nowhere_are_told_apart() {
+fn unknown_event_ids_are_classified() {
     let mut server = site_with(limits(|limits| {
         limits.replay_events_max = 2;
         limits.finished_streams_max = 1;
@@ -251,7 +251,7 @@ fn a_finished_stream_is_kept_for_a_while() {
 }
 
 #[test]
-fn what_was_never_a_stream_is_not_kept() {
+fn json_responses_are_not_retained() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     for id in 1..100 {
@@ -266,7 +266,7 @@ fn what_was_never_a_stream_is_not_kept() {
 }
 
 #[test]
-fn the_oldest_revision_has_no_ids_and_nothing_to_come_back_to() {
+fn the_oldest_revision_has_no_event_ids() {
     let mut server = server();
     let session = server.open(Revision::V2024_11_05, "{}");
     let reply = server.post(&session, &call(1));

@@ -8,7 +8,7 @@ use crate::fixtures::*;
 const CALL_T: &str = r#""name":"t""#;
 
 #[test]
-fn what_is_no_message_is_a_bad_request_in_every_era() {
+fn an_invalid_message_is_a_bad_request_in_every_era() {
     // Rule: [HSRV-010] [HSRV-011].
     for revision in RESUMING {
         let mut server = server();
@@ -136,7 +136,7 @@ fn an_unsupported_version_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn a_missing_capability_is_400_whoever_finds_it_out() {
+fn a_missing_capability_is_always_400() {
     // Rule: [HSRV-023] [CAP-022].
     let mut server = server();
     let reply = server.modern(&modern_call(6));
@@ -157,7 +157,7 @@ fn a_missing_capability_is_400_whoever_finds_it_out() {
 }
 
 #[test]
-fn a_server_that_puts_up_with_nothing_ends_the_session_and_says_so() {
+fn a_strict_server_closes_the_session_with_a_reason() {
     let mut policy = mcp_sansio::peer::Policy::default();
     policy.malformed = mcp_sansio::peer::Reaction::Close;
     policy.duplicate_id = mcp_sansio::peer::Reaction::Close;
@@ -198,7 +198,7 @@ fn an_error_of_the_handler_is_a_success_of_http() {
 }
 
 #[test]
-fn what_needs_no_answer_is_accepted_without_a_body() {
+fn notifications_and_responses_are_accepted_without_a_body() {
     // Rule: [HSRV-008] [HSRV-009].
     let mut server = server();
     for revision in RESUMING {

@@ -25,7 +25,7 @@ fn messages_at(reply: &Reply, length: usize) -> Vec<Value> {
 }
 
 #[test]
-fn nothing_is_asked_of_a_store_that_is_not_there() {
+fn no_actions_are_produced_without_a_store() {
     let mut server = site_with(limits(|limits| limits.replay_events_max = 1));
     let session = server.open(Revision::V2025_11_25, "{}");
     let (reply, _) = call_with(&mut server, &session, 1, 3);
@@ -35,7 +35,7 @@ fn nothing_is_asked_of_a_store_that_is_not_there() {
 }
 
 #[test]
-fn nothing_is_lost_or_repeated_wherever_a_stream_is_cut() {
+fn an_interrupted_stream_loses_and_repeats_nothing() {
     // Rule: [RESUME-006] [RESUME-007].
     for revision in RESUMING {
         let mut server = site_with(options(|_| ()).answers(ResponseMode::Stream));
@@ -127,7 +127,7 @@ fn recent_events_are_replayed_without_a_read() {
 }
 
 #[test]
-fn what_happens_during_a_read_comes_after_what_it_finds() {
+fn events_during_a_read_follow_the_events_it_returns() {
     // Rule: [RESUME-006] [HSRV-017].
     let (mut server, mut store) = (stored_site(), TestStore::default());
     let (_, handle, back) = behind(&mut server, &mut store);
@@ -204,7 +204,7 @@ fn many_read_at_once() {
 }
 
 #[test]
-fn what_is_given_up_is_forgotten() {
+fn abandoned_calls_are_forgotten() {
     let (mut server, mut store) = (stored_site(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -269,7 +269,7 @@ fn a_connection_that_is_released_during_a_replay_ends_after_all_of_it() {
 }
 
 #[test]
-fn news_that_nobody_took_comes_from_the_store_to_one_without_an_id() {
+fn undelivered_notifications_come_from_the_store_without_an_event_id() {
     // Rule: [HSRV-016] [HSRV-017].
     for revision in RESUMING {
         let (mut server, mut store) = (stored_site(), TestStore::default());

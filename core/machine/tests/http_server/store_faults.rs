@@ -14,7 +14,7 @@ use crate::resumption::heard;
 use crate::test_store::*;
 
 #[test]
-fn a_store_that_fails_or_has_a_gap_is_a_loss_that_is_told() {
+fn store_failures_and_gaps_are_reported_as_loss() {
     // Rule: [RESUME-006].
     type Spoil = fn(Vec<StoredEvent>) -> Result<Vec<StoredEvent>, NotStored>;
     let spoils: [Spoil; 5] = [
@@ -49,7 +49,7 @@ fn a_store_that_fails_or_has_a_gap_is_a_loss_that_is_told() {
 }
 
 #[test]
-fn a_gap_found_late_ends_the_stream_and_is_told_to_whoever_comes_back() {
+fn a_late_gap_ends_the_stream_and_is_reported_on_reconnection() {
     let (mut server, mut store) = (stored_site(), TestStore::default());
     let (session, handle, back) = behind(&mut server, &mut store);
     let stream = store.events.values_mut().next().unwrap();
@@ -90,7 +90,7 @@ fn events_of_others_are_never_sent() {
 }
 
 #[test]
-fn nobody_else_can_have_a_stream_read() {
+fn another_caller_cannot_read_a_stream() {
     // Rule: [SESS-014] [RESUME-007].
     let (mut server, mut store) = (stored_site(), TestStore::default());
     server.principal = Some(Principal::new("alice"));
@@ -107,7 +107,7 @@ fn nobody_else_can_have_a_stream_read() {
 }
 
 #[test]
-fn a_completion_that_nobody_waits_for_is_ignored() {
+fn an_unexpected_elicitation_completion_is_ignored() {
     let (mut server, mut store) = (stored_site(), TestStore::default());
     let (session, handle, back) = behind(&mut server, &mut store);
     let (read, from) = store.read(&mut server);
@@ -161,7 +161,7 @@ fn a_read_takes_its_time_and_no_longer() {
 }
 
 #[test]
-fn what_waits_for_the_store_is_bounded_and_the_loss_is_told() {
+fn store_actions_are_bounded_and_loss_is_reported() {
     let change = |limits: &mut ServerLimits| limits.store_actions_max = 4;
     let (mut server, mut store) = (site_with(options(change)), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");
@@ -225,7 +225,7 @@ fn readers_of_stored_events_are_bounded() {
 }
 
 #[test]
-fn a_page_has_its_bounds_whatever_the_store_gives() {
+fn a_page_is_bounded_even_if_the_store_returns_more() {
     let change = |limits: &mut ServerLimits| limits.store_page_bytes_max = 1;
     let (mut server, mut store) = (site_with(options(change)), TestStore::default());
     let (_, handle, back) = behind(&mut server, &mut store);
@@ -278,7 +278,7 @@ fn a_reader_whose_connection_is_released_does_not_wait_for_ever() {
 }
 
 #[test]
-fn one_who_names_no_event_is_told_of_a_loss_once() {
+fn a_reader_without_an_event_id_learns_of_a_loss_once() {
     // Rule: [HSRV-016].
     let (mut server, mut store) = (stored_site(), TestStore::default());
     let session = server.open(Revision::V2025_11_25, "{}");

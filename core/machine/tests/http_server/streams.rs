@@ -28,7 +28,7 @@ fn a_get_is_a_stream_of_events() {
 }
 
 #[test]
-fn news_that_belongs_to_no_request_goes_there_and_nowhere_else() {
+fn unrelated_notifications_go_to_the_listening_stream_only() {
     // Rule: [HSRV-014] [HSRV-015] [HSRV-016] [HSRV-017].
     let mut server = server();
     for revision in RESUMING {
@@ -59,7 +59,7 @@ fn news_that_belongs_to_no_request_goes_there_and_nowhere_else() {
 }
 
 #[test]
-fn news_waits_until_a_stream_is_opened() {
+fn notifications_wait_until_a_stream_is_opened() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     server.tools_changed();
@@ -132,7 +132,7 @@ fn a_reader_that_asks_again_and_again_costs_nothing() {
 }
 
 #[test]
-fn a_client_that_is_not_confirmed_gets_no_news() {
+fn an_uninitialized_client_gets_no_notifications() {
     let mut server = server();
     let session = server.open_unconfirmed(Revision::V2025_11_25, "{}");
     let stream = server.get(&session);

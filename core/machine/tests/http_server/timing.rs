@@ -53,7 +53,7 @@ fn a_request_that_takes_long_gets_comments_until_it_is_answered() {
 }
 
 #[test]
-fn nothing_happens_by_itself_where_nothing_is_wanted() {
+fn idle_machines_produce_no_output() {
     let mut server = site_with(timeouts(|timeouts| {
         timeouts.open_stream = None;
         timeouts.keep_alive = None;
@@ -65,7 +65,7 @@ fn nothing_happens_by_itself_where_nothing_is_wanted() {
 }
 
 #[test]
-fn a_stream_that_nobody_polls_costs_no_more_than_a_stream() {
+fn an_unpolled_stream_costs_no_more_than_any_stream() {
     let mut server = server();
     let session = server.open(Revision::V2025_11_25, "{}");
     let stuck = server.post_unread(&session, &call(1));
@@ -80,7 +80,7 @@ fn a_stream_that_nobody_polls_costs_no_more_than_a_stream() {
 }
 
 #[test]
-fn pauses_of_nothing_make_no_loop() {
+fn zero_intervals_do_not_loop() {
     let mut server = site_with(timeouts(|timeouts| {
         timeouts.open_stream = Some(Duration::ZERO);
         timeouts.keep_alive = Some(Duration::ZERO);

@@ -81,7 +81,7 @@ fn logs_and_progress_do_not_pile_up_for_a_client_that_reads_nothing() {
 }
 
 #[test]
-fn a_client_that_reads_again_is_told_once_of_each_thing_that_changed() {
+fn notifications_to_a_slow_client_are_coalesced() {
     // Rule: [RSRC-005] [TOOL-005].
     let mut server = session(Limits::SMALL);
     for uri in ["a:1", "a:2"] {
@@ -140,7 +140,7 @@ fn answers_of_a_batch_beyond_the_limit_leave_before_the_last_one() {
 }
 
 #[test]
-fn what_is_left_of_a_batch_is_refused_where_too_many_answers_wait() {
+fn the_rest_of_a_batch_is_rejected_if_too_many_responses_wait() {
     let mut limits = Limits::SMALL;
     (limits.batch_length_max, limits.batch_bytes_max, limits.transmit_bytes_max) = (1000, 100, 300);
     let mut server = session(limits);

@@ -82,7 +82,7 @@ fn a_batch_of_notifications_has_no_answer() {
 }
 
 #[test]
-fn initialize_is_no_part_of_a_batch() {
+fn a_batch_rejects_initialize() {
     // Rule: [BATCH-004].
     let mut wire = server(full_server());
     wire.send(&batch(&[initialize("2025-03-26", "{}")]));
@@ -92,7 +92,7 @@ fn initialize_is_no_part_of_a_batch() {
 }
 
 #[test]
-fn a_modern_request_is_no_part_of_a_batch() {
+fn a_batch_rejects_modern_requests() {
     // Rule: [BATCH-010].
     let mut wire = open(full_server());
     let listen = modern("3", "subscriptions/listen", r#""notifications":{}"#);

@@ -114,7 +114,7 @@ fn equal_ids_of_the_two_directions_are_not_confused() {
 }
 
 #[test]
-fn a_cancellation_of_nothing_or_of_nonsense_is_ignored() {
+fn unknown_and_malformed_cancellations_are_ignored() {
     // Rule: [CANC-004] [CANC-006] [CANC-007] [RPC-013].
     let params = [
         "{}",

@@ -113,7 +113,7 @@ fn a_server_that_closes_answers_nothing_more() {
 }
 
 #[test]
-fn a_client_that_closes_answers_no_question() {
+fn a_closed_client_answers_no_input_request() {
     for revision in LEGACY {
         let mut wire = client_at(revision, host());
         wire.send(&request("1", "roots/list", "{}"));
@@ -156,7 +156,7 @@ fn a_close_by_policy_ends_streams_and_rounds_as_well() {
 }
 
 #[test]
-fn what_a_request_reports_still_leaves_after_the_end_of_input() {
+fn notifications_of_a_request_are_sent_after_the_end_of_input() {
     // Rule: [STDIO-017] [LOG-002].
     for revision in LEGACY {
         let mut wire = server_at(revision, "{}", full_server());

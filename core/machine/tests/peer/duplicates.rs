@@ -55,7 +55,7 @@ fn a_duplicate_of_a_server_is_refused_by_the_client() {
 }
 
 #[test]
-fn an_answer_to_nothing_is_reported_and_survived() {
+fn an_unknown_response_is_reported_and_survived() {
     // Rule: [RPC-006] [RPC-009] [PING-001].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());

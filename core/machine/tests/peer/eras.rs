@@ -129,7 +129,7 @@ fn a_modern_server_lists_both_eras_and_the_modern_one_is_taken() {
 }
 
 #[test]
-fn a_result_that_is_no_discovery_is_that_of_a_legacy_server() {
+fn an_invalid_discover_result_indicates_a_legacy_server() {
     // Rule: [VER-022].
     for odd in ["{}", r#"{"supportedVersions":"2026-07-28"}"#] {
         let mut wire = client(plain_client());
@@ -140,7 +140,7 @@ fn a_result_that_is_no_discovery_is_that_of_a_legacy_server() {
 }
 
 #[test]
-fn a_modern_only_client_says_what_a_legacy_server_needs() {
+fn a_modern_only_client_reports_that_the_server_is_legacy() {
     // Rule: [VER-029].
     let mut wire = client(plain_client().revisions(Revisions::MODERN));
     wire.line();
@@ -216,7 +216,7 @@ fn an_initialize_without_an_answer_is_never_cancelled() {
 }
 
 #[test]
-fn a_server_that_wants_neither_era_is_reported_with_what_it_said_to_the_handshake() {
+fn the_handshake_error_is_reported_if_neither_era_works() {
     // Rule: [VER-018] [LIFE-008].
     let mut wire = client(plain_client().known_era(Era::Legacy));
     wire.line();

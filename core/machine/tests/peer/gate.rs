@@ -101,7 +101,7 @@ fn a_request_is_sent_where_the_specification_lets_it_and_nowhere_else() {
 }
 
 #[test]
-fn what_a_server_did_not_declare_or_the_revision_took_away_is_not_found() {
+fn undeclared_or_removed_methods_are_not_found() {
     // Rule: [CAP-026] [PING-005] [LOG-006] [RSRC-007].
     for (side, method, needed, ..) in GATED {
         for revision in Revision::ALL {
@@ -121,7 +121,7 @@ fn what_a_server_did_not_declare_or_the_revision_took_away_is_not_found() {
 }
 
 #[test]
-fn what_the_table_forbids_a_client_is_not_sent() {
+fn a_client_sends_nothing_that_the_gate_table_forbids() {
     // Rule: [CAP-027].
     for revision in Revision::ALL {
         for (options, offers) in [(bare_server(), "{}"), (full_server(), OFFERS)] {
@@ -153,7 +153,7 @@ fn what_the_table_forbids_a_client_is_not_sent() {
 }
 
 #[test]
-fn what_the_table_forbids_a_server_is_not_sent() {
+fn a_server_sends_nothing_that_the_gate_table_forbids() {
     // Rule: [CAP-018] [CAP-027] [RPC-030].
     for revision in LEGACY {
         for declared in ["{}", r#"{"roots":{},"sampling":{},"elicitation":{}}"#] {
@@ -197,7 +197,7 @@ fn a_modern_server_sends_no_request_at_all() {
 }
 
 #[test]
-fn who_the_client_says_it_is_changes_nothing() {
+fn client_info_has_no_effect() {
     // Rule: [SEC-013].
     let said_to = |name: &str| {
         let mut wire = server(full_server());
@@ -286,7 +286,7 @@ fn kinds_are_not_mixed_up() {
 }
 
 #[test]
-fn a_question_that_the_client_does_not_take_is_refused_as_the_revision_says() {
+fn an_unsupported_input_request_is_rejected_per_revision() {
     // Rule: [CAP-027] [ROOT-004] [ELIC-006] [SAMP-007].
     for revision in LEGACY {
         let mut wire = client_at(revision, plain_client());
@@ -323,7 +323,7 @@ fn a_question_that_the_client_does_not_take_is_refused_as_the_revision_says() {
 }
 
 #[test]
-fn a_modern_request_that_lacks_a_client_capability_is_told_which() {
+fn the_error_names_the_missing_client_capability() {
     // Rule: [CAP-021] [CAP-022] [CAP-025].
     let extension = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
     let capabilities: mcp_sansio::protocol::ServerCapabilities =
@@ -390,7 +390,7 @@ fn a_tool_result_that_is_a_task_needs_the_extension() {
 }
 
 #[test]
-fn a_question_beyond_what_the_client_declared_is_not_sent() {
+fn an_input_request_beyond_the_declared_capabilities_is_not_sent() {
     // Rule: [ELIC-005] [SAMP-006] [CAP-014] [CAP-027].
     let cases = [
         (

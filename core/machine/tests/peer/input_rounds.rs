@@ -53,7 +53,7 @@ fn answer(pair: &mut Pair, input: &InputRequested<'_>, text: &str) {
 const ACCEPTED: &str = r#"{"action":"accept","content":{}}"#;
 
 #[test]
-fn one_question_is_answered_and_the_call_completes_once() {
+fn one_input_response_completes_the_call_once() {
     // Rule: [MRTR-001] [MRTR-004] [MRTR-010] [MRTR-012] [MRTR-014] [ELIC-001].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -102,7 +102,7 @@ fn a_round_looks_so_on_the_wire() {
 }
 
 #[test]
-fn several_questions_are_answered_in_any_order() {
+fn input_requests_are_answered_in_any_order() {
     // Rule: [MRTR-010] [MRTR-015].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -200,7 +200,7 @@ fn an_answer_too_long_to_be_kept_reaches_the_handler_as_a_refusal() {
 }
 
 #[test]
-fn a_state_without_questions_brings_the_request_back() {
+fn a_state_without_input_requests_brings_the_request_back() {
     // Rule: [MRTR-003] [MRTR-011] [MRTR-012].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -217,7 +217,7 @@ fn a_state_without_questions_brings_the_request_back() {
 }
 
 #[test]
-fn a_state_without_questions_asks_nothing_of_the_client() {
+fn a_state_without_input_requests_asks_nothing_of_the_client() {
     // Rule: [MRTR-003] [MRTR-011].
     for revision in REVISIONS {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -234,7 +234,7 @@ fn a_state_without_questions_asks_nothing_of_the_client() {
 }
 
 #[test]
-fn a_refused_question_ends_a_modern_call_and_is_told_to_a_legacy_application() {
+fn a_rejected_input_request_ends_a_modern_call_and_is_reported_to_a_legacy_one() {
     // Rule: [SAMP-012] [RPC-028].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -269,7 +269,7 @@ fn a_refused_question_ends_a_modern_call_and_is_told_to_a_legacy_application() {
 }
 
 #[test]
-fn a_question_that_the_client_did_not_offer_is_not_asked() {
+fn an_undeclared_input_request_is_not_sent() {
     // Rule: [MRTR-005] [CAP-021] [CAP-022] [ELIC-001].
     for revision in REVISIONS {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -296,7 +296,7 @@ fn a_question_that_the_client_did_not_offer_is_not_asked() {
 }
 
 #[test]
-fn what_asks_for_nothing_or_too_much_is_the_applications_fault() {
+fn empty_or_oversized_input_rounds_are_application_errors() {
     // Rule: [MRTR-002] [MRTR-003].
     for revision in REVISIONS {
         let keys: Vec<String> = (0..40).map(|n| n.to_string()).collect();
@@ -316,7 +316,7 @@ fn what_asks_for_nothing_or_too_much_is_the_applications_fault() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_in_a_round_withdraws_its_questions() {
+fn cancelling_a_call_withdraws_its_input_requests() {
     // Rule: [CANC-001] [CANC-003] [MRTR-009].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -343,7 +343,7 @@ fn a_call_that_is_cancelled_in_a_round_withdraws_its_questions() {
 }
 
 #[test]
-fn a_call_that_times_out_in_a_round_withdraws_its_questions() {
+fn a_call_timeout_withdraws_its_input_requests() {
     // Rule: [TIME-002] [TIME-006].
     for revision in REVISIONS {
         let mut pair = open(revision);
@@ -384,7 +384,7 @@ fn a_connection_that_ends_in_a_round_ends_the_call_once() {
 }
 
 #[test]
-fn nobody_is_asked_after_the_end_of_input() {
+fn no_input_is_requested_after_the_end_of_input() {
     // The last event is the end; the legacy application is not called again.
     for revision in REVISIONS {
         let mut pair = open(revision);

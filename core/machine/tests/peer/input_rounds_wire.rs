@@ -47,7 +47,7 @@ fn a_retry_repeats_everything_under_a_new_id() {
 }
 
 #[test]
-fn a_question_that_was_not_offered_or_cannot_be_read_ends_the_call() {
+fn an_undeclared_or_malformed_input_request_ends_the_call() {
     // Rule: [MRTR-003] [MRTR-004] [MRTR-005] [RPC-021].
     let asked = [
         r#"{"resultType":"input_required"}"#,

@@ -86,7 +86,7 @@ fn a_server_pings_its_legacy_client_once_it_is_initialized() {
 }
 
 #[test]
-fn there_are_no_pings_in_the_modern_era_nor_unasked() {
+fn pings_are_sent_only_in_legacy_sessions_and_if_configured() {
     // Rule: [PING-005] [RPC-030].
     let wire = client_at(Revision::V2026_07_28, plain_client().timeouts(wanted()));
     assert_eq!(wire.machine.poll_timeout(), None);
@@ -95,7 +95,7 @@ fn there_are_no_pings_in_the_modern_era_nor_unasked() {
 }
 
 #[test]
-fn a_pause_of_nothing_does_not_make_the_driver_spin() {
+fn a_zero_timeout_does_not_make_the_driver_spin() {
     // Rule: [PING-003]: the harness checks after each wake that the next deadline is later.
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.calls_in_flight_max = 1;

@@ -101,7 +101,7 @@ fn a_session_is_initialized_once() {
 }
 
 #[test]
-fn a_second_initialized_changes_nothing_and_is_no_violation() {
+fn a_second_initialized_is_not_a_violation() {
     // Rule: [LIFE-003].
     for revision in LEGACY {
         let mut wire = server_at(revision, "{}", bare_server());
@@ -164,7 +164,7 @@ fn an_initialize_without_a_required_member_is_refused_with_its_name() {
 }
 
 #[test]
-fn an_initialize_with_a_member_of_the_wrong_type_is_refused_whatever_the_policy() {
+fn initialize_with_a_wrong_type_is_always_rejected() {
     // Rule: [LIFE-001].
     for incomplete in [IncompleteInitialize::Refuse, IncompleteInitialize::Accept] {
         for path in REQUIRED {
@@ -204,7 +204,7 @@ fn a_server_may_accept_an_initialize_that_lacks_members() {
 }
 
 #[test]
-fn the_client_learns_what_the_server_says_of_itself() {
+fn the_client_learns_the_server_info() {
     // Rule: [LIFE-019].
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let session = wire.machine.session().unwrap();

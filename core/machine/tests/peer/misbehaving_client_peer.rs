@@ -45,7 +45,7 @@ fn a_wrong_first_message_is_answered_and_survived() {
 }
 
 #[test]
-fn what_is_no_message_is_answered_with_the_right_code() {
+fn invalid_messages_are_answered_with_the_right_code() {
     // Rule: [RPC-002] [RPC-003] [RPC-007] [RPC-009] [RPC-011] [RPC-017].
     let cases: [(&str, Option<(&str, i64)>); 12] = [
         ("{", Some(("none", -32700))),
@@ -84,7 +84,7 @@ fn an_error_without_an_id_is_spelled_as_the_revision_has_it() {
 }
 
 #[test]
-fn frames_that_are_none_are_reported_and_survived() {
+fn malformed_frames_are_reported_and_survived() {
     // Rule: [RPC-017].
     let mut wire = server(full_server());
     wire.send_error(FrameError::TooLong { limit: 9 });

@@ -97,7 +97,7 @@ fn noise_before_the_answer_does_not_hinder_the_opening() {
 }
 
 #[test]
-fn questions_beyond_the_limit_are_refused() {
+fn input_requests_beyond_the_limit_are_rejected() {
     let mut limits = mcp_sansio::peer::Limits::DEFAULT;
     limits.requests_in_flight_max = 1;
     let mut wire = client_at(Revision::V2025_11_25, host().limits(limits));

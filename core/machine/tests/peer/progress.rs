@@ -45,7 +45,7 @@ fn progress_arrives_in_order_and_stops_with_the_answer() {
 }
 
 #[test]
-fn nobody_who_did_not_ask_gets_progress() {
+fn progress_is_sent_only_if_requested() {
     // Rule: [PROG-005].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), full_server());
@@ -97,7 +97,7 @@ fn progress_beyond_the_rate_is_dropped() {
 }
 
 #[test]
-fn progress_that_does_not_increase_is_reported_and_that_of_nothing_ignored() {
+fn decreasing_progress_is_reported_and_unknown_progress_ignored() {
     // Rule: [PROG-003] [PROG-005] [PROG-006] [PROG-007].
     for revision in Revision::ALL {
         let mut wire = client_at(revision, plain_client());

@@ -90,7 +90,7 @@ fn a_subscription_looks_so_on_the_wire() {
 }
 
 #[test]
-fn what_the_server_does_not_offer_is_not_honoured() {
+fn unsupported_subscriptions_are_not_honoured() {
     // Rule: [SUBS-004] [SUBS-005] [CAP-018].
     for revision in Revision::ALL {
         let mut pair = Pair::open_at(revision, plain_client(), bare_server());
@@ -118,7 +118,7 @@ fn types_that_were_not_asked_for_are_not_sent_to_a_modern_client() {
 }
 
 #[test]
-fn a_legacy_client_is_told_unasked_once_it_is_initialized() {
+fn an_initialized_legacy_client_gets_unsolicited_notifications() {
     // Rule: [TOOL-005] [LIFE-005].
     for revision in LEGACY {
         let mut wire = server(full_server());

@@ -60,7 +60,7 @@ fn questions() -> InputRequiredResult {
 }
 
 #[test]
-fn a_request_asks_to_be_a_task_only_of_who_runs_it_as_one() {
+fn task_augmentation_is_sent_only_to_peers_that_support_it() {
     // Rule: [TASK-001] [TASK-002] [TASK-003].
     let mut pair = link();
     let (client, now) = (&mut pair.client, pair.now);
@@ -155,7 +155,7 @@ fn client_with(offers: &str) -> Wire<Client> {
 }
 
 #[test]
-fn progress_of_a_task_goes_on_after_the_answer_until_nobody_wants_it() {
+fn task_progress_continues_until_the_task_ends() {
     // Rule: [PROG-010].
     let (mut wire, call) = answered();
     let progress = |count: u32| {
@@ -184,7 +184,7 @@ fn progress_of_a_task_goes_on_after_the_answer_until_nobody_wants_it() {
 }
 
 #[test]
-fn a_call_that_is_to_be_a_task_is_given_up_without_a_word() {
+fn a_task_augmented_call_is_dropped_without_a_cancellation() {
     // Rule: [CANC-009].
     let mut wire = client_with(r#"{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}"#);
     let call = wire.machine.call(Method::ToolsCall, &echo(), &as_task(), wire.now).unwrap();
@@ -222,7 +222,7 @@ fn a_request_for_a_result_may_ask_and_waits_on() {
 }
 
 #[test]
-fn questions_that_are_withdrawn_leave_the_request_to_be_answered() {
+fn a_request_is_answerable_after_its_input_requests_are_withdrawn() {
     let (mut wire, request) = asked("tasks/result", r#"{"taskId":"t"}"#);
     let handle = request.handle;
     // There is nothing to withdraw yet.

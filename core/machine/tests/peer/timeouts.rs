@@ -87,7 +87,7 @@ fn an_endless_timeout_sets_no_deadline() {
 }
 
 #[test]
-fn a_timeout_of_nothing_ends_at_the_next_wake() {
+fn a_zero_timeout_expires_at_the_next_wake() {
     let mut wire = client_at(Revision::V2025_11_25, plain_client());
     let options = CallOptions::default().timeout(Duration::ZERO);
     wire.machine.call(Method::ToolsCall, &echo(), &options, wire.now).unwrap();

@@ -118,7 +118,7 @@ fn a_server_answers_an_unknown_version_with_its_latest() {
 }
 
 #[test]
-fn a_modern_request_for_a_version_that_is_not_served_is_told_which_are() {
+fn an_unsupported_version_error_lists_the_supported_ones() {
     // Rule: [VER-012] [VER-010] [DISC-004].
     for asked in ["2025-11-25", "2099-01-01", "x\\\"y"] {
         let mut wire = server(bare_server());

@@ -132,7 +132,7 @@ fn nothing_more_is_sent_for_a_request_that_is_cancelled() {
 }
 
 #[test]
-fn what_has_left_is_not_withdrawn_and_what_follows_it_is() {
+fn sent_messages_are_not_withdrawn_and_later_ones_are() {
     // Rule: [CANC-006] [CANC-016].
     for revision in Revision::ALL {
         let mut server = TestServer::new(revision, full_server(), "{}");
@@ -193,7 +193,7 @@ fn a_listen_stream_that_is_cancelled_says_nothing_more() {
 }
 
 #[test]
-fn what_is_withdrawn_gives_its_room_back() {
+fn withdrawn_messages_free_their_space() {
     // Rule: [CANC-016].
     let mut limits = Limits::default();
     limits.transmit_bytes_max = 100_000;
@@ -282,7 +282,7 @@ fn an_answer_is_withdrawn_from_its_batch() {
 }
 
 #[test]
-fn questions_for_a_cancelled_request_are_withdrawn_or_cancelled() {
+fn input_requests_of_a_cancelled_request_are_withdrawn_or_cancelled() {
     // Rule: [CANC-001] [CANC-003].
     for revision in LEGACY {
         for read in [false, true] {
@@ -324,7 +324,7 @@ fn a_call_that_is_cancelled_before_it_leaves_is_never_sent() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_sent_however_late() {
+fn notifications_are_sent_however_late() {
     for revision in LEGACY {
         let mut wire = client_at(revision, plain_client());
         let filter = SubscriptionFilter::new().resource_subscriptions(["a:b".to_owned()]);

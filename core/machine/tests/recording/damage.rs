@@ -24,7 +24,7 @@ fn play(recording: &[u8]) -> (usize, Option<ReplayError>) {
 }
 
 #[test]
-fn what_came_out_otherwise_is_the_first_difference() {
+fn the_first_different_output_is_reported() {
     let text = String::from_utf8(short()).unwrap();
     let changed = text.replace(r#""result":{}"#, r#""result":{"a":1}"#);
     assert_ne!(changed, text);
@@ -36,7 +36,7 @@ fn what_came_out_otherwise_is_the_first_difference() {
 }
 
 #[test]
-fn what_goes_in_otherwise_shows_where_it_comes_out() {
+fn changed_input_shows_as_different_output() {
     let text = String::from_utf8(short()).unwrap();
     let (steps, error) = play(text.replacen(r#""id":1"#, r#""id":2"#, 1).as_bytes());
     assert!(matches!(error, Some(ReplayError::Difference(_))), "{error:?}");
@@ -70,7 +70,7 @@ fn another_format_is_named_and_not_read() {
 }
 
 #[test]
-fn what_is_no_recording_is_said_to_be_none() {
+fn input_that_is_not_a_recording_is_an_error() {
     for text in ["{}\n", "x\n", "\n", "{\"recording\":1}\n", "\u{0}\n", "[]\n"] {
         let (steps, error) = play(text.as_bytes());
         let Some(ReplayError::Recording(RecordingError::NotARecording { .. })) = error else {

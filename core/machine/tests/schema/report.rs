@@ -306,7 +306,7 @@ pub(crate) fn add_request_meta(params: &mut Value) {
 }
 
 #[test]
-fn the_judge_finds_what_is_wrong_missing_and_of_another_revision() {
+fn the_checker_finds_wrong_missing_and_foreign_members() {
     let Some(folder) = reference_data::specification() else { return };
     let schema = Schema::load(&folder.join("2025-06-18/schema.json"));
     let judge =

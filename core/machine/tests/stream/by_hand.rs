@@ -90,7 +90,7 @@ fn a_client_and_a_server_by_hand_open_a_connection_and_end_it() {
 }
 
 #[test]
-fn what_is_no_frame_reaches_the_machine() {
+fn framing_errors_reach_the_machine() {
     let seen = Seen::default();
     let events = Rc::clone(&seen);
     let endpoint = OnEvent::new(server(), move |event: Event<'_>, _: &mut Server, _: Instant| {

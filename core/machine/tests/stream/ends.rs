@@ -127,7 +127,7 @@ fn an_endpoint_that_closes_ends_the_connection_once_its_output_is_sent() {
 }
 
 #[test]
-fn what_came_before_the_other_side_left_is_still_taken() {
+fn input_received_before_the_peer_left_is_processed() {
     // Rule: [STDIO-018].
     let mut bench = bench(Echo::default());
     bench.read("a\n");
@@ -162,7 +162,7 @@ fn a_broken_output_ends_the_connection_even_if_the_input_stays_open() {
 }
 
 #[test]
-fn the_first_fault_of_the_stream_is_told_once() {
+fn the_first_stream_error_is_reported_once() {
     let mut bench = bench(Echo::default());
     bench.read("a\n");
     bench.connection.handle_read(Err(Fault::Broken("read")), bench.now);
@@ -175,7 +175,7 @@ fn the_first_fault_of_the_stream_is_told_once() {
 }
 
 #[test]
-fn a_line_that_loses_bytes_goes_on_until_it_does_nothing_but_fail() {
+fn a_lossy_line_survives_until_every_frame_fails() {
     let mut bench = Bench::new(Echo::default(), Settings::DEVICE);
     for _ in 0..2 {
         for _ in 0..Settings::DEVICE.read_errors_max {

@@ -17,7 +17,7 @@ fn all_frames_of_a_read_are_handed_over_before_one_write_takes_the_answers() {
 }
 
 #[test]
-fn on_a_pipe_the_first_answers_leave_before_the_last_questions_are_handed_over() {
+fn first_responses_leave_before_the_last_requests_are_delivered() {
     for (frames, writes) in [(1, 1), (2, 1), (3, 2), (6, 2), (7, 3), (16, 4), (140, 7)] {
         let input: String = (0..frames).map(|number| format!("{number}\n")).collect();
         let mut bench = Bench::new(Echo::default(), Settings::pipe());
@@ -87,7 +87,7 @@ fn steps_without_frames_cost_as_well() {
 }
 
 #[test]
-fn an_overlong_line_is_reported_and_the_stream_goes_on() {
+fn an_overlong_line_is_reported_and_skipped() {
     let mut settings = Settings::DEFAULT;
     settings.frame_length_max = 8;
     let mut bench = Bench::new(Echo::default(), settings);

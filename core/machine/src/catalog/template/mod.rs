@@ -259,7 +259,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_put_into_a_template_comes_out_again(
+        fn expanded_templates_match_with_the_same_values(
             id in "[a-z0-9._~-]{1,8}",
             path in "[a-z0-9/]{1,12}",
             limit in "[0-9]{1,4}",
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn text_beyond_ascii_is_no_obstacle() {
+    fn text_beyond_ascii_is_supported() {
         for uri in ["a:é", "a:é/ü", "a:x?é=ü", "é"] {
             for template in ["a:{v}", "a:{+v}", "a:{v}{?q*}", "{+v}"] {
                 let _values = match_template(template, uri);

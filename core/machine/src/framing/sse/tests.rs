@@ -90,7 +90,7 @@ fn a_field_without_a_colon_has_an_empty_value() {
 }
 
 #[test]
-fn an_event_with_empty_data_is_an_event_and_one_without_data_is_none() {
+fn an_event_needs_a_data_field_which_may_be_empty() {
     // Rule: [SSE-005] [SSE-010] [SSE-012].
     check(b"id: 1\ndata:\n\n", &["message \"\" 1"]);
     check(b"id: 1\ndata\n\n", &["message \"\" 1"]);
@@ -139,7 +139,7 @@ fn a_reconnection_time_is_digits_and_counts_without_an_event() {
 }
 
 #[test]
-fn an_event_tells_its_own_reconnection_time() {
+fn an_event_carries_its_reconnection_time() {
     // Rule: [SSE-008].
     let mut decoder = SseDecoder::growing(64);
     assert_eq!(decoder.feed(b"retry: 5\n\ndata: a\n\nretry: 7\ndata: b\n\ndata: c\n\n"), 46);
@@ -152,7 +152,7 @@ fn an_event_tells_its_own_reconnection_time() {
 }
 
 #[test]
-fn an_incomplete_last_event_is_dropped_and_told() {
+fn an_incomplete_last_event_is_dropped_and_reported() {
     // Rule: [SSE-012].
     let truncated = |length| alloc::format!("the input ended {length} bytes into an event");
     check(b"data: a\n\ndata: b\n", &["message \"a\" -", &truncated(2)]);
@@ -163,7 +163,7 @@ fn an_incomplete_last_event_is_dropped_and_told() {
 }
 
 #[test]
-fn what_is_not_utf8_is_replaced_in_a_type_and_left_in_data() {
+fn invalid_utf8_is_replaced_in_types_and_left_in_data() {
     // Rule: [SSE-012].
     let mut decoder = SseDecoder::growing(64);
     assert_eq!(decoder.feed(b"event: a\xff\nid: \xf0\x9f\ndata: \xc3\n\n"), 26);
@@ -173,7 +173,7 @@ fn what_is_not_utf8_is_replaced_in_a_type_and_left_in_data() {
 }
 
 #[test]
-fn an_overlong_event_is_told_once_and_the_stream_goes_on() {
+fn an_overlong_event_is_reported_once_and_skipped() {
     let input = b"event: x\nid: 1\ndata: 0123456789\ndata: a\nid: 2\n\ndata: b\n\n\
         data: 0123\ndata: 4567\ndata: 89\n\ndata: 0123456789\n\ndata: c\n\n";
     let too_long = "an event is longer than 16 bytes";
@@ -186,7 +186,7 @@ fn an_overlong_event_is_told_once_and_the_stream_goes_on() {
 }
 
 #[test]
-fn an_overlong_type_or_id_is_told_and_its_event_skipped() {
+fn an_overlong_type_or_id_is_reported_and_its_event_skipped() {
     let long = "x".repeat(SSE_FIELD_LENGTH_MAX);
     let input = alloc::format!(
         "id: {long}\ndata: a\n\ndata: b\nid: {long}x\nevent: {long}x\ndata: c\n\nevent: {long}x\n\ndata: d\n\n"
@@ -272,7 +272,7 @@ fn an_event_is_written_as_its_fields_and_its_lines() {
 }
 
 #[test]
-fn a_type_or_an_id_that_no_field_can_carry_is_refused_and_nothing_is_written() {
+fn an_invalid_event_type_or_id_is_rejected_without_output() {
     let long = "x".repeat(SSE_FIELD_LENGTH_MAX + 1);
     for (text, error) in [
         ("a\nb", SseFieldError::Forbidden),

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_still_is_known_until_it_goes_on_or_is_taken_out() {
+    fn paused_exchanges_are_counted_until_resumed_or_removed() {
         let mut exchanges = Exchanges::new();
         let all = [1, 2, 3].map(|_| exchanges.insert(exchange(None)));
         for id in all {

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_out_of_a_list_leaves_the_rest_byte_for_byte() {
+    fn excluding_tools_leaves_the_other_bytes_unchanged() {
         // Rule: [HDR-016].
         let text = r#"{ "a":1, "tools" : [ 0 ,1, 2 ,3 ] ,"z":[ ] }"#;
         let result = RawJson::trusted(text);

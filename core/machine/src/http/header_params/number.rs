@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_is_told_from_what_lies_between() {
+    fn events_past_the_end_are_distinguished_from_gaps() {
         // Rule: [HDR-014].
         for text in
             ["9007199254740992", "-9007199254740992", "1e400", "1e99999999999999999999", "9e15000"]

@@ -94,7 +94,7 @@ fn a_value_of_another_type_is_converted_by_the_type_that_it_has() {
 }
 
 #[test]
-fn an_integer_that_not_every_peer_gets_right_is_not_mirrored() {
+fn an_unsafe_integer_is_not_sent_as_a_header() {
     // Rule: [HDR-014].
     assert!(fields(&all(), r#"{"limit":9007199254740991}"#).is_ok());
     for arguments in [r#"{"limit":9007199254740992}"#, r#"{"limit":-1e16}"#] {
@@ -208,7 +208,7 @@ fn a_name_is_a_token_that_is_not_empty() {
 }
 
 #[test]
-fn a_name_is_there_once_in_whatever_case() {
+fn header_names_are_unique_ignoring_case() {
     // Rule: [HDR-012].
     let schema = r#"{"properties":{
         "a":{"type":"string","x-mcp-header":"Region"},
@@ -225,7 +225,7 @@ fn a_name_is_there_once_in_whatever_case() {
 }
 
 #[test]
-fn only_strings_integers_and_booleans_are_mirrored() {
+fn only_strings_integers_and_booleans_are_header_params() {
     // Rule: [HDR-013].
     let typed =
         |members: &str| parse_params(&property(&format!(r#"{{"x-mcp-header":"A"{members}}}"#)));
@@ -315,7 +315,7 @@ fn an_annotation_is_reached_through_properties_alone() {
 }
 
 #[test]
-fn what_only_looks_like_an_annotation_is_none() {
+fn look_alike_annotations_are_ignored() {
     // Rule: [HDR-015].
     let annotated = r#"{"properties":{"a":{"type":"number","x-mcp-header":""}}}"#;
     for text in [
@@ -356,7 +356,7 @@ fn a_schema_has_no_more_annotations_than_intermediaries_let_pass() {
 }
 
 #[test]
-fn depth_is_told_and_no_obstacle_where_nothing_is_annotated() {
+fn deep_schemas_are_accepted_unless_annotated() {
     let deep = |levels: usize, inner: &str| {
         format!("{}{inner}{}", r#"{"properties":{"a":"#.repeat(levels), "}}".repeat(levels))
     };
@@ -370,7 +370,7 @@ fn depth_is_told_and_no_obstacle_where_nothing_is_annotated() {
 
 proptest::proptest! {
     #[test]
-    fn what_a_client_sends_a_server_takes(
+    fn a_server_accepts_client_messages(
         region in proptest::option::of("\\PC{0,12}| ?[a-z\t]{0,3}\n?"),
         limit in proptest::option::of(-number::INTEGER_MAX..=number::INTEGER_MAX),
         dry: Option<bool>,

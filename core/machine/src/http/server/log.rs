@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_from_an_event_that_never_was() {
+    fn a_gap_is_distinguished_from_an_unknown_event() {
         let mut log = log(&["a", "b", "c", "d"]);
         log.trim(log.end(), 2, usize::MAX);
         assert_eq!(log.after(0), Resume::Dropped);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_nobody_took_are_not_trimmed() {
+    fn undelivered_events_are_not_trimmed() {
         let mut log = log(&["a", "b", "c"]);
         let Resume::At(place) = log.after(0) else { panic!() };
         log.trim(place, 0, 0);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_event_is_never_dropped_for_room() {
+    fn the_last_event_is_never_evicted() {
         let mut log = log(&["a", "b"]);
         log.keep(0, 0);
         assert_eq!(log.after(0), Resume::At(17));

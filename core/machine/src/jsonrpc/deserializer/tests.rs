@@ -219,7 +219,7 @@ fn errors_say_what_was_expected() {
 }
 
 #[test]
-fn what_is_no_json_after_all_does_no_harm() {
+fn invalid_json_is_harmless() {
     for whole in TEXTS {
         for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
             let _ = deserialize::<Value>(&whole[..end]);

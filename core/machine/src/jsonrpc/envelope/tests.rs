@@ -182,7 +182,7 @@ fn an_object_that_is_no_message_is_an_invalid_request() {
 }
 
 #[test]
-fn what_is_not_json_is_a_parse_error_without_id() {
+fn invalid_json_is_a_parse_error_without_id() {
     // Rule: [RPC-014] [RPC-017].
     for (text, at) in [
         ("", 0),

@@ -37,7 +37,7 @@ fn accepts_the_grammar() {
 
 #[cfg(not(any(target_pointer_width = "16", target_pointer_width = "32")))]
 #[test]
-fn what_is_known_is_passed_over_where_it_stood_before_and_nowhere_else() {
+fn the_cached_prefix_is_skipped_only_at_its_position() {
     let scan_after = |text: &str, depth, known: &str| {
         let mut scanner = Scanner::new(text);
         let scanned = scanner.object(depth, known, |_, _, _| ()).and_then(|()| scanner.end());

@@ -65,7 +65,7 @@ fn numbers_with_a_fraction_read_back_as_the_same_number() {
 }
 
 #[test]
-fn raw_text_passes_through_as_it_is() {
+fn raw_text_passes_through_unchanged() {
     let raw = RawValue::from_string(" {\"a\" :\"\\n\"} ".into()).expect("JSON");
     same_as_serde_json(vec![("x", raw)]);
 }

@@ -106,7 +106,7 @@ fn tag(outbox: &mut Outbox, id: i64, text: &str) {
 }
 
 #[test]
-fn what_is_withdrawn_does_not_leave_and_does_not_wait() {
+fn withdrawn_messages_are_neither_sent_nor_counted() {
     // Rule: [CANC-016].
     let mut outbox = Outbox::new(Binding::ByteStream);
     for (id, text) in [(1, "a"), (2, "b"), (1, "c"), (3, "d"), (1, "e")] {
@@ -125,7 +125,7 @@ fn what_is_withdrawn_does_not_leave_and_does_not_wait() {
 }
 
 #[test]
-fn what_is_on_its_way_is_not_withdrawn() {
+fn messages_being_written_are_not_withdrawn() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     tag(&mut outbox, 1, "first");
     assert_eq!(outbox.peek(), b"first\n");
@@ -171,7 +171,7 @@ fn messages_are_withdrawn_from_the_array_that_they_are_in() {
 }
 
 #[test]
-fn withdrawing_gives_back_what_waits_and_its_memory() {
+fn withdrawing_frees_queued_messages_and_their_memory() {
     let mut outbox = Outbox::new(Binding::ByteStream);
     outbox.hold_to(4096);
     for round in 0..1000 {

@@ -398,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_result_gets_what_looking_for_it_would_have_added() {
+    fn a_plain_result_gets_the_same_additions_as_a_scanned_one() {
         for identity in [r#""io.modelcontextprotocol/serverInfo":{}"#, ""] {
             let completed = |plain| {
                 let revision = Revision::LATEST;

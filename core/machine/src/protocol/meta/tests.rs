@@ -58,7 +58,7 @@ fn of_two_entries_with_one_key_the_later_one_counts_in_its_place() {
 }
 
 #[test]
-fn entries_are_set_and_removed_wherever_they_are() {
+fn entries_are_set_and_removed_at_any_position() {
     let mut meta = Meta::new();
     assert_eq!(meta.set("a", &1).unwrap(), None);
     assert_eq!(meta.insert(String::from("b"), json("[]")), None);
@@ -91,7 +91,7 @@ fn metadata_without_entries_is_an_empty_object() {
 }
 
 #[test]
-fn what_is_no_object_is_no_metadata() {
+fn metadata_must_be_an_object() {
     for (text, found) in [
         ("[]", "sequence"),
         ("null", "null"),

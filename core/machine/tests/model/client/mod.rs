@@ -16,7 +16,7 @@ proptest! {
     #![proptest_config(config(600))]
 
     #[test]
-    fn a_client_does_what_the_model_does(
+    fn a_client_behaves_like_its_model(
         (setting, opening) in setting().prop_flat_map(|it| (Just(it.clone()), opening(&it))),
         operations in vec(operation(), 1..60),
     ) {

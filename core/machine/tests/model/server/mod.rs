@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(config(600))]
 
     #[test]
-    fn a_server_does_what_the_model_does(
+    fn a_server_behaves_like_its_model(
         setting in setting(),
         operations in vec(operation(), 1..60),
     ) {
