@@ -1,7 +1,7 @@
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use mcp_sansio_handlers::{Host, Kind};
+use mcp_sansio_handlers::{Host, Threading};
 
 /// The same host with what its [`Authorization`](mcp_sansio_handlers::Authorization) needs of the
 /// operating system, entropy and the time of day, where the application has not brought its own.
@@ -11,7 +11,7 @@ use mcp_sansio_handlers::{Host, Kind};
 /// # Errors
 ///
 /// The operating system has no entropy.
-pub fn equip<K: Kind>(host: &Host<K>) -> io::Result<Host<K>> {
+pub fn equip<K: Threading>(host: &Host<K>) -> io::Result<Host<K>> {
     fill(&mut [0; 32])?;
     let entropy = || {
         let mut secret = [0; 32];

@@ -13,8 +13,8 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::{FromReceived, Received};
 use super::function::{Handler, Takes, decode};
-use super::kind::{Kind, Shared, Step};
 use super::reply::{IntoOutcome, Outcome};
+use super::threading::{Shared, Step, Threading};
 
 /// Runs a job where it may block.
 pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
@@ -51,7 +51,7 @@ where
     In: FromReceived<Of> + Send + 'static,
     R: IntoOutcome<Of>,
 {
-    fn into_function(self) -> <Shared as Kind>::Function {
+    fn into_function(self) -> <Shared as Threading>::Function {
         let function = Arc::new(self.0);
         Arc::new(move |mut received: Received<'_, '_>| {
             let Some(spawner) = received.spawner else {
@@ -67,7 +67,7 @@ where
             let answer = Arc::new(Answer::default());
             let (function, promise) = (Arc::clone(&function), Promise(Some(Arc::clone(&answer))));
             spawner(Box::new(move || promise.keep(function(input).into_outcome())));
-            let task: <Shared as Kind>::Task = Box::pin(Waiting { answer, cancelled });
+            let task: <Shared as Threading>::Task = Box::pin(Waiting { answer, cancelled });
             Step::Running(task)
         })
     }

@@ -8,12 +8,12 @@ use mcp_sansio::catalog::{Attachments, Catalog, CatalogError, ItemId, ItemKind, 
 use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 
 use super::function::Handler;
-use super::kind::{Kind, Shared};
 use super::panics::PanicGuard;
 use super::reply::{OfPrompt, OfResource, OfTool};
+use super::threading::{Shared, Threading};
 
 /// The handlers of what a server offers, by item: shared by its connections until one is edited.
-pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Kind>::Function>>;
+pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
 
 /// Changes what a server offers: an item is added with its handler, and removed with it. To read,
 /// it is a [`Catalog`].
@@ -31,13 +31,13 @@ pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Kind>::Function>>;
 ///     })
 /// }
 /// ```
-pub struct CatalogEdit<'c, K: Kind = Shared> {
+pub struct CatalogEdit<'c, K: Threading = Shared> {
     catalog: &'c mut Catalog,
     edited: Edited<K>,
 }
 
 /// What an edit has made of the items.
-pub(super) struct Edited<K: Kind> {
+pub(super) struct Edited<K: Threading> {
     added: Vec<(ItemId, K::Function)>,
     removed: bool,
 }
@@ -52,7 +52,7 @@ macro_rules! items {
         $(#[doc = $update_doc:literal])* $update:ident by $replace:ident;
         $(#[doc = $remove_doc:literal])* $remove:ident of $find:ident;
     )*) => {
-        impl<K: Kind> CatalogEdit<'_, K> {
+        impl<K: Threading> CatalogEdit<'_, K> {
             $(
                 $(#[doc = $add_doc])*
                 ///
@@ -126,7 +126,7 @@ items! {
     remove_resource_template of resource_template;
 }
 
-impl<K: Kind> CatalogEdit<'_, K> {
+impl<K: Threading> CatalogEdit<'_, K> {
     /// Sets how many entries a list method answers with: see [`Catalog::page_size`].
     pub const fn page_size(&mut self, size: Option<NonZeroUsize>) -> &mut Self {
         self.catalog.page_size(size);
@@ -161,9 +161,9 @@ impl<K: Kind> CatalogEdit<'_, K> {
     }
 }
 
-impl<F: Kind> Edited<F> {
+impl<F: Threading> Edited<F> {
     /// Takes over the handlers of what was added, and lets go of those of what was removed.
-    pub(super) fn apply<K: Kind>(
+    pub(super) fn apply<K: Threading>(
         self,
         handlers: &mut ItemHandlers<K>,
         catalog: &Catalog,
@@ -180,7 +180,7 @@ impl<F: Kind> Edited<F> {
     }
 }
 
-impl<K: Kind> Deref for CatalogEdit<'_, K> {
+impl<K: Threading> Deref for CatalogEdit<'_, K> {
     type Target = Catalog;
 
     fn deref(&self) -> &Catalog {
@@ -188,7 +188,7 @@ impl<K: Kind> Deref for CatalogEdit<'_, K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for CatalogEdit<'_, K> {
+impl<K: Threading> fmt::Debug for CatalogEdit<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CatalogEdit").field("catalog", &self.catalog).finish_non_exhaustive()
     }

@@ -20,7 +20,6 @@ use super::client::{Client, ClientError, Command, Session, Shared};
 use super::context::Received;
 use super::executor::Executor;
 use super::host::{Host, HostHandlers};
-use super::kind::{Kind, Shared as AnyThread, Step};
 use super::machines::StreamClient;
 use super::mailbox::Mailbox;
 use super::opening::Opening;
@@ -30,11 +29,12 @@ use super::reply::Outcome;
 use super::server::show;
 use super::shares::Room;
 use super::sleepers::Sleepers;
+use super::threading::{Shared as AnyThread, Step, Threading};
 
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
-pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = StreamClient> {
+pub struct ClientEndpoint<K: Threading = AnyThread, M: ClientMachine = StreamClient> {
     pub(super) machine: M,
     handlers: HostHandlers<K>,
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ pub struct ClientEndpoint<K: Kind = AnyThread, M: ClientMachine = StreamClient> 
     pub(super) stage: Stage<K>,
 }
 
-impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
+impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
     pub(super) fn new(host: &Host<K>, machine: M) -> (Client, Self) {
         let mailbox = Arc::new(Mailbox::new(Room::of(host.options.limits_ref())));
         let shared = Arc::new(Shared {
@@ -388,7 +388,7 @@ impl<K: Kind, M: ClientMachine> ClientEndpoint<K, M> {
     }
 }
 
-impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
+impl<K: Threading, M: ClientMachine> Drop for ClientEndpoint<K, M> {
     fn drop(&mut self) {
         // A driver that goes away takes the connection with it. Nothing waits for a time any more.
         let _closed = self.machine.apply(ClientCommand::Close, Instant::ZERO);
@@ -404,7 +404,7 @@ impl<K: Kind, M: ClientMachine> Drop for ClientEndpoint<K, M> {
     }
 }
 
-impl<K: Kind> Endpoint for ClientEndpoint<K> {
+impl<K: Threading> Endpoint for ClientEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.set_guard(guard);
     }

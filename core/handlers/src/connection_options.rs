@@ -10,7 +10,7 @@ macro_rules! connection_options {
             use mcp_sansio::Revisions;
             use mcp_sansio::peer::{Limits, Policy, Timeouts};
 
-            impl<K: $crate::kind::Kind> $builder<K> {
+            impl<K: $crate::threading::Threading> $builder<K> {
                 /// The revisions to speak; all by default.
                 #[must_use]
                 pub fn revisions(mut self, revisions: Revisions) -> Self {

@@ -8,12 +8,12 @@ use mcp_sansio::{Era, Principal};
 
 use super::Sealing;
 use super::context::{Incoming, Outlet, Received};
-use super::kind::{Kind, Step};
 use super::panics::PanicGuard;
 use super::reply::{Body, Outcome};
 use super::server::Handlers;
+use super::threading::{Step, Threading};
 
-impl<K: Kind> Handlers<K> {
+impl<K: Threading> Handlers<K> {
     /// The handler of a request, or what it is answered without one. A call that is a task is checked
     /// here, as the machine leaves that to whoever makes the task.
     pub(super) fn prepare<'h>(
@@ -63,7 +63,7 @@ impl<K: Kind> Handlers<K> {
 }
 
 /// A handler and everything it is called with except its request.
-pub(super) struct Invocation<'a, K: Kind> {
+pub(super) struct Invocation<'a, K: Threading> {
     pub(super) handlers: &'a Handlers<K>,
     /// What handles the request, or what is answered where nothing does.
     pub(super) function: Result<&'a K::Function, Box<Outcome>>,
@@ -78,7 +78,7 @@ pub(super) struct Invocation<'a, K: Kind> {
     pub(super) guard: PanicGuard,
 }
 
-impl<K: Kind> Invocation<'_, K> {
+impl<K: Threading> Invocation<'_, K> {
     /// Calls the handler. A plain one does its work in here.
     pub(super) fn call(self, request: &Request<'_>) -> Step<K> {
         let function = match self.function {

@@ -5,8 +5,8 @@ use core::future::Future;
 use core::marker::PhantomData;
 
 use super::context::{FromReceived, Received};
-use super::kind::{Kind, Local, Shared, Step};
 use super::reply::{IntoOutcome, Outcome};
+use super::threading::{Local, Shared, Step, Threading};
 
 /// A function that can be a handler: a closure or a function, plain or `async`, that takes a
 /// [`Call`](super::Call) or a [`Question`](super::Question) and returns something that fits what
@@ -18,7 +18,7 @@ use super::reply::{IntoOutcome, Outcome};
     message = "this function cannot be a handler here",
     note = "a tool's takes `Call<Arguments>` and returns text, content, `Structured`, or a `Result` of these with `handler::Error`"
 )]
-pub trait Handler<K: Kind, Of, M> {
+pub trait Handler<K: Threading, Of, M> {
     /// The function in the form that is stored.
     fn into_function(self) -> K::Function;
 }
@@ -58,7 +58,7 @@ where
     In: FromReceived<Of>,
     R: IntoOutcome<Of>,
 {
-    fn into_function(self) -> <Shared as Kind>::Function {
+    fn into_function(self) -> <Shared as Threading>::Function {
         Arc::new(move |received: Received<'_, '_>| {
             Step::Done(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
@@ -73,12 +73,12 @@ where
     In: FromReceived<Of>,
     R: Future<Output: IntoOutcome<Of>> + Send + 'static,
 {
-    fn into_function(self) -> <Shared as Kind>::Function {
+    fn into_function(self) -> <Shared as Threading>::Function {
         Arc::new(move |received: Received<'_, '_>| match decode(received) {
             Err(done) => Step::Done(*done),
             Ok(input) => {
                 let answer = self(input);
-                let task: <Shared as Kind>::Task =
+                let task: <Shared as Threading>::Task =
                     Box::pin(async move { answer.await.into_outcome() });
                 Step::Running(task)
             }
@@ -92,7 +92,7 @@ where
     In: FromReceived<Of>,
     R: IntoOutcome<Of>,
 {
-    fn into_function(self) -> <Local as Kind>::Function {
+    fn into_function(self) -> <Local as Threading>::Function {
         Rc::new(move |received: Received<'_, '_>| {
             Step::Done(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
@@ -107,13 +107,13 @@ where
     In: FromReceived<Of> + 'static,
     R: IntoOutcome<Of>,
 {
-    fn into_function(self) -> <Local as Kind>::Function {
+    fn into_function(self) -> <Local as Threading>::Function {
         let function = Rc::new(self);
         Rc::new(move |received: Received<'_, '_>| match decode(received) {
             Err(done) => Step::Done(*done),
             Ok(input) => {
                 let function = Rc::clone(&function);
-                let task: <Local as Kind>::Task =
+                let task: <Local as Threading>::Task =
                     Box::pin(async move { function(input).await.into_outcome() });
                 Step::Running(task)
             }

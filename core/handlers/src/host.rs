@@ -22,12 +22,12 @@ use super::connection_options::connection_options;
 use super::function::Handler;
 #[cfg(feature = "http")]
 use super::http_client::HttpClientEndpoint;
-use super::kind::{Kind, Local, Shared};
 #[cfg(feature = "http")]
 use super::machines::HttpClient;
 use super::machines::StreamClient;
 use super::reply::{OfElicitation, OfRoots, OfSampling};
 use super::server::Observer;
+use super::threading::{Local, Shared, Threading};
 
 /// A client's host: what it is called, what it can do for servers, and the functions that do it.
 ///
@@ -48,7 +48,7 @@ use super::server::Observer;
 /// let (client, endpoint) = host.connect(42, Instant::ZERO);
 /// # let _ = (client, endpoint);
 /// ```
-pub struct Host<K: Kind = Shared> {
+pub struct Host<K: Threading = Shared> {
     pub(super) options: ClientOptions,
     pub(super) handlers: HostHandlers<K>,
     #[cfg(feature = "auth")]
@@ -58,7 +58,7 @@ pub struct Host<K: Kind = Shared> {
 }
 
 /// The functions of a host.
-pub(super) struct HostHandlers<K: Kind> {
+pub(super) struct HostHandlers<K: Threading> {
     pub(super) elicit: Option<K::Function>,
     pub(super) sample: Option<K::Function>,
     pub(super) roots: Option<K::Function>,
@@ -66,7 +66,7 @@ pub(super) struct HostHandlers<K: Kind> {
 }
 
 // By hand: `derive` would ask for a `K` that can be cloned.
-impl<K: Kind> Clone for Host<K> {
+impl<K: Threading> Clone for Host<K> {
     fn clone(&self) -> Self {
         Self {
             options: self.options.clone(),
@@ -79,7 +79,7 @@ impl<K: Kind> Clone for Host<K> {
     }
 }
 
-impl<K: Kind> Clone for HostHandlers<K> {
+impl<K: Threading> Clone for HostHandlers<K> {
     fn clone(&self) -> Self {
         Self {
             elicit: self.elicit.clone(),
@@ -90,7 +90,7 @@ impl<K: Kind> Clone for HostHandlers<K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for HostHandlers<K> {
+impl<K: Threading> fmt::Debug for HostHandlers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostHandlers")
             .field("elicit", &self.elicit.is_some())
@@ -114,7 +114,7 @@ impl Host<Local> {
     }
 }
 
-impl<K: Kind> Host<K> {
+impl<K: Threading> Host<K> {
     /// A host with more to say of itself than a name and a version.
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
@@ -281,7 +281,7 @@ impl<K: Kind> Host<K> {
 
 connection_options!(Host, "server");
 
-impl<K: Kind> fmt::Debug for Host<K> {
+impl<K: Threading> fmt::Debug for Host<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Host").field("handlers", &self.handlers).finish_non_exhaustive()
     }

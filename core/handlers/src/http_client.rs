@@ -6,9 +6,9 @@ use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
 use mcp_sansio::peer::ClientCommand;
 
 use super::client_endpoint::ClientEndpoint;
-use super::kind::{Kind, Shared};
 use super::machines::HttpClient;
 use super::panics::PanicGuard;
+use super::threading::{Shared, Threading};
 
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
 pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, HttpClient>;
@@ -82,7 +82,7 @@ pub trait HttpEndpoint {
     fn close(&mut self, now: Instant);
 }
 
-impl<K: Kind> HttpClientEndpoint<K> {
+impl<K: Threading> HttpClientEndpoint<K> {
     /// Hands on what the parts have for each other, until none has anything.
     fn settle(&mut self, now: Instant) {
         loop {
@@ -94,7 +94,7 @@ impl<K: Kind> HttpClientEndpoint<K> {
     }
 }
 
-impl<K: Kind> HttpEndpoint for HttpClientEndpoint<K> {
+impl<K: Threading> HttpEndpoint for HttpClientEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.set_guard(guard);
         self.stage.set_guard(guard);

@@ -22,7 +22,6 @@ use mcp_sansio::{Era, Instant};
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
 use super::http_work::{Attended, Finished, Running, Work};
-use super::kind::{Kind, Shared};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
@@ -33,6 +32,7 @@ use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_endpoint::ServerEndpoint;
 use super::task::{Handler, Offer, OpenTasks};
+use super::threading::{Shared, Threading};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -44,7 +44,7 @@ use super::task::{Handler, Offer, OpenTasks};
 /// [`poll_work`](Self::poll_work) and wakes whoever serves the exchanges that
 /// [`poll_ready`](Self::poll_ready) names.
 #[derive(Debug)]
-pub struct HttpServer<K: Kind = Shared> {
+pub struct HttpServer<K: Threading = Shared> {
     pub(super) endpoint: ServerEndpoint<K, HttpServerMachine>,
     /// When something last came in, for what that led to and nobody has looked at.
     latest: Instant,
@@ -64,7 +64,7 @@ pub enum HttpServerError {
     Tool(#[from] UnservableTool),
 }
 
-impl<K: Kind> HttpServer<K> {
+impl<K: Threading> HttpServer<K> {
     pub(super) fn new(
         server: &Server<K>,
         options: http::ServerOptions,
@@ -383,7 +383,7 @@ impl Drop for AttendedHandlers {
 }
 
 impl ServerBinding for HttpServerMachine {
-    type Running<K: Kind> = AttendedHandlers;
+    type Running<K: Threading> = AttendedHandlers;
 
     #[cfg(feature = "protection")]
     const IS_HTTP: bool = true;
@@ -446,13 +446,13 @@ impl ServerBinding for HttpServerMachine {
 }
 
 /// Ends an exchange that is left in the middle of its beginning.
-struct Observed<'a, K: Kind> {
+struct Observed<'a, K: Threading> {
     server: &'a mut HttpServer<K>,
     exchange: ExchangeId,
     now: Instant,
 }
 
-impl<K: Kind> Drop for Observed<'_, K> {
+impl<K: Threading> Drop for Observed<'_, K> {
     fn drop(&mut self) {
         self.server.endpoint.machine.handle_disconnect(self.exchange, self.now);
     }

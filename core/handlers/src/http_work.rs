@@ -16,13 +16,13 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 
 use super::context::Outlet;
 use super::dispatch::{Invocation, keep};
-use super::kind::{Kind, Shared, Step};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
+use super::threading::{Shared, Step, Threading};
 
 /// A request and the handler that it goes to: to be run outside of any lock.
-pub struct Work<'f, K: Kind = Shared> {
+pub struct Work<'f, K: Threading = Shared> {
     pub(super) request: Request<'f>,
     pub(super) handlers: Arc<Handlers<K>>,
     /// What handles it, or what is answered where nothing does.
@@ -41,7 +41,7 @@ pub struct Work<'f, K: Kind = Shared> {
 
 /// What running a [`Work`] comes to.
 #[derive(Debug)]
-pub enum Ran<'f, K: Kind = Shared> {
+pub enum Ran<'f, K: Threading = Shared> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
     Done(Finished<'f>),
     /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
@@ -58,7 +58,7 @@ pub struct Finished<'f> {
 /// A handler that goes on. It is done with `None` when nobody waits for it any more.
 ///
 /// To drop it is to give up without an answer; the request then waits until its client gives up.
-pub struct Running<K: Kind = Shared> {
+pub struct Running<K: Threading = Shared> {
     /// `None` once it is done.
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
@@ -110,7 +110,7 @@ impl Ticket {
     }
 }
 
-impl<'f, K: Kind> Work<'f, K> {
+impl<'f, K: Threading> Work<'f, K> {
     /// The request, to name it to [`HttpServer::fail`](super::HttpServer::fail).
     #[must_use]
     pub const fn handle(&self) -> RequestHandle {
@@ -151,19 +151,19 @@ impl<'f, K: Kind> Work<'f, K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for Work<'_, K> {
+impl<K: Threading> fmt::Debug for Work<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Work").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
-impl<K: Kind> fmt::Debug for Running<K> {
+impl<K: Threading> fmt::Debug for Running<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
-impl<K: Kind> Future for Running<K> {
+impl<K: Threading> Future for Running<K> {
     type Output = Option<Finished<'static>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,9 +1,9 @@
 use mcp_sansio::catalog::CatalogError;
 use mcp_sansio::stream::Endpoint;
 
-use super::kind::Kind;
 use super::server::Server;
 use super::server_endpoint::ServerEndpoint;
+use super::threading::Threading;
 
 /// What can serve a connection: an [`Endpoint`], or a [`Server`] from which one is made.
 pub trait IntoEndpoint {
@@ -27,7 +27,7 @@ impl<E: Endpoint> IntoEndpoint for E {
     }
 }
 
-impl<K: Kind> IntoEndpoint for Server<K> {
+impl<K: Threading> IntoEndpoint for Server<K> {
     type Endpoint = ServerEndpoint<K>;
 
     // Nothing is copied, so that a program with one connection has no code for it.
@@ -39,7 +39,7 @@ impl<K: Kind> IntoEndpoint for Server<K> {
     }
 }
 
-impl<K: Kind> IntoEndpoint for &Server<K> {
+impl<K: Threading> IntoEndpoint for &Server<K> {
     type Endpoint = ServerEndpoint<K>;
 
     fn into_endpoint(self, seed: u64) -> Result<ServerEndpoint<K>, CatalogError> {

@@ -135,7 +135,6 @@ mod http_server;
 #[cfg(feature = "http")]
 mod http_work;
 mod into_endpoint;
-mod kind;
 mod machines;
 mod mailbox;
 #[cfg(all(feature = "http", not(feature = "auth")))]
@@ -164,6 +163,7 @@ mod server_endpoint;
 mod shares;
 mod sleepers;
 mod task;
+mod threading;
 #[cfg(feature = "protection")]
 mod token_handler;
 
@@ -187,7 +187,6 @@ pub use http_server::{HttpServer, HttpServerError};
 #[cfg(feature = "http")]
 pub use http_work::{Finished, Ran, Running, Work};
 pub use into_endpoint::IntoEndpoint;
-pub use kind::{Kind, Local, Shared, Step};
 pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};
 #[cfg(feature = "protection")]
@@ -203,6 +202,7 @@ pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
 pub use task::{TaskNews, TaskSettings};
+pub use threading::{Local, Shared, Step, Threading};
 #[cfg(feature = "protection")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};
 

@@ -7,15 +7,15 @@ use mcp_sansio::Instant;
 use mcp_sansio::http::client::Transmit;
 use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse};
 
-use super::kind::Kind;
 use super::machines::HttpClient;
 use super::panics::PanicGuard;
+use super::threading::Threading;
 
 /// Nothing between the machine of a connection and the network.
 #[derive(Debug)]
-pub(super) struct Stage<K: Kind>(PhantomData<fn() -> K>);
+pub(super) struct Stage<K: Threading>(PhantomData<fn() -> K>);
 
-impl<K: Kind> Stage<K> {
+impl<K: Threading> Stage<K> {
     pub(super) const OFF: Self = Self(PhantomData);
 
     pub(super) const fn is_on(&self) -> bool {

@@ -16,19 +16,19 @@ use mcp_sansio_oauth::{Grant, ProtectedResource, TokenCheck};
 
 use super::http_server::HttpServer;
 use super::http_work::Work;
-use super::kind::{Kind, Shared};
 use super::panics::{PanicGuard, Panicked};
 use super::server::Server;
+use super::threading::{Shared, Threading};
 use super::token_handler::{TokenHandler, TokenStep};
 
 /// What a server asks of its clients on HTTP, and who checks it.
-pub(super) struct Protection<K: Kind> {
+pub(super) struct Protection<K: Threading> {
     resource: Arc<ProtectedResource>,
     function: K::TokenFunction,
     unix_time: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
-impl<K: Kind> Clone for Protection<K> {
+impl<K: Threading> Clone for Protection<K> {
     fn clone(&self) -> Self {
         Self {
             resource: Arc::clone(&self.resource),
@@ -40,7 +40,7 @@ impl<K: Kind> Clone for Protection<K> {
 
 /// What comes of the head of a request before anything else does.
 #[derive(Debug)]
-pub enum TokenDemand<K: Kind = Shared> {
+pub enum TokenDemand<K: Threading = Shared> {
     /// The server asks for no token.
     NotNeeded,
     /// There is a token, to be checked: outside of any lock, and for no longer than
@@ -55,7 +55,7 @@ pub enum TokenDemand<K: Kind = Shared> {
 ///
 /// To drop it is to give up the request. Until then it counts among the
 /// [checks](ProtectedResource::checks_max) that are under way.
-pub struct Checking<K: Kind = Shared> {
+pub struct Checking<K: Threading = Shared> {
     protection: Protection<K>,
     state: State<K>,
     guard: PanicGuard,
@@ -63,13 +63,13 @@ pub struct Checking<K: Kind = Shared> {
     _share: Arc<()>,
 }
 
-enum State<K: Kind> {
+enum State<K: Threading> {
     Asked(TokenCheck),
     Running(K::TokenTask),
     Over,
 }
 
-impl<K: Kind> Server<K> {
+impl<K: Threading> Server<K> {
     /// Protects the server on HTTP: it takes tokens of the authorization servers that `resource`
     /// names, each request needs one, and `check` says of each what it is. Clients find out by
     /// themselves where to get one.
@@ -148,7 +148,7 @@ impl<K: Kind> Server<K> {
     }
 }
 
-impl<K: Kind> HttpServer<K> {
+impl<K: Threading> HttpServer<K> {
     /// Says what to do with a request before its body is read and before
     /// [`admit`](Self::admit): to check its token, or to respond at once. On a server that is not
     /// [protected](Server::protect) there is nothing to do.
@@ -245,7 +245,7 @@ impl<K: Kind> HttpServer<K> {
     }
 }
 
-impl<K: Kind> Checking<K> {
+impl<K: Threading> Checking<K> {
     /// How long it may take. After that send [`unchecked`](Self::unchecked).
     #[must_use]
     pub fn time(&self) -> Duration {
@@ -259,7 +259,7 @@ impl<K: Kind> Checking<K> {
     }
 }
 
-impl<K: Kind> Future for Checking<K> {
+impl<K: Threading> Future for Checking<K> {
     type Output = Result<Grant, Response>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -291,7 +291,7 @@ impl<K: Kind> Future for Checking<K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for Checking<K> {
+impl<K: Threading> fmt::Debug for Checking<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Checking").finish_non_exhaustive()
     }

@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use mcp_sansio::recording::Tape;
 
 use super::host::Host;
-use super::kind::Kind;
 use super::server::Server;
+use super::threading::Threading;
 
 /// Gives each machine that begins its tape.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl fmt::Debug for Recorder {
     }
 }
 
-impl<K: Kind> Server<K> {
+impl<K: Threading> Server<K> {
     /// Records what the server does, under whichever adapter: `open` gives each machine that
     /// begins its tape, by its number, counted from 1; or none, and it is not recorded.
     ///
@@ -46,7 +46,7 @@ impl<K: Kind> Server<K> {
     }
 }
 
-impl<K: Kind> Host<K> {
+impl<K: Threading> Host<K> {
     /// Records what clients do, under whichever adapter: `open` gives each connection that begins
     /// its tape, by its number, counted from 1; or none, and it is not recorded.
     ///

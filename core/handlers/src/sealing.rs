@@ -10,9 +10,9 @@ use mcp_sansio::peer::Request;
 use mcp_sansio::seal::{Binding, Seal};
 use mcp_sansio::{Era, Instant, Principal};
 
-use super::kind::Kind;
 use super::reply::Outcome;
 use super::server::Server;
+use super::threading::Threading;
 
 /// What states are sealed with, if they are.
 #[derive(Clone, Default)]
@@ -41,7 +41,7 @@ const LIFETIME: Duration = Duration::from_secs(60 * 60);
 #[cfg(feature = "http")]
 const LABEL: &[u8] = b"mcp-sansio request state key";
 
-impl<K: Kind> Server<K> {
+impl<K: Threading> Server<K> {
     /// Seals what handlers give to [`Ask::state`](super::Ask::state) on its way out, so that
     /// [`call.state()`](super::Context::state) is what it was: with the same request, from the same
     /// principal, and at most `lifetime` later, in whole seconds. Any other state is refused with

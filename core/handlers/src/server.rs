@@ -18,7 +18,6 @@ use super::catalog_edit::{CatalogEdit, ItemHandlers};
 use super::connection_options::connection_options;
 use super::function::Handler;
 use super::into_endpoint::IntoEndpoint;
-use super::kind::{Kind, Local, Shared};
 #[cfg(feature = "http")]
 use super::machines::HttpServerMachine;
 use super::machines::StreamServer;
@@ -27,6 +26,7 @@ use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
+use super::threading::{Local, Shared, Threading};
 
 /// A server: what it is called, what it offers, and the functions that do the work.
 ///
@@ -49,7 +49,7 @@ use super::task::Offer;
 /// );
 /// # let _ = server;
 /// ```
-pub struct Server<K: Kind = Shared> {
+pub struct Server<K: Threading = Shared> {
     pub(super) options: ServerOptions,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
@@ -60,7 +60,7 @@ pub struct Server<K: Kind = Shared> {
     pub(super) recorder: Option<super::recorder::Recorder>,
 }
 
-impl<K: Kind> Clone for Server<K> {
+impl<K: Threading> Clone for Server<K> {
     /// Shares the handlers.
     fn clone(&self) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl<K: Kind> Clone for Server<K> {
 }
 
 /// The functions of a server that belong to no item of its catalog.
-pub(super) struct Handlers<K: Kind> {
+pub(super) struct Handlers<K: Threading> {
     pub(super) completion: Option<K::Function>,
     /// In the order of their methods.
     pub(super) others: Vec<(String, K::Function)>,
@@ -88,7 +88,7 @@ pub(super) struct Handlers<K: Kind> {
     pub(super) protection: Option<super::protection::Protection<K>>,
 }
 
-impl<K: Kind> Clone for Handlers<K> {
+impl<K: Threading> Clone for Handlers<K> {
     fn clone(&self) -> Self {
         Self {
             completion: self.completion.clone(),
@@ -102,13 +102,13 @@ impl<K: Kind> Clone for Handlers<K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for Handlers<K> {
+impl<K: Threading> fmt::Debug for Handlers<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handlers").finish_non_exhaustive()
     }
 }
 
-impl<K: Kind> Handlers<K> {
+impl<K: Threading> Handlers<K> {
     /// Shows an event to all observers; whether none of them panicked.
     pub(super) fn show(&self, event: &Event<'_>, guard: PanicGuard) -> bool {
         show(&self.observers, event, guard)
@@ -159,7 +159,7 @@ impl Server<Local> {
     }
 }
 
-impl<K: Kind> Server<K> {
+impl<K: Threading> Server<K> {
     /// A server with more to say of itself than a name and a version.
     #[must_use]
     pub fn with_identity(identity: Implementation) -> Self {
@@ -447,7 +447,7 @@ impl<K: Kind> Server<K> {
 
 connection_options!(Server, "client");
 
-impl<K: Kind> fmt::Debug for Server<K> {
+impl<K: Threading> fmt::Debug for Server<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("handlers", &self.handlers).finish_non_exhaustive()
     }

@@ -18,16 +18,16 @@ use mcp_sansio::{Instant, Principal};
 
 use super::context::Command;
 use super::executor::{DETACHED, Executor};
-use super::kind::Kind;
 use super::machines::StreamServer;
 use super::questions::Questions;
 use super::task::{Handler, Offer, OpenTasks};
+use super::threading::Threading;
 
 /// A server machine and what its binding decides for handlers. The defaults are those of a byte
 /// stream, which has one client and one connection.
 pub(super) trait ServerBinding: ServerMachine + fmt::Debug + Sized {
     /// The running handlers: where they are polled depends on the binding.
-    type Running<K: Kind>: RunningHandlers<Self> + fmt::Debug;
+    type Running<K: Threading>: RunningHandlers<Self> + fmt::Debug;
 
     /// Whether requests come over HTTP, where anyone may be a client.
     #[cfg(feature = "protection")]
@@ -102,7 +102,7 @@ pub(super) trait RunningHandlers<M> {
 }
 
 impl ServerBinding for StreamServer {
-    type Running<K: Kind> = Executor<K::Task, Command, Request<'static>>;
+    type Running<K: Threading> = Executor<K::Task, Command, Request<'static>>;
 
     fn catalog(&self) -> &Catalog {
         peer::Server::catalog(self)

@@ -14,7 +14,6 @@ use super::context::{Command, Outlet};
 use super::dispatch::{Invocation, check_output, keep};
 use super::elicitation_ids::ElicitationIds;
 use super::executor::{DETACHED, Executor};
-use super::kind::{Kind, Shared, Step};
 use super::machines::StreamServer;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
@@ -23,12 +22,13 @@ use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::task::{Begun, Handler, Report, Tasks, is_of_tasks};
+use super::threading::{Shared, Step, Threading};
 
 /// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
 #[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
-pub struct ServerEndpoint<K: Kind = Shared, M: ServerBinding = StreamServer> {
+pub struct ServerEndpoint<K: Threading = Shared, M: ServerBinding = StreamServer> {
     pub(super) machine: M,
     pub(super) handlers: Arc<Handlers<K>>,
     items: ItemHandlers<K>,
@@ -42,7 +42,7 @@ pub struct ServerEndpoint<K: Kind = Shared, M: ServerBinding = StreamServer> {
 }
 
 #[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
-impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
+impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
     /// An endpoint for `server`. `machine` consumes the server, so that nothing is copied for it.
     #[inline(always)]
     pub(super) fn over(
@@ -304,13 +304,13 @@ impl<K: Kind, M: ServerBinding> ServerEndpoint<K, M> {
     }
 }
 
-impl<K: Kind, M: ServerBinding> Drop for ServerEndpoint<K, M> {
+impl<K: Threading, M: ServerBinding> Drop for ServerEndpoint<K, M> {
     fn drop(&mut self) {
         self.outlet.close();
     }
 }
 
-impl<K: Kind> ServerEndpoint<K> {
+impl<K: Threading> ServerEndpoint<K> {
     // Out of line it is moved as a whole; inlined, it was field by field, some 2 KB of it.
     #[inline(never)]
     pub(super) fn new(server: Server<K>, seed: u64) -> Self {
@@ -371,7 +371,7 @@ impl<K: Kind> ServerEndpoint<K> {
     }
 }
 
-impl<K: Kind> Endpoint for ServerEndpoint<K> {
+impl<K: Threading> Endpoint for ServerEndpoint<K> {
     fn catch_panics(&mut self, guard: PanicGuard) {
         self.guard = guard;
         self.running.guard = guard;

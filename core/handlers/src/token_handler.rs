@@ -7,7 +7,7 @@ use core::future::Future;
 use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 
 use super::function::{Async, Plain};
-use super::kind::{Kind, Local, Shared};
+use super::threading::{Local, Shared, Threading};
 
 /// What the check of a token comes to.
 pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
@@ -20,20 +20,20 @@ pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
     message = "this function cannot check tokens here",
     note = "it takes a `TokenCheck` and returns `Result<VerifiedToken, TokenRefusal>`"
 )]
-pub trait TokenHandler<K: Kind, M> {
+pub trait TokenHandler<K: Threading, M> {
     /// The function in the form that is stored.
     fn into_token_function(self) -> K::TokenFunction;
 }
 
 /// How far a check is when it was called for.
-pub enum TokenStep<K: Kind> {
+pub enum TokenStep<K: Threading> {
     /// It is done.
     Done(TokenResult),
     /// It goes on: to be polled.
     Running(K::TokenTask),
 }
 
-impl<K: Kind> fmt::Debug for TokenStep<K> {
+impl<K: Threading> fmt::Debug for TokenStep<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Done(_) => "Done",
@@ -46,7 +46,7 @@ impl<F> TokenHandler<Shared, Plain<TokenCheck>> for F
 where
     F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
 {
-    fn into_token_function(self) -> <Shared as Kind>::TokenFunction {
+    fn into_token_function(self) -> <Shared as Threading>::TokenFunction {
         Arc::new(move |check| TokenStep::Done(self(check)))
     }
 }
@@ -56,9 +56,9 @@ where
     F: Fn(TokenCheck) -> R + Send + Sync + 'static,
     R: Future<Output = TokenResult> + Send + 'static,
 {
-    fn into_token_function(self) -> <Shared as Kind>::TokenFunction {
+    fn into_token_function(self) -> <Shared as Threading>::TokenFunction {
         Arc::new(move |check| {
-            let task: <Shared as Kind>::TokenTask = Box::pin(self(check));
+            let task: <Shared as Threading>::TokenTask = Box::pin(self(check));
             TokenStep::Running(task)
         })
     }
@@ -68,7 +68,7 @@ impl<F> TokenHandler<Local, Plain<TokenCheck>> for F
 where
     F: Fn(TokenCheck) -> TokenResult + 'static,
 {
-    fn into_token_function(self) -> <Local as Kind>::TokenFunction {
+    fn into_token_function(self) -> <Local as Threading>::TokenFunction {
         Rc::new(move |check| TokenStep::Done(self(check)))
     }
 }
@@ -77,11 +77,12 @@ impl<F> TokenHandler<Local, Async<TokenCheck>> for F
 where
     F: AsyncFn(TokenCheck) -> TokenResult + 'static,
 {
-    fn into_token_function(self) -> <Local as Kind>::TokenFunction {
+    fn into_token_function(self) -> <Local as Threading>::TokenFunction {
         let function = Rc::new(self);
         Rc::new(move |check| {
             let function = Rc::clone(&function);
-            let task: <Local as Kind>::TokenTask = Box::pin(async move { function(check).await });
+            let task: <Local as Threading>::TokenTask =
+                Box::pin(async move { function(check).await });
             TokenStep::Running(task)
         })
     }

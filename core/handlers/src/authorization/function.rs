@@ -6,7 +6,7 @@ use core::future::{Future, ready};
 use mcp_sansio_oauth::client::ActionFailure;
 
 use crate::function::{Async, Plain};
-use crate::kind::{Kind, Local, Shared};
+use crate::threading::{Local, Shared, Threading};
 
 use super::answer::Asks;
 
@@ -19,7 +19,7 @@ use super::answer::Asks;
     message = "this function cannot answer `{In}`",
     note = "it takes `{In}` and returns a `Result` with `ActionFailure`: of a `String` for a redirect or an assertion, of a `Vec<u8>` for a signature"
 )]
-pub trait AuthorizationFunction<K: Kind, In: 'static, M> {
+pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
     /// The function in the form that is stored.
     fn into_answerer(self) -> K::Answerer<In>;
 }
@@ -29,8 +29,8 @@ where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <Shared as Kind>::Answerer<In> {
-        Arc::new(move |asked| -> <Shared as Kind>::Answering {
+    fn into_answerer(self) -> <Shared as Threading>::Answerer<In> {
+        Arc::new(move |asked| -> <Shared as Threading>::Answering {
             Box::pin(ready(In::answered(self(asked))))
         })
     }
@@ -42,8 +42,8 @@ where
     In: Asks,
     R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
 {
-    fn into_answerer(self) -> <Shared as Kind>::Answerer<In> {
-        Arc::new(move |asked| -> <Shared as Kind>::Answering {
+    fn into_answerer(self) -> <Shared as Threading>::Answerer<In> {
+        Arc::new(move |asked| -> <Shared as Threading>::Answering {
             let answer = self(asked);
             Box::pin(async move { In::answered(answer.await) })
         })
@@ -55,8 +55,8 @@ where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <Local as Kind>::Answerer<In> {
-        Rc::new(move |asked| -> <Local as Kind>::Answering {
+    fn into_answerer(self) -> <Local as Threading>::Answerer<In> {
+        Rc::new(move |asked| -> <Local as Threading>::Answering {
             Box::pin(ready(In::answered(self(asked))))
         })
     }
@@ -67,9 +67,9 @@ where
     F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <Local as Kind>::Answerer<In> {
+    fn into_answerer(self) -> <Local as Threading>::Answerer<In> {
         let function = Rc::new(self);
-        Rc::new(move |asked| -> <Local as Kind>::Answering {
+        Rc::new(move |asked| -> <Local as Threading>::Answering {
             let function = Rc::clone(&function);
             Box::pin(async move { In::answered(function(asked).await) })
         })

@@ -15,7 +15,7 @@ use mcp_sansio_oauth::client::{
     AssertionRequest, AuthorizationRequest, ClientOptions, Event, SigningRequest,
 };
 
-use super::kind::{Kind, Local, Shared};
+use super::threading::{Local, Shared, Threading};
 
 pub(super) use answer::Answered;
 pub use function::AuthorizationFunction;
@@ -64,7 +64,7 @@ pub use store::{CredentialStore, MemoryStore};
 /// do not wait for each other: each asks for a token when it is refused, and renews its own. Where
 /// the authorization server lets a refresh token be used once, the second of them has to ask the
 /// user again, so that one connection to a server is better than several.
-pub struct Authorization<K: Kind = Shared> {
+pub struct Authorization<K: Threading = Shared> {
     options: ClientOptions,
     functions: Functions<K>,
     store: Arc<dyn store::Keeps>,
@@ -77,7 +77,7 @@ pub struct Authorization<K: Kind = Shared> {
 type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The functions of the application.
-struct Functions<K: Kind> {
+struct Functions<K: Threading> {
     authorize: Option<K::Answerer<AuthorizationRequest>>,
     sign: Option<K::Answerer<SigningRequest>>,
     assert: Option<K::Answerer<AssertionRequest>>,
@@ -100,7 +100,7 @@ impl Authorization<Local> {
     }
 }
 
-impl<K: Kind> Authorization<K> {
+impl<K: Threading> Authorization<K> {
     fn with_options(options: ClientOptions) -> Self {
         Self {
             options,
@@ -193,7 +193,7 @@ impl<K: Kind> Authorization<K> {
 }
 
 // By hand: `derive` would ask for a `K` that can be cloned.
-impl<K: Kind> Clone for Authorization<K> {
+impl<K: Threading> Clone for Authorization<K> {
     fn clone(&self) -> Self {
         Self {
             options: self.options.clone(),
@@ -206,7 +206,7 @@ impl<K: Kind> Clone for Authorization<K> {
     }
 }
 
-impl<K: Kind> Clone for Functions<K> {
+impl<K: Threading> Clone for Functions<K> {
     fn clone(&self) -> Self {
         Self {
             authorize: self.authorize.clone(),
@@ -216,7 +216,7 @@ impl<K: Kind> Clone for Functions<K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for Authorization<K> {
+impl<K: Threading> fmt::Debug for Authorization<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authorization")
             .field("options", &self.options)

@@ -12,9 +12,9 @@ use mcp_sansio::http::{ExchangeFailure, ExchangeId, IncomingResponse, Location};
 use mcp_sansio::peer::TransportFailure;
 use mcp_sansio_oauth::client::{Client, Event, Passage};
 
-use crate::kind::Kind;
 use crate::machines::HttpClient;
 use crate::panics::PanicGuard;
+use crate::threading::Threading;
 
 use super::tasks::Tasks;
 use super::{Authorization, Observer};
@@ -24,7 +24,7 @@ use super::{Authorization, Observer};
 const KEEPING_WAIT: Duration = Duration::from_secs(5);
 
 /// What stands between the machine of a connection and the network: nothing, or an authorization.
-pub(crate) enum Stage<K: Kind> {
+pub(crate) enum Stage<K: Threading> {
     /// No authorization.
     Off,
     /// It lacks something that the adapter or the application should have brought.
@@ -33,7 +33,7 @@ pub(crate) enum Stage<K: Kind> {
     On(Box<Authorizing<K>>),
 }
 
-pub(crate) struct Authorizing<K: Kind> {
+pub(crate) struct Authorizing<K: Threading> {
     client: Client,
     tasks: Tasks<K>,
     observers: Vec<Observer>,
@@ -42,7 +42,7 @@ pub(crate) struct Authorizing<K: Kind> {
     closing: Option<Instant>,
 }
 
-impl<K: Kind> Stage<K> {
+impl<K: Threading> Stage<K> {
     pub(crate) const OFF: Self = Self::Off;
 
     pub(crate) fn new(
@@ -184,7 +184,7 @@ impl<K: Kind> Stage<K> {
     }
 }
 
-impl<K: Kind> Authorizing<K> {
+impl<K: Threading> Authorizing<K> {
     fn settle(&mut self, machine: &mut HttpClient, now: Instant) -> bool {
         let mut moved = self.exchange(machine, now);
         if machine.is_closed() && self.closing.is_none() {
@@ -261,7 +261,7 @@ fn refuse_all(machine: &mut HttpClient, now: Instant) -> bool {
     refused
 }
 
-impl<K: Kind> fmt::Debug for Stage<K> {
+impl<K: Threading> fmt::Debug for Stage<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("Off"),

@@ -12,10 +12,10 @@ use mcp_sansio_oauth::client::{
 };
 
 use crate::executor::Executor;
-use crate::kind::Kind;
 use crate::mailbox::Mailbox;
 use crate::panics::{PanicGuard, Panicked};
 use crate::shares::{Charge, Post, Room};
+use crate::threading::Threading;
 
 use super::answer::Answered;
 use super::{Functions, store};
@@ -26,7 +26,7 @@ use super::{Functions, store};
 const CALLS_MAX: u32 = 8;
 
 /// The answers that are on their way.
-pub(super) struct Tasks<K: Kind> {
+pub(super) struct Tasks<K: Threading> {
     functions: Functions<K>,
     store: Arc<dyn store::Keeps>,
     running: Executor<K::Answering, NoCommand, Key>,
@@ -78,7 +78,7 @@ impl ForStore {
     }
 }
 
-impl<K: Kind> Tasks<K> {
+impl<K: Threading> Tasks<K> {
     pub(super) fn new(functions: Functions<K>, store: Arc<dyn store::Keeps>) -> Self {
         let mailbox = Arc::new(Mailbox::new(Room::NONE));
         Self {

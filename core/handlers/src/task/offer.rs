@@ -7,18 +7,18 @@ use mcp_sansio::protocol::{
     ServerTasksCapability, Settings, TASKS_EXTENSION, TaskSupport, ToolExecution,
 };
 
-use crate::kind::Kind;
 #[cfg(feature = "http")]
 use crate::machines::HttpServerMachine;
 use crate::machines::StreamServer;
 use crate::server::Server;
 use crate::server_binding::ServerBinding;
+use crate::threading::Threading;
 
 use super::settings::TaskSettings;
 use super::table::TaskTable;
 use super::tasks::Tasks;
 
-impl<K: Kind> Server<K> {
+impl<K: Threading> Server<K> {
     /// Lets calls of tools go on as tasks. Clients of 2026-07-28 that know the extension
     /// `io.modelcontextprotocol/tasks`, which is declared, get a task where a handler says so;
     /// clients of 2025-11-25 ask for one, of tools that [allow it](Self::task_support):

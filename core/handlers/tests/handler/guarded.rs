@@ -15,7 +15,7 @@ use mcp_sansio::http::{self, ExchangeId, IncomingResponse, Location, OutgoingReq
 use mcp_sansio::jsonrpc::RawJson;
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio_handlers::{
-    Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Kind,
+    Authorization, Client, ClientError, Host, HttpClientEndpoint, HttpEndpoint, Threading,
 };
 use mcp_sansio_oauth::client::{
     AuthorizationRequest, ClientOptions, ClientSecret, RegisteredClient,
@@ -38,7 +38,7 @@ pub(crate) fn known(options: ClientOptions, secret: ClientSecret) -> ClientOptio
 }
 
 /// With a clock that stands still, and secrets that are none.
-pub(crate) fn equipped<K: Kind>(authorization: Authorization<K>) -> Authorization<K> {
+pub(crate) fn equipped<K: Threading>(authorization: Authorization<K>) -> Authorization<K> {
     authorization.unix_time(|| 1_800_000_000).entropy(|| [7; 32])
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn forged(request: &AuthorizationRequest) -> String {
 }
 
 /// What a client of the server is connected to.
-pub(crate) struct Guarded<K: Kind = mcp_sansio_handlers::Shared> {
+pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::Shared> {
     pub(crate) endpoint: Option<HttpClientEndpoint<K>>,
     pub(crate) now: Instant,
     /// Every request: its method and place, what it carries, and the status that it got.
@@ -92,7 +92,7 @@ impl Wake for Bell {
     }
 }
 
-impl<K: Kind> Guarded<K> {
+impl<K: Threading> Guarded<K> {
     /// Not open yet. The opening wants a token.
     pub(crate) fn new(host: &Host<K>) -> (Client, Self) {
         let options = http::ClientOptions::new(Location::parse(MCP).unwrap());

@@ -64,7 +64,7 @@ mod tasks_input;
 
 use mcp_sansio::protocol::CallToolResult;
 use mcp_sansio::{Instant, Revision, Revisions};
-use mcp_sansio_handlers::{Client, ClientEndpoint, Host, Kind, Server, ServerEndpoint};
+use mcp_sansio_handlers::{Client, ClientEndpoint, Host, Server, ServerEndpoint, Threading};
 use pair::Pair;
 
 /// What a handler may want or not.
@@ -77,7 +77,7 @@ struct Place {
 type Both<K = mcp_sansio_handlers::Shared> = (Client, Pair<ServerEndpoint<K>, ClientEndpoint>);
 
 /// Connects a host to a server at one revision.
-fn connect_host<K: Kind>(server: &Server<K>, host: Host, revision: Revision) -> Both<K> {
+fn connect_host<K: Threading>(server: &Server<K>, host: Host, revision: Revision) -> Both<K> {
     let host = host.revisions(Revisions::only(revision));
     let (client, endpoint) = host.connect(7, Instant::ZERO);
     let mut pair = Pair::new(server.endpoint(7).unwrap(), endpoint);
@@ -86,7 +86,7 @@ fn connect_host<K: Kind>(server: &Server<K>, host: Host, revision: Revision) -> 
     (client, pair)
 }
 
-fn connect<K: Kind>(server: &Server<K>, revision: Revision) -> Both<K> {
+fn connect<K: Threading>(server: &Server<K>, revision: Revision) -> Both<K> {
     connect_host(server, Host::new("host", "1"), revision)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Endpoint, Kind, Server, ServerEndpoint, Shared, TaskSettings};
+use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, Shared, TaskSettings, Threading};
 use serde_json::{Value, json};
 
 /// 2026-07-28T00:00:00Z.
@@ -40,7 +40,7 @@ pub(crate) fn request(id: u64, method: &str, mut params: Value, capabilities: &V
 }
 
 /// The connection of a client over a byte stream.
-pub(crate) struct Desk<K: Kind = Shared> {
+pub(crate) struct Desk<K: Threading = Shared> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     pub(crate) capabilities: Value,
@@ -52,7 +52,7 @@ pub(crate) struct Desk<K: Kind = Shared> {
     judge: Judge,
 }
 
-impl<K: Kind> Desk<K> {
+impl<K: Threading> Desk<K> {
     pub(crate) fn new(server: &Server<K>) -> Self {
         Self {
             endpoint: server.endpoint(7).unwrap(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Endpoint, Kind, Server, ServerEndpoint, Shared};
+use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, Shared, Threading};
 use serde_json::{Value, json};
 
 /// The key of what says which task a message belongs to.
@@ -20,7 +20,7 @@ pub(crate) fn everything() -> Value {
 }
 
 /// The connection of a client over a byte stream.
-pub(crate) struct Visitor<K: Kind = Shared> {
+pub(crate) struct Visitor<K: Threading = Shared> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     /// Messages that answer nothing: notifications, and questions of the server.
@@ -32,7 +32,7 @@ pub(crate) struct Visitor<K: Kind = Shared> {
     judge: Judge,
 }
 
-impl<K: Kind> Visitor<K> {
+impl<K: Threading> Visitor<K> {
     pub(crate) fn new(server: &Server<K>) -> Self {
         Self::with(server, everything())
     }

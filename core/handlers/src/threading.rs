@@ -16,7 +16,7 @@ use super::token_handler::{TokenResult, TokenStep};
 
 /// What kind of handlers a server or a host has: such that may move between threads, or such that
 /// stay on one. [`Shared`] or [`Local`].
-pub trait Kind: sealed::Sealed + Sized + 'static {
+pub trait Threading: sealed::Sealed + Sized + 'static {
     /// A handler that goes on later.
     type Task: Future<Output = Outcome> + Unpin;
     /// A handler, ready to be called.
@@ -35,7 +35,7 @@ pub trait Kind: sealed::Sealed + Sized + 'static {
     type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
 
     /// A handler that may run on any thread, as one of this kind.
-    fn of_shared(function: <Shared as Kind>::Function) -> Self::Function;
+    fn of_shared(function: <Shared as Threading>::Function) -> Self::Function;
 
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
@@ -53,14 +53,14 @@ pub enum Local {}
 
 /// What a handler comes to when it is called.
 #[derive(Debug)]
-pub enum Step<K: Kind> {
+pub enum Step<K: Threading> {
     /// It is done.
     Done(Outcome),
     /// It goes on: to be polled.
     Running(K::Task),
 }
 
-impl Kind for Shared {
+impl Threading for Shared {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
     #[cfg(feature = "protection")]
@@ -82,7 +82,7 @@ impl Kind for Shared {
     }
 }
 
-impl Kind for Local {
+impl Threading for Local {
     type Task = Pin<Box<dyn Future<Output = Outcome>>>;
     type Function = Rc<dyn Fn(Received<'_, '_>) -> Step<Self>>;
     #[cfg(feature = "protection")]
@@ -94,7 +94,7 @@ impl Kind for Local {
     #[cfg(feature = "auth")]
     type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
 
-    fn of_shared(function: <Shared as Kind>::Function) -> Self::Function {
+    fn of_shared(function: <Shared as Threading>::Function) -> Self::Function {
         Rc::new(move |received: Received<'_, '_>| match function(received) {
             Step::Done(outcome) => Step::Done(outcome),
             Step::Running(task) => {
