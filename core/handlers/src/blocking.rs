@@ -14,7 +14,7 @@ use mcp_sansio_sync::atomic::{AtomicBool, Ordering};
 use super::context::{FromReceived, Received};
 use super::function::{Handler, Takes, decode};
 use super::reply::{IntoOutcome, Outcome};
-use super::threading::{Shared, Step, Threading};
+use super::threading::{Step, ThreadSafe, Threading};
 
 /// Runs a job where it may block.
 pub(super) type Spawner = Arc<dyn Fn(Job) + Send + Sync>;
@@ -45,13 +45,13 @@ impl<In> Takes for Blocks<In> {
     type In = In;
 }
 
-impl<F, In, R, Of> Handler<Shared, Of, Blocks<In>> for Blocking<F>
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Blocks<In>> for Blocking<F>
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromReceived<Of> + Send + 'static,
     R: IntoOutcome<Of>,
 {
-    fn into_function(self) -> <Shared as Threading>::Function {
+    fn into_function(self) -> <ThreadSafe as Threading>::Function {
         let function = Arc::new(self.0);
         Arc::new(move |mut received: Received<'_, '_>| {
             let Some(spawner) = received.spawner else {
@@ -67,7 +67,7 @@ where
             let answer = Arc::new(Answer::default());
             let (function, promise) = (Arc::clone(&function), Promise(Some(Arc::clone(&answer))));
             spawner(Box::new(move || promise.keep(function(input).into_outcome())));
-            let task: <Shared as Threading>::Task = Box::pin(Waiting { answer, cancelled });
+            let task: <ThreadSafe as Threading>::Task = Box::pin(Waiting { answer, cancelled });
             Step::Running(task)
         })
     }

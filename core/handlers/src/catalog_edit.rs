@@ -10,7 +10,7 @@ use mcp_sansio::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use super::function::Handler;
 use super::panics::PanicGuard;
 use super::reply::{OfPrompt, OfResource, OfTool};
-use super::threading::{Shared, Threading};
+use super::threading::{ThreadSafe, Threading};
 
 /// The handlers of what a server offers, by item: shared by its connections until one is edited.
 pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
@@ -31,7 +31,7 @@ pub(super) type ItemHandlers<K> = Arc<Attachments<<K as Threading>::Function>>;
 ///     })
 /// }
 /// ```
-pub struct CatalogEdit<'c, K: Threading = Shared> {
+pub struct CatalogEdit<'c, K: Threading = ThreadSafe> {
     catalog: &'c mut Catalog,
     edited: Edited<K>,
 }

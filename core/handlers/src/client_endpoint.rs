@@ -29,12 +29,12 @@ use super::reply::Outcome;
 use super::server::show;
 use super::shares::Room;
 use super::sleepers::Sleepers;
-use super::threading::{Shared as AnyThread, Step, Threading};
+use super::threading::{Step, ThreadSafe, Threading};
 
 /// The client's side of one connection with its host: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
-pub struct ClientEndpoint<K: Threading = AnyThread, M: ClientMachine = StreamClient> {
+pub struct ClientEndpoint<K: Threading = ThreadSafe, M: ClientMachine = StreamClient> {
     pub(super) machine: M,
     handlers: HostHandlers<K>,
     shared: Arc<Shared>,

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 
 use super::context::{FromReceived, Received};
 use super::reply::{IntoOutcome, Outcome};
-use super::threading::{Local, Shared, Step, Threading};
+use super::threading::{Local, Step, ThreadSafe, Threading};
 
 /// A function that can be a handler: a closure or a function, plain or `async`, that takes a
 /// [`Call`](super::Call) or a [`Question`](super::Question) and returns something that fits what
@@ -52,13 +52,13 @@ pub(super) fn decode<Of, In: FromReceived<Of>>(
     In::from_received(received).map_err(|error| Box::new(error.into_outcome()))
 }
 
-impl<F, In, R, Of> Handler<Shared, Of, Plain<In>> for F
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Plain<In>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromReceived<Of>,
     R: IntoOutcome<Of>,
 {
-    fn into_function(self) -> <Shared as Threading>::Function {
+    fn into_function(self) -> <ThreadSafe as Threading>::Function {
         Arc::new(move |received: Received<'_, '_>| {
             Step::Done(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
@@ -67,18 +67,18 @@ where
     }
 }
 
-impl<F, In, R, Of> Handler<Shared, Of, Async<In>> for F
+impl<F, In, R, Of> Handler<ThreadSafe, Of, Async<In>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: FromReceived<Of>,
     R: Future<Output: IntoOutcome<Of>> + Send + 'static,
 {
-    fn into_function(self) -> <Shared as Threading>::Function {
+    fn into_function(self) -> <ThreadSafe as Threading>::Function {
         Arc::new(move |received: Received<'_, '_>| match decode(received) {
             Err(done) => Step::Done(*done),
             Ok(input) => {
                 let answer = self(input);
-                let task: <Shared as Threading>::Task =
+                let task: <ThreadSafe as Threading>::Task =
                     Box::pin(async move { answer.await.into_outcome() });
                 Step::Running(task)
             }

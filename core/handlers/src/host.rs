@@ -27,7 +27,7 @@ use super::machines::HttpClient;
 use super::machines::StreamClient;
 use super::reply::{OfElicitation, OfRoots, OfSampling};
 use super::server::Observer;
-use super::threading::{Local, Shared, Threading};
+use super::threading::{Local, ThreadSafe, Threading};
 
 /// A client's host: what it is called, what it can do for servers, and the functions that do it.
 ///
@@ -48,7 +48,7 @@ use super::threading::{Local, Shared, Threading};
 /// let (client, endpoint) = host.connect(42, Instant::ZERO);
 /// # let _ = (client, endpoint);
 /// ```
-pub struct Host<K: Threading = Shared> {
+pub struct Host<K: Threading = ThreadSafe> {
     pub(super) options: ClientOptions,
     pub(super) handlers: HostHandlers<K>,
     #[cfg(feature = "auth")]

@@ -8,10 +8,10 @@ use mcp_sansio::peer::ClientCommand;
 use super::client_endpoint::ClientEndpoint;
 use super::machines::HttpClient;
 use super::panics::PanicGuard;
-use super::threading::{Shared, Threading};
+use super::threading::{ThreadSafe, Threading};
 
 /// The client's side of one connection over HTTP with its host: see [`HttpEndpoint`].
-pub type HttpClientEndpoint<K = Shared> = ClientEndpoint<K, HttpClient>;
+pub type HttpClientEndpoint<K = ThreadSafe> = ClientEndpoint<K, HttpClient>;
 
 /// The client's side of a connection over HTTP with its application attached: what an adapter
 /// drives.

@@ -32,7 +32,7 @@ use super::server::Server;
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::server_endpoint::ServerEndpoint;
 use super::task::{Handler, Offer, OpenTasks};
-use super::threading::{Shared, Threading};
+use super::threading::{ThreadSafe, Threading};
 
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
@@ -44,7 +44,7 @@ use super::threading::{Shared, Threading};
 /// [`poll_work`](Self::poll_work) and wakes whoever serves the exchanges that
 /// [`poll_ready`](Self::poll_ready) names.
 #[derive(Debug)]
-pub struct HttpServer<K: Threading = Shared> {
+pub struct HttpServer<K: Threading = ThreadSafe> {
     pub(super) endpoint: ServerEndpoint<K, HttpServerMachine>,
     /// When something last came in, for what that led to and nobody has looked at.
     latest: Instant,

@@ -19,10 +19,10 @@ use super::dispatch::{Invocation, keep};
 use super::panics::PanicGuard;
 use super::reply::Outcome;
 use super::server::Handlers;
-use super::threading::{Shared, Step, Threading};
+use super::threading::{Step, ThreadSafe, Threading};
 
 /// A request and the handler that it goes to: to be run outside of any lock.
-pub struct Work<'f, K: Threading = Shared> {
+pub struct Work<'f, K: Threading = ThreadSafe> {
     pub(super) request: Request<'f>,
     pub(super) handlers: Arc<Handlers<K>>,
     /// What handles it, or what is answered where nothing does.
@@ -41,7 +41,7 @@ pub struct Work<'f, K: Threading = Shared> {
 
 /// What running a [`Work`] comes to.
 #[derive(Debug)]
-pub enum Ran<'f, K: Threading = Shared> {
+pub enum Ran<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
     Done(Finished<'f>),
     /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
@@ -58,7 +58,7 @@ pub struct Finished<'f> {
 /// A handler that goes on. It is done with `None` when nobody waits for it any more.
 ///
 /// To drop it is to give up without an answer; the request then waits until its client gives up.
-pub struct Running<K: Threading = Shared> {
+pub struct Running<K: Threading = ThreadSafe> {
     /// `None` once it is done.
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,

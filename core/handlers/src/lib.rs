@@ -202,7 +202,7 @@ pub use server::Described;
 pub use server::Server;
 pub use server_endpoint::ServerEndpoint;
 pub use task::{TaskNews, TaskSettings};
-pub use threading::{Local, Shared, Step, Threading};
+pub use threading::{Local, Step, ThreadSafe, Threading};
 #[cfg(feature = "protection")]
 pub use token_handler::{TokenHandler, TokenResult, TokenStep};
 

@@ -18,7 +18,7 @@ use super::http_server::HttpServer;
 use super::http_work::Work;
 use super::panics::{PanicGuard, Panicked};
 use super::server::Server;
-use super::threading::{Shared, Threading};
+use super::threading::{ThreadSafe, Threading};
 use super::token_handler::{TokenHandler, TokenStep};
 
 /// What a server asks of its clients on HTTP, and who checks it.
@@ -40,7 +40,7 @@ impl<K: Threading> Clone for Protection<K> {
 
 /// What comes of the head of a request before anything else does.
 #[derive(Debug)]
-pub enum TokenDemand<K: Threading = Shared> {
+pub enum TokenDemand<K: Threading = ThreadSafe> {
     /// The server asks for no token.
     NotNeeded,
     /// There is a token, to be checked: outside of any lock, and for no longer than
@@ -55,7 +55,7 @@ pub enum TokenDemand<K: Threading = Shared> {
 ///
 /// To drop it is to give up the request. Until then it counts among the
 /// [checks](ProtectedResource::checks_max) that are under way.
-pub struct Checking<K: Threading = Shared> {
+pub struct Checking<K: Threading = ThreadSafe> {
     protection: Protection<K>,
     state: State<K>,
     guard: PanicGuard,

@@ -26,7 +26,7 @@ use super::reply::{OfCompletion, OfPrompt, OfRequest, OfResource, OfTool};
 use super::server_endpoint::ServerEndpoint;
 use super::shares::Room;
 use super::task::Offer;
-use super::threading::{Local, Shared, Threading};
+use super::threading::{Local, ThreadSafe, Threading};
 
 /// A server: what it is called, what it offers, and the functions that do the work.
 ///
@@ -49,7 +49,7 @@ use super::threading::{Local, Shared, Threading};
 /// );
 /// # let _ = server;
 /// ```
-pub struct Server<K: Threading = Shared> {
+pub struct Server<K: Threading = ThreadSafe> {
     pub(super) options: ServerOptions,
     /// Shared with every connection; changed only while nobody else has it.
     pub(super) handlers: Arc<Handlers<K>>,
@@ -146,7 +146,7 @@ impl Server {
     pub fn blocking_tool<M, F>(self, name: &str, description: &str, function: F) -> Self
     where
         M: super::function::Takes<In: Described>,
-        super::Blocking<F>: Handler<Shared, OfTool, M>,
+        super::Blocking<F>: Handler<ThreadSafe, OfTool, M>,
     {
         self.tool(name, description, super::blocking(function))
     }

@@ -22,13 +22,13 @@ use super::reply::Outcome;
 use super::server::{Handlers, Server};
 use super::server_binding::{RunningHandlers, ServerBinding};
 use super::task::{Begun, Handler, Report, Tasks, is_of_tasks};
-use super::threading::{Shared, Step, Threading};
+use super::threading::{Step, ThreadSafe, Threading};
 
 /// The server's side of one connection with its handlers: what an adapter drives, over a byte stream
 /// as an [`Endpoint`]. `M` is the machine of what it is bound to.
 #[derive(Debug)]
 #[allow(private_bounds, reason = "only the machines of this crate's endpoints are meant")]
-pub struct ServerEndpoint<K: Threading = Shared, M: ServerBinding = StreamServer> {
+pub struct ServerEndpoint<K: Threading = ThreadSafe, M: ServerBinding = StreamServer> {
     pub(super) machine: M,
     pub(super) handlers: Arc<Handlers<K>>,
     items: ItemHandlers<K>,

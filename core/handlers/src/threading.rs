@@ -15,7 +15,7 @@ use super::reply::Outcome;
 use super::token_handler::{TokenResult, TokenStep};
 
 /// What kind of handlers a server or a host has: such that may move between threads, or such that
-/// stay on one. [`Shared`] or [`Local`].
+/// stay on one. [`ThreadSafe`] or [`Local`].
 pub trait Threading: sealed::Sealed + Sized + 'static {
     /// A handler that goes on later.
     type Task: Future<Output = Outcome> + Unpin;
@@ -35,7 +35,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
 
     /// A handler that may run on any thread, as one of this kind.
-    fn of_shared(function: <Shared as Threading>::Function) -> Self::Function;
+    fn of_shared(function: <ThreadSafe as Threading>::Function) -> Self::Function;
 
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
@@ -44,7 +44,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
 
 /// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
 #[derive(Clone, Copy, Debug)]
-pub enum Shared {}
+pub enum ThreadSafe {}
 
 /// Handlers without such bounds: they may hold an `Rc` or borrow a peripheral, and run where the
 /// connection runs.
@@ -60,7 +60,7 @@ pub enum Step<K: Threading> {
     Running(K::Task),
 }
 
-impl Threading for Shared {
+impl Threading for ThreadSafe {
     type Task = Pin<Box<dyn Future<Output = Outcome> + Send>>;
     type Function = Arc<dyn Fn(Received<'_, '_>) -> Step<Self> + Send + Sync>;
     #[cfg(feature = "protection")]
@@ -94,7 +94,7 @@ impl Threading for Local {
     #[cfg(feature = "auth")]
     type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
 
-    fn of_shared(function: <Shared as Threading>::Function) -> Self::Function {
+    fn of_shared(function: <ThreadSafe as Threading>::Function) -> Self::Function {
         Rc::new(move |received: Received<'_, '_>| match function(received) {
             Step::Done(outcome) => Step::Done(outcome),
             Step::Running(task) => {
@@ -113,6 +113,6 @@ impl Threading for Local {
 mod sealed {
     #[allow(unnameable_types, reason = "so that nobody else implements it")]
     pub trait Sealed {}
-    impl Sealed for super::Shared {}
+    impl Sealed for super::ThreadSafe {}
     impl Sealed for super::Local {}
 }

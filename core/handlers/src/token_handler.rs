@@ -7,7 +7,7 @@ use core::future::Future;
 use mcp_sansio_oauth::{TokenCheck, TokenRefusal, VerifiedToken};
 
 use super::function::{Async, Plain};
-use super::threading::{Local, Shared, Threading};
+use super::threading::{Local, ThreadSafe, Threading};
 
 /// What the check of a token comes to.
 pub type TokenResult = Result<VerifiedToken, TokenRefusal>;
@@ -42,23 +42,23 @@ impl<K: Threading> fmt::Debug for TokenStep<K> {
     }
 }
 
-impl<F> TokenHandler<Shared, Plain<TokenCheck>> for F
+impl<F> TokenHandler<ThreadSafe, Plain<TokenCheck>> for F
 where
     F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
 {
-    fn into_token_function(self) -> <Shared as Threading>::TokenFunction {
+    fn into_token_function(self) -> <ThreadSafe as Threading>::TokenFunction {
         Arc::new(move |check| TokenStep::Done(self(check)))
     }
 }
 
-impl<F, R> TokenHandler<Shared, Async<TokenCheck>> for F
+impl<F, R> TokenHandler<ThreadSafe, Async<TokenCheck>> for F
 where
     F: Fn(TokenCheck) -> R + Send + Sync + 'static,
     R: Future<Output = TokenResult> + Send + 'static,
 {
-    fn into_token_function(self) -> <Shared as Threading>::TokenFunction {
+    fn into_token_function(self) -> <ThreadSafe as Threading>::TokenFunction {
         Arc::new(move |check| {
-            let task: <Shared as Threading>::TokenTask = Box::pin(self(check));
+            let task: <ThreadSafe as Threading>::TokenTask = Box::pin(self(check));
             TokenStep::Running(task)
         })
     }

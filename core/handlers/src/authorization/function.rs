@@ -6,7 +6,7 @@ use core::future::{Future, ready};
 use mcp_sansio_oauth::client::ActionFailure;
 
 use crate::function::{Async, Plain};
-use crate::threading::{Local, Shared, Threading};
+use crate::threading::{Local, ThreadSafe, Threading};
 
 use super::answer::Asks;
 
@@ -24,26 +24,26 @@ pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
     fn into_answerer(self) -> K::Answerer<In>;
 }
 
-impl<F, In> AuthorizationFunction<Shared, In, Plain<In>> for F
+impl<F, In> AuthorizationFunction<ThreadSafe, In, Plain<In>> for F
 where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <Shared as Threading>::Answerer<In> {
-        Arc::new(move |asked| -> <Shared as Threading>::Answering {
+    fn into_answerer(self) -> <ThreadSafe as Threading>::Answerer<In> {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::Answering {
             Box::pin(ready(In::answered(self(asked))))
         })
     }
 }
 
-impl<F, In, R> AuthorizationFunction<Shared, In, Async<In>> for F
+impl<F, In, R> AuthorizationFunction<ThreadSafe, In, Async<In>> for F
 where
     F: Fn(In) -> R + Send + Sync + 'static,
     In: Asks,
     R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
 {
-    fn into_answerer(self) -> <Shared as Threading>::Answerer<In> {
-        Arc::new(move |asked| -> <Shared as Threading>::Answering {
+    fn into_answerer(self) -> <ThreadSafe as Threading>::Answerer<In> {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::Answering {
             let answer = self(asked);
             Box::pin(async move { In::answered(answer.await) })
         })

@@ -15,7 +15,7 @@ use mcp_sansio_oauth::client::{
     AssertionRequest, AuthorizationRequest, ClientOptions, Event, SigningRequest,
 };
 
-use super::threading::{Local, Shared, Threading};
+use super::threading::{Local, ThreadSafe, Threading};
 
 pub(super) use answer::Answered;
 pub use function::AuthorizationFunction;
@@ -64,7 +64,7 @@ pub use store::{CredentialStore, MemoryStore};
 /// do not wait for each other: each asks for a token when it is refused, and renews its own. Where
 /// the authorization server lets a refresh token be used once, the second of them has to ask the
 /// user again, so that one connection to a server is better than several.
-pub struct Authorization<K: Threading = Shared> {
+pub struct Authorization<K: Threading = ThreadSafe> {
     options: ClientOptions,
     functions: Functions<K>,
     store: Arc<dyn store::Keeps>,

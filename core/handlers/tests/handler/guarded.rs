@@ -73,7 +73,7 @@ pub(crate) fn forged(request: &AuthorizationRequest) -> String {
 }
 
 /// What a client of the server is connected to.
-pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::Shared> {
+pub(crate) struct Guarded<K: Threading = mcp_sansio_handlers::ThreadSafe> {
     pub(crate) endpoint: Option<HttpClientEndpoint<K>>,
     pub(crate) now: Instant,
     /// Every request: its method and place, what it carries, and the status that it got.

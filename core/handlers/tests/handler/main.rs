@@ -74,7 +74,7 @@ struct Place {
     location: String,
 }
 
-type Both<K = mcp_sansio_handlers::Shared> = (Client, Pair<ServerEndpoint<K>, ClientEndpoint>);
+type Both<K = mcp_sansio_handlers::ThreadSafe> = (Client, Pair<ServerEndpoint<K>, ClientEndpoint>);
 
 /// Connects a host to a server at one revision.
 fn connect_host<K: Threading>(server: &Server<K>, host: Host, revision: Revision) -> Both<K> {

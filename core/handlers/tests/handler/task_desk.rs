@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, Shared, TaskSettings, Threading};
+use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, TaskSettings, ThreadSafe, Threading};
 use serde_json::{Value, json};
 
 /// 2026-07-28T00:00:00Z.
@@ -40,7 +40,7 @@ pub(crate) fn request(id: u64, method: &str, mut params: Value, capabilities: &V
 }
 
 /// The connection of a client over a byte stream.
-pub(crate) struct Desk<K: Threading = Shared> {
+pub(crate) struct Desk<K: Threading = ThreadSafe> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     pub(crate) capabilities: Value,

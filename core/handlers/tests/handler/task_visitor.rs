@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jsonschema::Validator;
 use mcp_sansio::Instant;
-use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, Shared, Threading};
+use mcp_sansio_handlers::{Endpoint, Server, ServerEndpoint, ThreadSafe, Threading};
 use serde_json::{Value, json};
 
 /// The key of what says which task a message belongs to.
@@ -20,7 +20,7 @@ pub(crate) fn everything() -> Value {
 }
 
 /// The connection of a client over a byte stream.
-pub(crate) struct Visitor<K: Threading = Shared> {
+pub(crate) struct Visitor<K: Threading = ThreadSafe> {
     pub(crate) endpoint: ServerEndpoint<K>,
     pub(crate) now: Instant,
     /// Messages that answer nothing: notifications, and questions of the server.
