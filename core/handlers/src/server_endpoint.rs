@@ -210,7 +210,7 @@ impl<K: Threading, M: ServerBinding> ServerEndpoint<K, M> {
                     self.machine.edit_catalog(
                         |catalog| {
                             let edited = CatalogEdit::run(catalog, guard, edit);
-                            edited.apply::<K>(items, catalog, K::of_shared);
+                            edited.apply::<K>(items, catalog, K::from_thread_safe);
                         },
                         now,
                     );

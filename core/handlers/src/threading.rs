@@ -35,7 +35,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
 
     /// A handler that may run on any thread, as one of this kind.
-    fn of_shared(function: <ThreadSafe as Threading>::Function) -> Self::Function;
+    fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
 
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
@@ -72,7 +72,7 @@ impl Threading for ThreadSafe {
     #[cfg(feature = "auth")]
     type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::Answering + Send + Sync>;
 
-    fn of_shared(function: Self::Function) -> Self::Function {
+    fn from_thread_safe(function: Self::Function) -> Self::Function {
         function
     }
 
@@ -94,7 +94,7 @@ impl Threading for Local {
     #[cfg(feature = "auth")]
     type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
 
-    fn of_shared(function: <ThreadSafe as Threading>::Function) -> Self::Function {
+    fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function {
         Rc::new(move |received: Received<'_, '_>| match function(received) {
             Step::Done(outcome) => Step::Done(outcome),
             Step::Running(task) => {
