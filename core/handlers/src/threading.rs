@@ -39,7 +39,8 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
 
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
-    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering;
+    fn from_store_future(answer: Pin<Box<dyn Future<Output = Answered> + Send>>)
+    -> Self::Answering;
 }
 
 /// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
@@ -77,7 +78,9 @@ impl Threading for ThreadSafe {
     }
 
     #[cfg(feature = "auth")]
-    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+    fn from_store_future(
+        answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    ) -> Self::Answering {
         answer
     }
 }
@@ -105,7 +108,9 @@ impl Threading for Local {
     }
 
     #[cfg(feature = "auth")]
-    fn of_store(answer: Pin<Box<dyn Future<Output = Answered> + Send>>) -> Self::Answering {
+    fn from_store_future(
+        answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    ) -> Self::Answering {
         answer
     }
 }

@@ -292,7 +292,7 @@ impl<K: Threading> Tasks<K> {
             ForStore::Save(key, credential) => (Asked::Keeping, self.store.save(key, credential)),
             ForStore::Remove(key) => (Asked::Keeping, self.store.remove(key)),
         };
-        self.start(asked, Ok(K::of_store(task)), client, now);
+        self.start(asked, Ok(K::from_store_future(task)), client, now);
     }
 
     /// Whether something is still to be kept or dropped.
