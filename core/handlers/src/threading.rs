@@ -29,18 +29,19 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type TokenFunction: Clone + Unpin + core::ops::Deref<Target: Fn(TokenCheck) -> TokenStep<Self>>;
     /// An answer to what an [`Authorization`](super::Authorization) asks, on its way.
     #[cfg(feature = "auth")]
-    type Answering: Future<Output = Answered> + Unpin;
+    type ActionFuture: Future<Output = Answered> + Unpin;
     /// A function that answers, ready to be called.
     #[cfg(feature = "auth")]
-    type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::Answering>;
+    type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::ActionFuture>;
 
     /// A handler that may run on any thread, as one of this kind.
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
 
     /// The answer of a store, which is for any thread.
     #[cfg(feature = "auth")]
-    fn from_store_future(answer: Pin<Box<dyn Future<Output = Answered> + Send>>)
-    -> Self::Answering;
+    fn from_store_future(
+        answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
+    ) -> Self::ActionFuture;
 }
 
 /// Handlers that are `Send` and `Sync`: what a runtime with several threads needs.
@@ -69,9 +70,9 @@ impl Threading for ThreadSafe {
     #[cfg(feature = "protection")]
     type TokenFunction = Arc<dyn Fn(TokenCheck) -> TokenStep<Self> + Send + Sync>;
     #[cfg(feature = "auth")]
-    type Answering = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    type ActionFuture = Pin<Box<dyn Future<Output = Answered> + Send>>;
     #[cfg(feature = "auth")]
-    type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::Answering + Send + Sync>;
+    type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::ActionFuture + Send + Sync>;
 
     fn from_thread_safe(function: Self::Function) -> Self::Function {
         function
@@ -80,7 +81,7 @@ impl Threading for ThreadSafe {
     #[cfg(feature = "auth")]
     fn from_store_future(
         answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
-    ) -> Self::Answering {
+    ) -> Self::ActionFuture {
         answer
     }
 }
@@ -93,9 +94,9 @@ impl Threading for Local {
     #[cfg(feature = "protection")]
     type TokenFunction = Rc<dyn Fn(TokenCheck) -> TokenStep<Self>>;
     #[cfg(feature = "auth")]
-    type Answering = Pin<Box<dyn Future<Output = Answered>>>;
+    type ActionFuture = Pin<Box<dyn Future<Output = Answered>>>;
     #[cfg(feature = "auth")]
-    type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::Answering>;
+    type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::ActionFuture>;
 
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function {
         Rc::new(move |received: Received<'_, '_>| match function(received) {
@@ -110,7 +111,7 @@ impl Threading for Local {
     #[cfg(feature = "auth")]
     fn from_store_future(
         answer: Pin<Box<dyn Future<Output = Answered> + Send>>,
-    ) -> Self::Answering {
+    ) -> Self::ActionFuture {
         answer
     }
 }

@@ -30,7 +30,7 @@ where
     In: Asks,
 {
     fn into_answerer(self) -> <ThreadSafe as Threading>::Answerer<In> {
-        Arc::new(move |asked| -> <ThreadSafe as Threading>::Answering {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
             Box::pin(ready(In::answered(self(asked))))
         })
     }
@@ -43,7 +43,7 @@ where
     R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
 {
     fn into_answerer(self) -> <ThreadSafe as Threading>::Answerer<In> {
-        Arc::new(move |asked| -> <ThreadSafe as Threading>::Answering {
+        Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
             let answer = self(asked);
             Box::pin(async move { In::answered(answer.await) })
         })
@@ -56,7 +56,7 @@ where
     In: Asks,
 {
     fn into_answerer(self) -> <Local as Threading>::Answerer<In> {
-        Rc::new(move |asked| -> <Local as Threading>::Answering {
+        Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
             Box::pin(ready(In::answered(self(asked))))
         })
     }
@@ -69,7 +69,7 @@ where
 {
     fn into_answerer(self) -> <Local as Threading>::Answerer<In> {
         let function = Rc::new(self);
-        Rc::new(move |asked| -> <Local as Threading>::Answering {
+        Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
             let function = Rc::clone(&function);
             Box::pin(async move { In::answered(function(asked).await) })
         })

@@ -29,7 +29,7 @@ const CALLS_MAX: u32 = 8;
 pub(super) struct Tasks<K: Threading> {
     functions: Functions<K>,
     store: Arc<dyn store::Keeps>,
-    running: Executor<K::Answering, NoCommand, Key>,
+    running: Executor<K::ActionFuture, NoCommand, Key>,
     mailbox: Arc<Mailbox<NoCommand>>,
     asked: Slab<Asked>,
     /// What the store is to do next. It does one after the other: a removal that overtakes the
@@ -157,7 +157,7 @@ impl<K: Threading> Tasks<K> {
     fn start(
         &mut self,
         asked: Asked,
-        task: Result<K::Answering, Panicked>,
+        task: Result<K::ActionFuture, Panicked>,
         client: &mut Client,
         now: Instant,
     ) {
