@@ -32,7 +32,7 @@ pub trait Threading: sealed::Sealed + Sized + 'static {
     type ActionFuture: Future<Output = Answered> + Unpin;
     /// A function that answers, ready to be called.
     #[cfg(feature = "auth")]
-    type Answerer<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::ActionFuture>;
+    type ActionFunction<In: 'static>: Clone + core::ops::Deref<Target: Fn(In) -> Self::ActionFuture>;
 
     /// A handler that may run on any thread, as one of this kind.
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function;
@@ -72,7 +72,7 @@ impl Threading for ThreadSafe {
     #[cfg(feature = "auth")]
     type ActionFuture = Pin<Box<dyn Future<Output = Answered> + Send>>;
     #[cfg(feature = "auth")]
-    type Answerer<In: 'static> = Arc<dyn Fn(In) -> Self::ActionFuture + Send + Sync>;
+    type ActionFunction<In: 'static> = Arc<dyn Fn(In) -> Self::ActionFuture + Send + Sync>;
 
     fn from_thread_safe(function: Self::Function) -> Self::Function {
         function
@@ -96,7 +96,7 @@ impl Threading for Local {
     #[cfg(feature = "auth")]
     type ActionFuture = Pin<Box<dyn Future<Output = Answered>>>;
     #[cfg(feature = "auth")]
-    type Answerer<In: 'static> = Rc<dyn Fn(In) -> Self::ActionFuture>;
+    type ActionFunction<In: 'static> = Rc<dyn Fn(In) -> Self::ActionFuture>;
 
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function {
         Rc::new(move |received: Received<'_, '_>| match function(received) {

@@ -78,9 +78,9 @@ type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// The functions of the application.
 struct Functions<K: Threading> {
-    authorize: Option<K::Answerer<AuthorizationRequest>>,
-    sign: Option<K::Answerer<SigningRequest>>,
-    assert: Option<K::Answerer<AssertionRequest>>,
+    authorize: Option<K::ActionFunction<AuthorizationRequest>>,
+    sign: Option<K::ActionFunction<SigningRequest>>,
+    assert: Option<K::ActionFunction<AssertionRequest>>,
 }
 
 impl Authorization {
