@@ -21,7 +21,7 @@ use super::answer::Asks;
 )]
 pub trait AuthorizationFunction<K: Threading, In: 'static, M> {
     /// The function in the form that is stored.
-    fn into_answerer(self) -> K::ActionFunction<In>;
+    fn into_action_function(self) -> K::ActionFunction<In>;
 }
 
 impl<F, In> AuthorizationFunction<ThreadSafe, In, Plain<In>> for F
@@ -29,7 +29,7 @@ where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + Send + Sync + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
+    fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
         Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
             Box::pin(ready(In::answered(self(asked))))
         })
@@ -42,7 +42,7 @@ where
     In: Asks,
     R: Future<Output = Result<In::Answer, ActionFailure>> + Send + 'static,
 {
-    fn into_answerer(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
+    fn into_action_function(self) -> <ThreadSafe as Threading>::ActionFunction<In> {
         Arc::new(move |asked| -> <ThreadSafe as Threading>::ActionFuture {
             let answer = self(asked);
             Box::pin(async move { In::answered(answer.await) })
@@ -55,7 +55,7 @@ where
     F: Fn(In) -> Result<In::Answer, ActionFailure> + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <Local as Threading>::ActionFunction<In> {
+    fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
         Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
             Box::pin(ready(In::answered(self(asked))))
         })
@@ -67,7 +67,7 @@ where
     F: AsyncFn(In) -> Result<In::Answer, ActionFailure> + 'static,
     In: Asks,
 {
-    fn into_answerer(self) -> <Local as Threading>::ActionFunction<In> {
+    fn into_action_function(self) -> <Local as Threading>::ActionFunction<In> {
         let function = Rc::new(self);
         Rc::new(move |asked| -> <Local as Threading>::ActionFuture {
             let function = Rc::clone(&function);

@@ -124,7 +124,7 @@ impl<K: Threading> Authorization<K> {
         mut self,
         function: impl AuthorizationFunction<K, AuthorizationRequest, M>,
     ) -> Self {
-        self.functions.authorize = Some(function.into_answerer());
+        self.functions.authorize = Some(function.into_action_function());
         self
     }
 
@@ -136,7 +136,7 @@ impl<K: Threading> Authorization<K> {
         mut self,
         function: impl AuthorizationFunction<K, SigningRequest, M>,
     ) -> Self {
-        self.functions.sign = Some(function.into_answerer());
+        self.functions.sign = Some(function.into_action_function());
         self
     }
 
@@ -147,7 +147,7 @@ impl<K: Threading> Authorization<K> {
         mut self,
         function: impl AuthorizationFunction<K, AssertionRequest, M>,
     ) -> Self {
-        self.functions.assert = Some(function.into_answerer());
+        self.functions.assert = Some(function.into_action_function());
         self
     }
 
