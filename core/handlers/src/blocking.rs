@@ -56,19 +56,21 @@ where
         Arc::new(move |mut received: Received<'_, '_>| {
             let Some(spawner) = received.spawner else {
                 let input = decode(received);
-                return Step::Done(input.map_or_else(|done| *done, |i| function(i).into_outcome()));
+                return Step::Ready(
+                    input.map_or_else(|done| *done, |i| function(i).into_outcome()),
+                );
             };
             let cancelled = Arc::new(AtomicBool::new(false));
             received.cancelled = Some(Arc::clone(&cancelled));
             let input: In = match decode(received) {
                 Ok(input) => input,
-                Err(done) => return Step::Done(*done),
+                Err(done) => return Step::Ready(*done),
             };
             let answer = Arc::new(Answer::default());
             let (function, promise) = (Arc::clone(&function), Promise(Some(Arc::clone(&answer))));
             spawner(Box::new(move || promise.keep(function(input).into_outcome())));
             let task: <ThreadSafe as Threading>::Task = Box::pin(Waiting { answer, cancelled });
-            Step::Running(task)
+            Step::Pending(task)
         })
     }
 }

@@ -250,9 +250,9 @@ impl<K: Threading, M: ClientMachine> ClientEndpoint<K, M> {
         };
         let place = self.inputs.insert(input.handle);
         let called = self.tasks.guard.run(|| function(Received::question(&input)));
-        match called.unwrap_or_else(|panicked| Step::Done(panicked.into())) {
-            Step::Done(outcome) => self.answer(place, outcome, now),
-            Step::Running(task) => {
+        match called.unwrap_or_else(|panicked| Step::Ready(panicked.into())) {
+            Step::Ready(outcome) => self.answer(place, outcome, now),
+            Step::Pending(task) => {
                 if let Some((place, outcome)) = self.tasks.start(place.slot, task, place) {
                     self.answer(place, outcome.unwrap_or_else(Outcome::from), now);
                 }

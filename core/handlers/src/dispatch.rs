@@ -83,7 +83,7 @@ impl<K: Threading> Invocation<'_, K> {
     pub(super) fn call(self, request: &Request<'_>) -> Step<K> {
         let function = match self.function {
             Ok(function) => function,
-            Err(outcome) => return Step::Done(*outcome),
+            Err(outcome) => return Step::Ready(*outcome),
         };
         let called = self.guard.run(|| {
             function(Received {
@@ -102,7 +102,7 @@ impl<K: Threading> Invocation<'_, K> {
                 cancelled: None,
             })
         });
-        called.unwrap_or_else(|panicked| Step::Done(panicked.into()))
+        called.unwrap_or_else(|panicked| Step::Ready(panicked.into()))
     }
 }
 

@@ -60,7 +60,7 @@ where
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
         Arc::new(move |received: Received<'_, '_>| {
-            Step::Done(
+            Step::Ready(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
             )
         })
@@ -75,12 +75,12 @@ where
 {
     fn into_function(self) -> <ThreadSafe as Threading>::Function {
         Arc::new(move |received: Received<'_, '_>| match decode(received) {
-            Err(done) => Step::Done(*done),
+            Err(done) => Step::Ready(*done),
             Ok(input) => {
                 let answer = self(input);
                 let task: <ThreadSafe as Threading>::Task =
                     Box::pin(async move { answer.await.into_outcome() });
-                Step::Running(task)
+                Step::Pending(task)
             }
         })
     }
@@ -94,7 +94,7 @@ where
 {
     fn into_function(self) -> <Local as Threading>::Function {
         Rc::new(move |received: Received<'_, '_>| {
-            Step::Done(
+            Step::Ready(
                 decode(received).map_or_else(|done| *done, |input| self(input).into_outcome()),
             )
         })
@@ -110,12 +110,12 @@ where
     fn into_function(self) -> <Local as Threading>::Function {
         let function = Rc::new(self);
         Rc::new(move |received: Received<'_, '_>| match decode(received) {
-            Err(done) => Step::Done(*done),
+            Err(done) => Step::Ready(*done),
             Ok(input) => {
                 let function = Rc::clone(&function);
                 let task: <Local as Threading>::Task =
                     Box::pin(async move { function(input).await.into_outcome() });
-                Step::Running(task)
+                Step::Pending(task)
             }
         })
     }

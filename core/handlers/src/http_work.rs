@@ -140,8 +140,8 @@ impl<'f, K: Threading> Work<'f, K> {
             guard,
         };
         match invocation.call(&request) {
-            Step::Done(outcome) => Ran::Done(Finished { request, outcome }),
-            Step::Running(task) => Ran::Running(Running {
+            Step::Ready(outcome) => Ran::Done(Finished { request, outcome }),
+            Step::Pending(task) => Ran::Running(Running {
                 task: Some(task),
                 request: Some(keep(request, tasks, &handlers.sealing)),
                 guard,

@@ -268,8 +268,8 @@ impl<K: Threading> Future for Checking<K> {
         let checked = loop {
             match core::mem::replace(state, State::Over) {
                 State::Asked(check) => match guard.run(|| (protection.function)(check)) {
-                    Ok(TokenStep::Done(checked)) => break checked,
-                    Ok(TokenStep::Running(task)) => *state = State::Running(task),
+                    Ok(TokenStep::Ready(checked)) => break checked,
+                    Ok(TokenStep::Pending(task)) => *state = State::Running(task),
                     Err(Panicked) => break unavailable(),
                 },
                 State::Running(mut task) => match guard.run(|| Pin::new(&mut task).poll(cx)) {

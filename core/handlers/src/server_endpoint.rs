@@ -358,8 +358,8 @@ impl<K: Threading> ServerEndpoint<K> {
     /// Hands a request to its handler.
     fn call(&mut self, request: Request<'_>, now: Instant) {
         match self.invocation(&request).call(&request) {
-            Step::Done(outcome) => self.finish(request, outcome, now),
-            Step::Running(task) => {
+            Step::Ready(outcome) => self.finish(request, outcome, now),
+            Step::Pending(task) => {
                 let detached = self.task_of(request.handle).map(|place| place | DETACHED);
                 let place = detached.unwrap_or_else(|| request.handle.slot());
                 let kept = keep(request, self.table.is_some(), &self.handlers.sealing);

@@ -57,9 +57,9 @@ pub enum Local {}
 #[derive(Debug)]
 pub enum Step<K: Threading> {
     /// It is done.
-    Done(Outcome),
+    Ready(Outcome),
     /// It goes on: to be polled.
-    Running(K::Task),
+    Pending(K::Task),
 }
 
 impl Threading for ThreadSafe {
@@ -100,10 +100,10 @@ impl Threading for Local {
 
     fn from_thread_safe(function: <ThreadSafe as Threading>::Function) -> Self::Function {
         Rc::new(move |received: Received<'_, '_>| match function(received) {
-            Step::Done(outcome) => Step::Done(outcome),
-            Step::Running(task) => {
+            Step::Ready(outcome) => Step::Ready(outcome),
+            Step::Pending(task) => {
                 let task: Self::Task = task;
-                Step::Running(task)
+                Step::Pending(task)
             }
         })
     }

@@ -28,16 +28,16 @@ pub trait TokenHandler<K: Threading, M> {
 /// How far a check is when it was called for.
 pub enum TokenStep<K: Threading> {
     /// It is done.
-    Done(TokenResult),
+    Ready(TokenResult),
     /// It goes on: to be polled.
-    Running(K::TokenTask),
+    Pending(K::TokenTask),
 }
 
 impl<K: Threading> fmt::Debug for TokenStep<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Done(_) => "Done",
-            Self::Running(_) => "Running",
+            Self::Ready(_) => "Ready",
+            Self::Pending(_) => "Pending",
         })
     }
 }
@@ -47,7 +47,7 @@ where
     F: Fn(TokenCheck) -> TokenResult + Send + Sync + 'static,
 {
     fn into_token_function(self) -> <ThreadSafe as Threading>::TokenFunction {
-        Arc::new(move |check| TokenStep::Done(self(check)))
+        Arc::new(move |check| TokenStep::Ready(self(check)))
     }
 }
 
@@ -59,7 +59,7 @@ where
     fn into_token_function(self) -> <ThreadSafe as Threading>::TokenFunction {
         Arc::new(move |check| {
             let task: <ThreadSafe as Threading>::TokenTask = Box::pin(self(check));
-            TokenStep::Running(task)
+            TokenStep::Pending(task)
         })
     }
 }
@@ -69,7 +69,7 @@ where
     F: Fn(TokenCheck) -> TokenResult + 'static,
 {
     fn into_token_function(self) -> <Local as Threading>::TokenFunction {
-        Rc::new(move |check| TokenStep::Done(self(check)))
+        Rc::new(move |check| TokenStep::Ready(self(check)))
     }
 }
 
@@ -83,7 +83,7 @@ where
             let function = Rc::clone(&function);
             let task: <Local as Threading>::TokenTask =
                 Box::pin(async move { function(check).await });
-            TokenStep::Running(task)
+            TokenStep::Pending(task)
         })
     }
 }
