@@ -177,7 +177,7 @@ fn calls_of_many_threads_end_with_their_own_results() {
 fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
     use mcp_sansio::catalog::Catalog;
 
-    use super::http_work::{Ran, Work};
+    use super::http_work::{HandlerPoll, Work};
     use super::received_requests::received_requests;
     use super::{NoArguments, PanicGuard};
 
@@ -202,7 +202,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
             sealed: false,
             guard: PanicGuard::NONE,
         };
-        let Ran::Running(running) = work.run() else { panic!("it waits") };
+        let HandlerPoll::Pending(running) = work.run() else { panic!("it waits") };
         let ticket = Arc::clone(&running.ticket);
         let gives_up = thread::spawn(move || ticket.cancel());
         assert!(future::block_on(running).is_none());

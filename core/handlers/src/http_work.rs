@@ -41,11 +41,11 @@ pub struct Work<'f, K: Threading = ThreadSafe> {
 
 /// What running a [`Work`] comes to.
 #[derive(Debug)]
-pub enum Ran<'f, K: Threading = ThreadSafe> {
+pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
-    Done(Finished<'f>),
+    Ready(Finished<'f>),
     /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
-    Running(Running<K>),
+    Pending(Running<K>),
 }
 
 /// What a handler came to.
@@ -119,11 +119,11 @@ impl<'f, K: Threading> Work<'f, K> {
 
     /// Calls the handler. A plain one does its work in here.
     #[must_use]
-    pub fn run(self) -> Ran<'f, K> {
+    pub fn run(self) -> HandlerPoll<'f, K> {
         let Self { mut request, handlers, function, outlet, principal, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
-            return Ran::Done(Finished { request, outcome: Outcome::Error(error) });
+            return HandlerPoll::Ready(Finished { request, outcome: Outcome::Error(error) });
         }
         let invocation = Invocation {
             handlers: &handlers,
@@ -140,8 +140,8 @@ impl<'f, K: Threading> Work<'f, K> {
             guard,
         };
         match invocation.call(&request) {
-            Step::Ready(outcome) => Ran::Done(Finished { request, outcome }),
-            Step::Pending(task) => Ran::Running(Running {
+            Step::Ready(outcome) => HandlerPoll::Ready(Finished { request, outcome }),
+            Step::Pending(task) => HandlerPoll::Pending(Running {
                 task: Some(task),
                 request: Some(keep(request, tasks, &handlers.sealing)),
                 guard,

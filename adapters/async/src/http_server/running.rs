@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
-use mcp_sansio_handlers::{Finished, Ran, Running, Work};
+use mcp_sansio_handlers::{Finished, HandlerPoll, Running, Work};
 
 use super::site::{Locked, Site};
 
@@ -37,8 +37,8 @@ pub(super) fn begin<'f>(
 ) -> Option<Ended<'f>> {
     let request = work.handle();
     match work.run() {
-        Ran::Done(finished) => Some(Ended { request, finished }),
-        Ran::Running(mut running) => {
+        HandlerPoll::Ready(finished) => Some(Ended { request, finished }),
+        HandlerPoll::Pending(mut running) => {
             if let Poll::Ready(finished) = Pin::new(&mut running).poll(cx) {
                 return finished.map(|finished| Ended { request, finished });
             }
@@ -55,8 +55,8 @@ pub(super) fn spawn(site: &Arc<Site>, work: Work<'static>) {
     let unanswered = Unanswered::new(Arc::clone(site), work.handle());
     site.runtime.spawn(Box::pin(async move {
         match work.run() {
-            Ran::Done(finished) => unanswered.end(Some(finished)),
-            Ran::Running(running) => {
+            HandlerPoll::Ready(finished) => unanswered.end(Some(finished)),
+            HandlerPoll::Pending(running) => {
                 unanswered.site.change(|locked| locked.server.attend(&running));
                 go_on(unanswered, running).await;
             }

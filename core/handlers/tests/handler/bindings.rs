@@ -11,8 +11,8 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
-    Call, Endpoint, Error, HttpServer, NoArguments, Ran, Remote, Running, Server, ServerEndpoint,
-    Work,
+    Call, Endpoint, Error, HandlerPoll, HttpServer, NoArguments, Remote, Running, Server,
+    ServerEndpoint, Work,
 };
 use serde_json::{Value, json};
 
@@ -77,8 +77,8 @@ struct Http {
 impl Http {
     fn run(&mut self, work: Work<'_>) {
         match work.run() {
-            Ran::Done(finished) => self.server.finish(finished, Instant::ZERO),
-            Ran::Running(running) => {
+            HandlerPoll::Ready(finished) => self.server.finish(finished, Instant::ZERO),
+            HandlerPoll::Pending(running) => {
                 self.server.attend(&running);
                 self.running.push(running);
             }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{HttpServer, Ran, Running, Server, TokenDemand, TokenResult, Work};
+use mcp_sansio_handlers::{
+    HandlerPoll, HttpServer, Running, Server, TokenDemand, TokenResult, Work,
+};
 use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
     VerifiedToken,
@@ -164,8 +166,8 @@ impl Gatehouse {
 
     fn run(&mut self, work: Work<'_>) {
         match work.run() {
-            Ran::Done(finished) => self.server.finish(finished, self.now),
-            Ran::Running(running) => {
+            HandlerPoll::Ready(finished) => self.server.finish(finished, self.now),
+            HandlerPoll::Pending(running) => {
                 self.server.attend(&running);
                 self.running.push(running);
             }

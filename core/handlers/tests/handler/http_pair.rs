@@ -17,7 +17,7 @@ use mcp_sansio::http::{
 #[cfg(feature = "auth")]
 use mcp_sansio_handlers::TokenDemand;
 use mcp_sansio_handlers::{
-    HttpClientEndpoint, HttpEndpoint, HttpServer, Ran, Running, Server, Work,
+    HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, Running, Server, Work,
 };
 #[cfg(feature = "auth")]
 use mcp_sansio_oauth::Grant;
@@ -323,8 +323,8 @@ fn run(
     now: Instant,
 ) {
     match work.map(Work::run) {
-        Some(Ran::Done(finished)) => server.finish(finished, now),
-        Some(Ran::Running(handler)) => {
+        Some(HandlerPoll::Ready(finished)) => server.finish(finished, now),
+        Some(HandlerPoll::Pending(handler)) => {
             server.attend(&handler);
             running.push(Box::pin(handler));
             cx.waker().wake_by_ref();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use mcp_sansio::http::server::{ServerLimits, Transmit};
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ServerOptions};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{Call, HttpServer, NoArguments, Ran, Running, Server};
+use mcp_sansio_handlers::{Call, HandlerPoll, HttpServer, NoArguments, Running, Server};
 use serde_json::{Value, json};
 
 use crate::task_desk::{Gate, everything, request};
@@ -48,8 +48,8 @@ impl Site {
         let (exchange, work) =
             self.server.handle_request(&head, body.as_bytes(), principal.as_ref(), Instant::ZERO);
         match work.map(mcp_sansio_handlers::Work::run) {
-            Some(Ran::Done(finished)) => self.server.finish(finished, Instant::ZERO),
-            Some(Ran::Running(running)) => {
+            Some(HandlerPoll::Ready(finished)) => self.server.finish(finished, Instant::ZERO),
+            Some(HandlerPoll::Pending(running)) => {
                 self.server.attend(&running);
                 self.running.push(running);
             }

@@ -9,7 +9,9 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{RequestHead, ServerOptions};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, Ran, Running, Server, Work};
+use mcp_sansio_handlers::{
+    Call, Elicit, HandlerPoll, HttpServer, NoArguments, Running, Server, Work,
+};
 use serde_json::{Value, json};
 
 use crate::task_desk::{Gate, Judge, assert_empty, everything, request, settings};
@@ -188,8 +190,8 @@ impl Site {
 
 pub(crate) fn run(server: &mut HttpServer, all: &mut Vec<Running>, work: Work<'_>, now: Instant) {
     match work.run() {
-        Ran::Done(finished) => server.finish(finished, now),
-        Ran::Running(mut running) => {
+        HandlerPoll::Ready(finished) => server.finish(finished, now),
+        HandlerPoll::Pending(mut running) => {
             match Pin::new(&mut running).poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Some(finished)) => server.finish(finished, now),
                 Poll::Ready(None) => {}
@@ -310,7 +312,7 @@ fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
     head.field("mcp-name", b"slow");
     let body = request(1, "tools/call", json!({ "name": "slow" }), &everything());
     let (exchange, work) = site.server.handle_request(&head, body.as_bytes(), None, Instant::ZERO);
-    let Ran::Running(mut running) = work.unwrap().run() else { panic!("it waits") };
+    let HandlerPoll::Pending(mut running) = work.unwrap().run() else { panic!("it waits") };
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut running).poll(&mut cx).is_pending());
     site.server.handle_disconnect(exchange, Instant::ZERO);
