@@ -21,7 +21,7 @@ use mcp_sansio::{Era, Instant};
 
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
-use super::http_work::{Attended, Finished, Running, Work};
+use super::http_work::{Attended, Finished, PendingHandler, Work};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
@@ -214,7 +214,7 @@ impl<K: Threading> HttpServer<K> {
     // ------------------------------------------------------------------ from handlers
 
     /// Takes note of a handler that goes on, so that it learns when nobody waits for it any more.
-    pub fn attend(&mut self, running: &Running<K>) {
+    pub fn attend(&mut self, running: &PendingHandler<K>) {
         let Some(request) = &running.request else { return };
         let (endpoint, handle) = (&mut self.endpoint, request.handle);
         if endpoint.task_of(handle).is_none() && !endpoint.machine.is_pending(handle) {

@@ -45,7 +45,7 @@ pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
     Ready(Finished<'f>),
     /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
-    Pending(Running<K>),
+    Pending(PendingHandler<K>),
 }
 
 /// What a handler came to.
@@ -58,7 +58,7 @@ pub struct Finished<'f> {
 /// A handler that goes on. It is done with `None` when nobody waits for it any more.
 ///
 /// To drop it is to give up without an answer; the request then waits until its client gives up.
-pub struct Running<K: Threading = ThreadSafe> {
+pub struct PendingHandler<K: Threading = ThreadSafe> {
     /// `None` once it is done.
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
@@ -141,7 +141,7 @@ impl<'f, K: Threading> Work<'f, K> {
         };
         match invocation.call(&request) {
             Step::Ready(outcome) => HandlerPoll::Ready(Finished { request, outcome }),
-            Step::Pending(task) => HandlerPoll::Pending(Running {
+            Step::Pending(task) => HandlerPoll::Pending(PendingHandler {
                 task: Some(task),
                 request: Some(keep(request, tasks, &handlers.sealing)),
                 guard,
@@ -157,13 +157,13 @@ impl<K: Threading> fmt::Debug for Work<'_, K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for Running<K> {
+impl<K: Threading> fmt::Debug for PendingHandler<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("PendingHandler").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
-impl<K: Threading> Future for Running<K> {
+impl<K: Threading> Future for PendingHandler<K> {
     type Output = Option<Finished<'static>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

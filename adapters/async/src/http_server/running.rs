@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
-use mcp_sansio_handlers::{Finished, HandlerPoll, Running, Work};
+use mcp_sansio_handlers::{Finished, HandlerPoll, PendingHandler, Work};
 
 use super::site::{Locked, Site};
 
@@ -64,7 +64,7 @@ pub(super) fn spawn(site: &Arc<Site>, work: Work<'static>) {
     }));
 }
 
-async fn go_on(unanswered: Unanswered, running: Running) {
+async fn go_on(unanswered: Unanswered, running: PendingHandler) {
     let finished = running.await;
     unanswered.end(finished);
 }

@@ -9,7 +9,7 @@ use mcp_sansio::http::server::{ResponseMode, Transmit};
 use mcp_sansio::http::{ExchangeId, RequestHead, ResponseHead, ServerOptions};
 use mcp_sansio::protocol::{ElicitSchema, TaskSupport};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, Running, Server};
+use mcp_sansio_handlers::{Call, Elicit, HttpServer, NoArguments, PendingHandler, Server};
 use serde_json::{Value, json};
 
 use crate::task_desk::{Gate, settings};
@@ -50,7 +50,7 @@ fn server(gate: &Gate) -> Server {
 struct House {
     server: HttpServer,
     now: Instant,
-    running: Vec<Running>,
+    running: Vec<PendingHandler>,
     judge: Judge,
     last: u64,
 }

@@ -11,7 +11,7 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
-    Call, Endpoint, Error, HandlerPoll, HttpServer, NoArguments, Remote, Running, Server,
+    Call, Endpoint, Error, HandlerPoll, HttpServer, NoArguments, PendingHandler, Remote, Server,
     ServerEndpoint, Work,
 };
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ impl Binding for Stream {
 
 struct Http {
     server: HttpServer,
-    running: Vec<Running>,
+    running: Vec<PendingHandler>,
     exchanges: BTreeMap<u64, ExchangeId>,
 }
 

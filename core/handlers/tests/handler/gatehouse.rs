@@ -10,7 +10,7 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
-    HandlerPoll, HttpServer, Running, Server, TokenDemand, TokenResult, Work,
+    HandlerPoll, HttpServer, PendingHandler, Server, TokenDemand, TokenResult, Work,
 };
 use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
@@ -49,7 +49,7 @@ pub(crate) fn check(check: &TokenCheck) -> TokenResult {
 pub(crate) struct Gatehouse {
     pub(crate) server: HttpServer,
     pub(crate) now: Instant,
-    running: Vec<Running>,
+    running: Vec<PendingHandler>,
     /// How many checks there were.
     pub(crate) checks: Arc<AtomicU64>,
 }

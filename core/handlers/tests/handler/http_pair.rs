@@ -17,7 +17,7 @@ use mcp_sansio::http::{
 #[cfg(feature = "auth")]
 use mcp_sansio_handlers::TokenDemand;
 use mcp_sansio_handlers::{
-    HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, Running, Server, Work,
+    HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler, Server, Work,
 };
 #[cfg(feature = "auth")]
 use mcp_sansio_oauth::Grant;
@@ -37,7 +37,7 @@ pub(crate) struct HttpPair {
     pub(crate) elsewhere: Option<Elsewhere>,
     /// The server's name for each exchange of the client.
     under_way: BTreeMap<ExchangeId, ExchangeId>,
-    running: Vec<Pin<Box<Running>>>,
+    running: Vec<Pin<Box<PendingHandler>>>,
     bell: Arc<Bell>,
 }
 
@@ -317,7 +317,7 @@ impl HttpPair {
 
 fn run(
     server: &mut HttpServer,
-    running: &mut Vec<Pin<Box<Running>>>,
+    running: &mut Vec<Pin<Box<PendingHandler>>>,
     work: Option<Work<'_>>,
     cx: &mut Context<'_>,
     now: Instant,

@@ -6,14 +6,14 @@ use std::task::{Context, Poll, Waker};
 use mcp_sansio::http::server::{ServerLimits, Transmit};
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ServerOptions};
 use mcp_sansio::{Instant, Principal};
-use mcp_sansio_handlers::{Call, HandlerPoll, HttpServer, NoArguments, Running, Server};
+use mcp_sansio_handlers::{Call, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server};
 use serde_json::{Value, json};
 
 use crate::task_desk::{Gate, everything, request};
 
 struct Site {
     server: HttpServer,
-    running: Vec<Running>,
+    running: Vec<PendingHandler>,
 }
 
 impl Site {

@@ -10,7 +10,7 @@ use mcp_sansio::http::{RequestHead, ServerOptions};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
-    Call, Elicit, HandlerPoll, HttpServer, NoArguments, Running, Server, Work,
+    Call, Elicit, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server, Work,
 };
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn server(gate: &Gate) -> Server {
 pub(crate) struct Site {
     server: HttpServer,
     now: Instant,
-    running: Vec<Running>,
+    running: Vec<PendingHandler>,
     judge: Judge,
     last: u64,
 }
@@ -188,7 +188,12 @@ impl Site {
     }
 }
 
-pub(crate) fn run(server: &mut HttpServer, all: &mut Vec<Running>, work: Work<'_>, now: Instant) {
+pub(crate) fn run(
+    server: &mut HttpServer,
+    all: &mut Vec<PendingHandler>,
+    work: Work<'_>,
+    now: Instant,
+) {
     match work.run() {
         HandlerPoll::Ready(finished) => server.finish(finished, now),
         HandlerPoll::Pending(mut running) => {
