@@ -21,7 +21,7 @@ use mcp_sansio::{Era, Instant};
 
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
-use super::http_work::{Attended, Finished, PendingHandler, Work};
+use super::http_work::{Attended, HandlerOutput, PendingHandler, Work};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
@@ -38,7 +38,7 @@ use super::threading::{ThreadSafe, Threading};
 ///
 /// It is meant to stand behind a lock that many exchanges share, so the work of handlers is done
 /// outside of it: [`handle_request`](Self::handle_request) gives a [`Work`] to run, whose
-/// [`Finished`] goes to [`finish`](Self::finish).
+/// [`HandlerOutput`] goes to [`finish`](Self::finish).
 ///
 /// After each call of a method that takes the time, an adapter deals with
 /// [`poll_work`](Self::poll_work) and wakes whoever serves the exchanges that
@@ -234,8 +234,8 @@ impl<K: Threading> HttpServer<K> {
     }
 
     /// Takes what the handler of a request came to.
-    pub fn finish(&mut self, answer: Finished<'_>, now: Instant) {
-        let Finished { request, outcome } = answer;
+    pub fn finish(&mut self, answer: HandlerOutput<'_>, now: Instant) {
+        let HandlerOutput { request, outcome } = answer;
         let endpoint = &mut self.endpoint;
         endpoint.running.end(&mut endpoint.machine, request.handle);
         endpoint.finish(request, outcome, now);

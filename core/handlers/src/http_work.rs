@@ -43,14 +43,14 @@ pub struct Work<'f, K: Threading = ThreadSafe> {
 #[derive(Debug)]
 pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
-    Ready(Finished<'f>),
+    Ready(HandlerOutput<'f>),
     /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
     Pending(PendingHandler<K>),
 }
 
 /// What a handler came to.
 #[derive(Debug)]
-pub struct Finished<'f> {
+pub struct HandlerOutput<'f> {
     pub(super) request: Request<'f>,
     pub(super) outcome: Outcome,
 }
@@ -123,7 +123,7 @@ impl<'f, K: Threading> Work<'f, K> {
         let Self { mut request, handlers, function, outlet, principal, .. } = self;
         let Self { tasks, is_task, sealed, now, guard, .. } = self;
         if sealed && let Err(error) = handlers.sealing.open(&mut request, principal.as_ref(), now) {
-            return HandlerPoll::Ready(Finished { request, outcome: Outcome::Error(error) });
+            return HandlerPoll::Ready(HandlerOutput { request, outcome: Outcome::Error(error) });
         }
         let invocation = Invocation {
             handlers: &handlers,
@@ -140,7 +140,7 @@ impl<'f, K: Threading> Work<'f, K> {
             guard,
         };
         match invocation.call(&request) {
-            Step::Ready(outcome) => HandlerPoll::Ready(Finished { request, outcome }),
+            Step::Ready(outcome) => HandlerPoll::Ready(HandlerOutput { request, outcome }),
             Step::Pending(task) => HandlerPoll::Pending(PendingHandler {
                 task: Some(task),
                 request: Some(keep(request, tasks, &handlers.sealing)),
@@ -164,7 +164,7 @@ impl<K: Threading> fmt::Debug for PendingHandler<K> {
 }
 
 impl<K: Threading> Future for PendingHandler<K> {
-    type Output = Option<Finished<'static>>;
+    type Output = Option<HandlerOutput<'static>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let running = &mut *self;
@@ -181,6 +181,6 @@ impl<K: Threading> Future for PendingHandler<K> {
             Err(panicked) => panicked.into(),
         };
         running.guard.drop(running.task.take());
-        Poll::Ready(running.request.take().map(|request| Finished { request, outcome }))
+        Poll::Ready(running.request.take().map(|request| HandlerOutput { request, outcome }))
     }
 }

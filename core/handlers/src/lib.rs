@@ -185,7 +185,7 @@ pub use http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use http_server::{HttpServer, HttpServerError};
 #[cfg(feature = "http")]
-pub use http_work::{Finished, HandlerPoll, PendingHandler, Work};
+pub use http_work::{HandlerOutput, HandlerPoll, PendingHandler, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};

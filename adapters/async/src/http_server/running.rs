@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
-use mcp_sansio_handlers::{Finished, HandlerPoll, PendingHandler, Work};
+use mcp_sansio_handlers::{HandlerOutput, HandlerPoll, PendingHandler, Work};
 
 use super::site::{Locked, Site};
 
@@ -14,7 +14,7 @@ use super::site::{Locked, Site};
 #[derive(Debug)]
 pub(super) struct Ended<'f> {
     request: RequestHandle,
-    finished: Finished<'f>,
+    finished: HandlerOutput<'f>,
 }
 
 impl Locked {
@@ -82,7 +82,7 @@ impl Unanswered {
     }
 
     /// `None`: nobody waits for it any more.
-    fn end(mut self, finished: Option<Finished<'_>>) {
+    fn end(mut self, finished: Option<HandlerOutput<'_>>) {
         if let (Some(request), Some(finished)) = (self.request.take(), finished) {
             let site = &self.site;
             site.change(|locked| locked.end(Ended { request, finished }, site.now()));
