@@ -177,7 +177,7 @@ fn calls_of_many_threads_end_with_their_own_results() {
 fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
     use mcp_sansio::catalog::Catalog;
 
-    use super::http_work::{HandlerPoll, Work};
+    use super::http_call::{HandlerCall, HandlerPoll};
     use super::received_requests::received_requests;
     use super::{NoArguments, PanicGuard};
 
@@ -187,7 +187,7 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
                 core::future::pending().await
             });
         let request = received_requests(1).remove(0);
-        let work = Work {
+        let work = HandlerCall {
             now: Instant::ZERO,
             function: server
                 .handlers

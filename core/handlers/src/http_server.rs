@@ -21,7 +21,7 @@ use mcp_sansio::{Era, Instant};
 
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
-use super::http_work::{Attended, HandlerOutput, PendingHandler, Work};
+use super::http_call::{Attended, HandlerCall, HandlerOutput, PendingHandler};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
@@ -37,11 +37,11 @@ use super::threading::{ThreadSafe, Threading};
 /// A server on HTTP with its handlers: what an adapter drives, for all its clients.
 ///
 /// It is meant to stand behind a lock that many exchanges share, so the work of handlers is done
-/// outside of it: [`handle_request`](Self::handle_request) gives a [`Work`] to run, whose
+/// outside of it: [`handle_request`](Self::handle_request) gives a [`HandlerCall`] to run, whose
 /// [`HandlerOutput`] goes to [`finish`](Self::finish).
 ///
 /// After each call of a method that takes the time, an adapter deals with
-/// [`poll_work`](Self::poll_work) and wakes whoever serves the exchanges that
+/// [`poll_call`](Self::poll_call) and wakes whoever serves the exchanges that
 /// [`poll_ready`](Self::poll_ready) names.
 #[derive(Debug)]
 pub struct HttpServer<K: Threading = ThreadSafe> {
@@ -153,7 +153,7 @@ impl<K: Threading> HttpServer<K> {
         body: &'f [u8],
         principal: Option<&Principal>,
         now: Instant,
-    ) -> (ExchangeId, Option<Work<'f, K>>) {
+    ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
         // MCP 2026-07-28 basic/authorization/index#token-handling [AUTHS-012],
         // MCP 2025-11-25 security-best-practices#session-hijacking [SEC-011]: who drives this may
         // have forgotten to ask.
@@ -171,7 +171,7 @@ impl<K: Threading> HttpServer<K> {
         exchange: ExchangeId,
         event: Option<Event<'f>>,
         now: Instant,
-    ) -> Option<Work<'f, K>> {
+    ) -> Option<HandlerCall<'f, K>> {
         self.latest = now;
         let event = event?;
         // An observer that panics takes with it the only one who knows of the exchange.
@@ -270,7 +270,7 @@ impl<K: Threading> HttpServer<K> {
 
     /// Work that comes from no new request: one whose questions are answered goes on.
     #[must_use]
-    pub fn poll_work(&mut self) -> Option<Work<'static, K>> {
+    pub fn poll_call(&mut self) -> Option<HandlerCall<'static, K>> {
         let now = self.latest;
         // What tasks ask may come back at once, where it cannot be asked.
         self.endpoint.tell_changes(now);
@@ -282,7 +282,7 @@ impl<K: Threading> HttpServer<K> {
             self.endpoint.tell_changes(now);
         }
         let (request, principal) = self.endpoint.table.as_mut()?.poll_resumed()?;
-        Some(Work { sealed: false, principal, ..self.work(request, now) })
+        Some(HandlerCall { sealed: false, principal, ..self.work(request, now) })
     }
 
     /// An exchange with something new to send: see [`http::Server::poll_ready`].
@@ -320,10 +320,10 @@ impl<K: Threading> HttpServer<K> {
         self.endpoint.machine.is_drained()
     }
 
-    fn work<'f>(&self, request: Request<'f>, now: Instant) -> Work<'f, K> {
+    fn work<'f>(&self, request: Request<'f>, now: Instant) -> HandlerCall<'f, K> {
         let endpoint = &self.endpoint;
         let invocation = endpoint.invocation(&request);
-        Work {
+        HandlerCall {
             function: invocation.function.cloned(),
             handlers: Arc::clone(&endpoint.handlers),
             outlet: Arc::clone(&endpoint.outlet),

@@ -129,11 +129,11 @@ mod explored;
 mod function;
 mod host;
 #[cfg(feature = "http")]
+mod http_call;
+#[cfg(feature = "http")]
 mod http_client;
 #[cfg(feature = "http")]
 mod http_server;
-#[cfg(feature = "http")]
-mod http_work;
 mod into_endpoint;
 mod machines;
 mod mailbox;
@@ -181,11 +181,11 @@ pub use context::{
 pub use function::{Async, Handler, Plain, Takes};
 pub use host::Host;
 #[cfg(feature = "http")]
+pub use http_call::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
+#[cfg(feature = "http")]
 pub use http_client::{HttpClientEndpoint, HttpEndpoint};
 #[cfg(feature = "http")]
 pub use http_server::{HttpServer, HttpServerError};
-#[cfg(feature = "http")]
-pub use http_work::{HandlerOutput, HandlerPoll, PendingHandler, Work};
 pub use into_endpoint::IntoEndpoint;
 pub use mcp_sansio::PanicGuard;
 pub use pending::{CallFuture, ClientCall, Subscription};

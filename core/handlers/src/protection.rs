@@ -14,8 +14,8 @@ use mcp_sansio::peer::Attachment;
 use mcp_sansio::peer::Event;
 use mcp_sansio_oauth::{Grant, ProtectedResource, TokenCheck};
 
+use super::http_call::HandlerCall;
 use super::http_server::HttpServer;
-use super::http_work::Work;
 use super::panics::{PanicGuard, Panicked};
 use super::server::Server;
 use super::threading::{ThreadSafe, Threading};
@@ -188,7 +188,7 @@ impl<K: Threading> HttpServer<K> {
         body: &'f [u8],
         grant: &Grant,
         now: Instant,
-    ) -> (ExchangeId, Option<Work<'f, K>>) {
+    ) -> (ExchangeId, Option<HandlerCall<'f, K>>) {
         let protection = self.endpoint.handlers.protection.as_ref();
         let Some(protection) = protection.filter(|it| grant.is_for(&it.resource)) else {
             return self.handle_request(head, body, None, now);

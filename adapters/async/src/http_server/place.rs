@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use mcp_sansio::Instant;
 use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead};
-use mcp_sansio_handlers::Work;
+use mcp_sansio_handlers::HandlerCall;
 
 use super::caller::Caller;
 use super::running::Ended;
@@ -37,7 +37,7 @@ impl Place {
         head: &RequestHead<'_>,
         body: &'f [u8],
         caller: &Caller<'_>,
-    ) -> (Self, Option<Work<'f>>) {
+    ) -> (Self, Option<HandlerCall<'f>>) {
         let (exchange, work) = site.settling(
             |locked| match caller {
                 Caller::Granted(grant) => {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use mcp_sansio::Instant;
 use mcp_sansio::peer::RequestHandle;
-use mcp_sansio_handlers::{HandlerOutput, HandlerPoll, PendingHandler, Work};
+use mcp_sansio_handlers::{HandlerCall, HandlerOutput, HandlerPoll, PendingHandler};
 
 use super::site::{Locked, Site};
 
@@ -32,7 +32,7 @@ impl Locked {
 /// on, and so outlives the connection of its request, which legacy clients may come back for.
 pub(super) fn begin<'f>(
     site: &Arc<Site>,
-    work: Work<'f>,
+    work: HandlerCall<'f>,
     cx: &mut Context<'_>,
 ) -> Option<Ended<'f>> {
     let request = work.handle();
@@ -51,7 +51,7 @@ pub(super) fn begin<'f>(
 }
 
 /// Puts work that came from no new request into a task of its own.
-pub(super) fn spawn(site: &Arc<Site>, work: Work<'static>) {
+pub(super) fn spawn(site: &Arc<Site>, work: HandlerCall<'static>) {
     let unanswered = Unanswered::new(Arc::clone(site), work.handle());
     site.runtime.spawn(Box::pin(async move {
         match work.run() {

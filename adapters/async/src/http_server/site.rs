@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use mcp_sansio::Instant;
 use mcp_sansio::http::ExchangeId;
-use mcp_sansio_handlers::{HttpServer, Work};
+use mcp_sansio_handlers::{HandlerCall, HttpServer};
 
 use super::request::Held;
 use super::running;
@@ -56,7 +56,7 @@ struct Left {
     waker: Option<Waker>,
     wakers: Vec<Waker>,
     cuts: Vec<Cut>,
-    works: Vec<Work<'static>>,
+    works: Vec<HandlerCall<'static>>,
 }
 
 impl Left {
@@ -157,7 +157,7 @@ impl Locked {
     fn settle(&mut self, left: &mut Left) {
         loop {
             // Whatever panics has had its event; the next ones are still to come.
-            match catch_unwind(AssertUnwindSafe(|| self.server.poll_work())) {
+            match catch_unwind(AssertUnwindSafe(|| self.server.poll_call())) {
                 Ok(Some(work)) => left.works.push(work),
                 Ok(None) => break,
                 Err(_) => {}

@@ -126,7 +126,7 @@ impl House {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
-            while let Some(work) = self.server.poll_work() {
+            while let Some(work) = self.server.poll_call() {
                 run(&mut self.server, &mut self.running, work, self.now);
             }
             let mut going = Vec::new();

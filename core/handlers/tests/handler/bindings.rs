@@ -11,8 +11,8 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, ServerOptions};
 use mcp_sansio::protocol::LoggingLevel;
 use mcp_sansio_handlers::{
-    Call, Endpoint, Error, HandlerPoll, HttpServer, NoArguments, PendingHandler, Remote, Server,
-    ServerEndpoint, Work,
+    Call, Endpoint, Error, HandlerCall, HandlerPoll, HttpServer, NoArguments, PendingHandler,
+    Remote, Server, ServerEndpoint,
 };
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ struct Http {
 }
 
 impl Http {
-    fn run(&mut self, work: Work<'_>) {
+    fn run(&mut self, work: HandlerCall<'_>) {
         match work.run() {
             HandlerPoll::Ready(finished) => self.server.finish(finished, Instant::ZERO),
             HandlerPoll::Pending(running) => {
@@ -111,7 +111,7 @@ impl Binding for Http {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..3 {
             self.server.poll_handlers(&mut cx, Instant::ZERO);
-            while let Some(work) = self.server.poll_work() {
+            while let Some(work) = self.server.poll_call() {
                 self.run(work);
             }
             let server = &mut self.server;

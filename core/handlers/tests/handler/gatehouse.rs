@@ -10,7 +10,7 @@ use mcp_sansio::http::server::Transmit;
 use mcp_sansio::http::{ExchangeId, RequestHead, Response, ResponseHead, ServerOptions};
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
-    HandlerPoll, HttpServer, PendingHandler, Server, TokenDemand, TokenResult, Work,
+    HandlerCall, HandlerPoll, HttpServer, PendingHandler, Server, TokenDemand, TokenResult,
 };
 use mcp_sansio_oauth::{
     BearerChallenge, Challenge, Operation, ProtectedResource, TokenCheck, TokenRefusal,
@@ -164,7 +164,7 @@ impl Gatehouse {
         Ok(exchange)
     }
 
-    fn run(&mut self, work: Work<'_>) {
+    fn run(&mut self, work: HandlerCall<'_>) {
         match work.run() {
             HandlerPoll::Ready(finished) => self.server.finish(finished, self.now),
             HandlerPoll::Pending(running) => {
@@ -179,7 +179,7 @@ impl Gatehouse {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
-            while let Some(work) = self.server.poll_work() {
+            while let Some(work) = self.server.poll_call() {
                 self.run(work);
             }
             for mut running in std::mem::take(&mut self.running) {

@@ -17,7 +17,7 @@ use mcp_sansio::http::{
 #[cfg(feature = "auth")]
 use mcp_sansio_handlers::TokenDemand;
 use mcp_sansio_handlers::{
-    HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler, Server, Work,
+    HandlerCall, HandlerPoll, HttpClientEndpoint, HttpEndpoint, HttpServer, PendingHandler, Server,
 };
 #[cfg(feature = "auth")]
 use mcp_sansio_oauth::Grant;
@@ -170,7 +170,7 @@ impl HttpPair {
     fn run_handlers(&mut self, cx: &mut Context<'_>) -> bool {
         self.server.poll_handlers(cx, self.now);
         let mut moved = false;
-        while let Some(work) = self.server.poll_work() {
+        while let Some(work) = self.server.poll_call() {
             run(&mut self.server, &mut self.running, Some(work), cx, self.now);
             moved = true;
         }
@@ -318,11 +318,11 @@ impl HttpPair {
 fn run(
     server: &mut HttpServer,
     running: &mut Vec<Pin<Box<PendingHandler>>>,
-    work: Option<Work<'_>>,
+    work: Option<HandlerCall<'_>>,
     cx: &mut Context<'_>,
     now: Instant,
 ) {
-    match work.map(Work::run) {
+    match work.map(HandlerCall::run) {
         Some(HandlerPoll::Ready(finished)) => server.finish(finished, now),
         Some(HandlerPoll::Pending(handler)) => {
             server.attend(&handler);

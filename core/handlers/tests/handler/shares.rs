@@ -47,7 +47,7 @@ impl Site {
         let principal = who.map(Principal::new);
         let (exchange, work) =
             self.server.handle_request(&head, body.as_bytes(), principal.as_ref(), Instant::ZERO);
-        match work.map(mcp_sansio_handlers::Work::run) {
+        match work.map(mcp_sansio_handlers::HandlerCall::run) {
             Some(HandlerPoll::Ready(finished)) => self.server.finish(finished, Instant::ZERO),
             Some(HandlerPoll::Pending(running)) => {
                 self.server.attend(&running);
@@ -105,7 +105,7 @@ fn handlers_of_one_caller_are_bounded_until_they_end() {
     }
     // A client that goes away gives up its handler.
     site.server.handle_disconnect(slow[0], Instant::ZERO);
-    while site.server.poll_work().is_some() {}
+    while site.server.poll_call().is_some() {}
     let third = site.call(Some("greedy"), 6, "slow");
     let refused = site.call(Some("greedy"), 7, "slow");
     site.expect_too_many(refused, 7);

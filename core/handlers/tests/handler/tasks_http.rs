@@ -10,7 +10,7 @@ use mcp_sansio::http::{RequestHead, ServerOptions};
 use mcp_sansio::protocol::ElicitSchema;
 use mcp_sansio::{Instant, Principal};
 use mcp_sansio_handlers::{
-    Call, Elicit, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server, Work,
+    Call, Elicit, HandlerCall, HandlerPoll, HttpServer, NoArguments, PendingHandler, Server,
 };
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ impl Site {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..5 {
             self.server.poll_handlers(&mut cx, self.now);
-            while let Some(work) = self.server.poll_work() {
+            while let Some(work) = self.server.poll_call() {
                 run(&mut self.server, &mut self.running, work, self.now);
             }
             let mut going = Vec::new();
@@ -191,7 +191,7 @@ impl Site {
 pub(crate) fn run(
     server: &mut HttpServer,
     all: &mut Vec<PendingHandler>,
-    work: Work<'_>,
+    work: HandlerCall<'_>,
     now: Instant,
 ) {
     match work.run() {

@@ -22,7 +22,7 @@ use super::server::Handlers;
 use super::threading::{Step, ThreadSafe, Threading};
 
 /// A request and the handler that it goes to: to be run outside of any lock.
-pub struct Work<'f, K: Threading = ThreadSafe> {
+pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
     pub(super) request: Request<'f>,
     pub(super) handlers: Arc<Handlers<K>>,
     /// What handles it, or what is answered where nothing does.
@@ -39,7 +39,7 @@ pub struct Work<'f, K: Threading = ThreadSafe> {
     pub(super) guard: PanicGuard,
 }
 
-/// What running a [`Work`] comes to.
+/// What running a [`HandlerCall`] comes to.
 #[derive(Debug)]
 pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
@@ -110,7 +110,7 @@ impl Ticket {
     }
 }
 
-impl<'f, K: Threading> Work<'f, K> {
+impl<'f, K: Threading> HandlerCall<'f, K> {
     /// The request, to name it to [`HttpServer::fail`](super::HttpServer::fail).
     #[must_use]
     pub const fn handle(&self) -> RequestHandle {
@@ -151,9 +151,9 @@ impl<'f, K: Threading> Work<'f, K> {
     }
 }
 
-impl<K: Threading> fmt::Debug for Work<'_, K> {
+impl<K: Threading> fmt::Debug for HandlerCall<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Work").field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("HandlerCall").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
