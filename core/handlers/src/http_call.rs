@@ -44,7 +44,7 @@ pub struct HandlerCall<'f, K: Threading = ThreadSafe> {
 pub enum HandlerPoll<'f, K: Threading = ThreadSafe> {
     /// The answer, for [`HttpServer::finish`](super::HttpServer::finish).
     Ready(HandlerOutput<'f>),
-    /// The handler goes on: give it to [`HttpServer::attend`](super::HttpServer::attend), then poll it.
+    /// The handler goes on: give it to [`HttpServer::track`](super::HttpServer::track), then poll it.
     Pending(PendingHandler<K>),
 }
 
@@ -68,7 +68,7 @@ pub struct PendingHandler<K: Threading = ThreadSafe> {
 
 /// A handler that goes on.
 #[derive(Debug)]
-pub(super) struct Attended {
+pub(super) struct TrackedHandler {
     pub(super) ticket: Arc<Ticket>,
     /// What a task is made of; only where there are tasks.
     pub(super) request: Option<Request<'static>>,

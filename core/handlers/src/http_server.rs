@@ -21,7 +21,7 @@ use mcp_sansio::{Era, Instant};
 
 use super::context::Command;
 use super::elicitation_ids::ElicitationIds;
-use super::http_call::{Attended, HandlerCall, HandlerOutput, PendingHandler};
+use super::http_call::{HandlerCall, HandlerOutput, PendingHandler, TrackedHandler};
 use super::machines::HttpServerMachine;
 use super::mailbox::Mailbox;
 use super::panics::{PanicGuard, Panicked};
@@ -84,7 +84,7 @@ impl<K: Threading> HttpServer<K> {
         let endpoint = ServerEndpoint::over(
             server,
             Arc::new(Mailbox::new(room)),
-            AttendedHandlers::default(),
+            TrackedHandlers::default(),
             ElicitationIds::from_secret(&secret),
             |_| machine,
         );
@@ -214,7 +214,7 @@ impl<K: Threading> HttpServer<K> {
     // ------------------------------------------------------------------ from handlers
 
     /// Takes note of a handler that goes on, so that it learns when nobody waits for it any more.
-    pub fn attend(&mut self, running: &PendingHandler<K>) {
+    pub fn track(&mut self, running: &PendingHandler<K>) {
         let Some(request) = &running.request else { return };
         let (endpoint, handle) = (&mut self.endpoint, request.handle);
         if endpoint.task_of(handle).is_none() && !endpoint.machine.is_pending(handle) {
@@ -225,8 +225,8 @@ impl<K: Threading> HttpServer<K> {
         // Of a request there is one handler at a time.
         endpoint.running.end(&mut endpoint.machine, handle);
         let caller = endpoint.machine.begin_handler(handle);
-        let attended = Attended { ticket: Arc::clone(&running.ticket), request, caller };
-        endpoint.running.0.insert(handle, attended);
+        let tracked = TrackedHandler { ticket: Arc::clone(&running.ticket), request, caller };
+        endpoint.running.0.insert(handle, tracked);
         if endpoint.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
             let _sent = endpoint.outlet.send(Command::RunAsTask(handle));
@@ -340,20 +340,24 @@ impl<K: Threading> HttpServer<K> {
 
 /// The running handlers, which adapters poll outside the lock.
 #[derive(Debug, Default)]
-pub(super) struct AttendedHandlers(BTreeMap<RequestHandle, Attended>);
+pub(super) struct TrackedHandlers(BTreeMap<RequestHandle, TrackedHandler>);
 
-impl AttendedHandlers {
+impl TrackedHandlers {
     /// Forgets a handler that has ended or was cancelled.
-    fn end(&mut self, machine: &mut HttpServerMachine, request: RequestHandle) -> Option<Attended> {
-        let attended = self.0.remove(&request)?;
-        if let Some(caller) = attended.caller {
+    fn end(
+        &mut self,
+        machine: &mut HttpServerMachine,
+        request: RequestHandle,
+    ) -> Option<TrackedHandler> {
+        let tracked = self.0.remove(&request)?;
+        if let Some(caller) = tracked.caller {
             machine.end_handler(caller);
         }
-        Some(attended)
+        Some(tracked)
     }
 }
 
-impl RunningHandlers<HttpServerMachine> for AttendedHandlers {
+impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
     fn request(&mut self, handle: RequestHandle) -> Option<&Request<'static>> {
         self.0.get(&handle)?.request.as_ref()
     }
@@ -362,8 +366,8 @@ impl RunningHandlers<HttpServerMachine> for AttendedHandlers {
     fn detach(&mut self, _: RequestHandle, _: u32) {}
 
     fn cancel(&mut self, machine: &mut HttpServerMachine, request: RequestHandle) {
-        if let Some(attended) = self.end(machine, request) {
-            attended.ticket.cancel();
+        if let Some(tracked) = self.end(machine, request) {
+            tracked.ticket.cancel();
         }
     }
 
@@ -372,18 +376,18 @@ impl RunningHandlers<HttpServerMachine> for AttendedHandlers {
     }
 
     fn cancel_all(&mut self) {
-        self.0.values().for_each(|attended| attended.ticket.cancel());
+        self.0.values().for_each(|tracked| tracked.ticket.cancel());
     }
 }
 
-impl Drop for AttendedHandlers {
+impl Drop for TrackedHandlers {
     fn drop(&mut self) {
         self.cancel_all();
     }
 }
 
 impl ServerBinding for HttpServerMachine {
-    type Running<K: Threading> = AttendedHandlers;
+    type Running<K: Threading> = TrackedHandlers;
 
     #[cfg(feature = "protection")]
     const IS_HTTP: bool = true;

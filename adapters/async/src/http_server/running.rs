@@ -42,7 +42,7 @@ pub(super) fn begin<'f>(
             if let Poll::Ready(finished) = Pin::new(&mut running).poll(cx) {
                 return finished.map(|finished| Ended { request, finished });
             }
-            site.change(|locked| locked.server.attend(&running));
+            site.change(|locked| locked.server.track(&running));
             let unanswered = Unanswered::new(Arc::clone(site), request);
             site.runtime.spawn(Box::pin(go_on(unanswered, running)));
             None
@@ -57,7 +57,7 @@ pub(super) fn spawn(site: &Arc<Site>, work: HandlerCall<'static>) {
         match work.run() {
             HandlerPoll::Ready(finished) => unanswered.end(Some(finished)),
             HandlerPoll::Pending(running) => {
-                unanswered.site.change(|locked| locked.server.attend(&running));
+                unanswered.site.change(|locked| locked.server.track(&running));
                 go_on(unanswered, running).await;
             }
         }

@@ -79,7 +79,7 @@ impl Http {
         match work.run() {
             HandlerPoll::Ready(finished) => self.server.finish(finished, Instant::ZERO),
             HandlerPoll::Pending(running) => {
-                self.server.attend(&running);
+                self.server.track(&running);
                 self.running.push(running);
             }
         }

@@ -168,7 +168,7 @@ impl Gatehouse {
         match work.run() {
             HandlerPoll::Ready(finished) => self.server.finish(finished, self.now),
             HandlerPoll::Pending(running) => {
-                self.server.attend(&running);
+                self.server.track(&running);
                 self.running.push(running);
             }
         }

@@ -325,7 +325,7 @@ fn run(
     match work.map(HandlerCall::run) {
         Some(HandlerPoll::Ready(finished)) => server.finish(finished, now),
         Some(HandlerPoll::Pending(handler)) => {
-            server.attend(&handler);
+            server.track(&handler);
             running.push(Box::pin(handler));
             cx.waker().wake_by_ref();
         }

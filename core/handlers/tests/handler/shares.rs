@@ -50,7 +50,7 @@ impl Site {
         match work.map(mcp_sansio_handlers::HandlerCall::run) {
             Some(HandlerPoll::Ready(finished)) => self.server.finish(finished, Instant::ZERO),
             Some(HandlerPoll::Pending(running)) => {
-                self.server.attend(&running);
+                self.server.track(&running);
                 self.running.push(running);
             }
             None => {}

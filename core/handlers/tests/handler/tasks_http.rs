@@ -203,7 +203,7 @@ pub(crate) fn run(
                 Poll::Pending => {
                     // What the handler wants may be known before the handler is.
                     server.poll_handlers(&mut Context::from_waker(Waker::noop()), now);
-                    server.attend(&running);
+                    server.track(&running);
                     all.push(running);
                 }
             }
@@ -321,7 +321,7 @@ fn a_client_that_leaves_before_there_is_a_task_gives_up_its_call() {
     let mut cx = Context::from_waker(Waker::noop());
     assert!(Pin::new(&mut running).poll(&mut cx).is_pending());
     site.server.handle_disconnect(exchange, Instant::ZERO);
-    site.server.attend(&running);
+    site.server.track(&running);
     assert!(matches!(Pin::new(&mut running).poll(&mut cx), Poll::Ready(None)));
     site.settle();
     assert_eq!(site.server.poll_timeout(), None);
