@@ -63,13 +63,13 @@ pub struct PendingHandler<K: Threading = ThreadSafe> {
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
     guard: PanicGuard,
-    pub(super) ticket: Arc<Ticket>,
+    pub(super) ticket: Arc<CancelSignal>,
 }
 
 /// A handler that goes on.
 #[derive(Debug)]
 pub(super) struct TrackedHandler {
-    pub(super) ticket: Arc<Ticket>,
+    pub(super) ticket: Arc<CancelSignal>,
     /// What a task is made of; only where there are tasks.
     pub(super) request: Option<Request<'static>>,
     /// Whose share it takes from.
@@ -78,12 +78,12 @@ pub(super) struct TrackedHandler {
 
 /// Tells a handler that nobody waits for it any more.
 #[derive(Debug, Default)]
-pub(super) struct Ticket {
+pub(super) struct CancelSignal {
     cancelled: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
-impl Ticket {
+impl CancelSignal {
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         let waker = self.waker.lock(Option::take);
