@@ -203,8 +203,8 @@ fn a_handler_that_is_given_up_while_it_is_polled_learns_of_it() {
             guard: PanicGuard::NONE,
         };
         let HandlerPoll::Pending(running) = work.run() else { panic!("it waits") };
-        let ticket = Arc::clone(&running.ticket);
-        let gives_up = thread::spawn(move || ticket.cancel());
+        let cancel_signal = Arc::clone(&running.cancel_signal);
+        let gives_up = thread::spawn(move || cancel_signal.cancel());
         assert!(future::block_on(running).is_none());
         gives_up.join().unwrap();
     });

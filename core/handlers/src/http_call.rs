@@ -63,13 +63,13 @@ pub struct PendingHandler<K: Threading = ThreadSafe> {
     task: Option<K::Task>,
     pub(super) request: Option<Request<'static>>,
     guard: PanicGuard,
-    pub(super) ticket: Arc<CancelSignal>,
+    pub(super) cancel_signal: Arc<CancelSignal>,
 }
 
 /// A handler that goes on.
 #[derive(Debug)]
 pub(super) struct TrackedHandler {
-    pub(super) ticket: Arc<CancelSignal>,
+    pub(super) cancel_signal: Arc<CancelSignal>,
     /// What a task is made of; only where there are tasks.
     pub(super) request: Option<Request<'static>>,
     /// Whose share it takes from.
@@ -145,7 +145,7 @@ impl<'f, K: Threading> HandlerCall<'f, K> {
                 task: Some(task),
                 request: Some(keep(request, tasks, &handlers.sealing)),
                 guard,
-                ticket: Arc::default(),
+                cancel_signal: Arc::default(),
             }),
         }
     }
@@ -169,9 +169,9 @@ impl<K: Threading> Future for PendingHandler<K> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let running = &mut *self;
         let Some(task) = &mut running.task else { return Poll::Ready(None) };
-        running.ticket.register(cx.waker());
+        running.cancel_signal.register(cx.waker());
         // After the waker is there: whoever cancels from here on wakes it.
-        if running.ticket.is_cancelled() {
+        if running.cancel_signal.is_cancelled() {
             running.guard.drop(running.task.take());
             return Poll::Ready(None);
         }

@@ -218,14 +218,15 @@ impl<K: Threading> HttpServer<K> {
         let Some(request) = &running.request else { return };
         let (endpoint, handle) = (&mut self.endpoint, request.handle);
         if endpoint.task_of(handle).is_none() && !endpoint.machine.is_pending(handle) {
-            running.ticket.cancel();
+            running.cancel_signal.cancel();
             return;
         }
         let request = endpoint.table.as_ref().map(|_| request.clone());
         // Of a request there is one handler at a time.
         endpoint.running.end(&mut endpoint.machine, handle);
         let caller = endpoint.machine.begin_handler(handle);
-        let tracked = TrackedHandler { ticket: Arc::clone(&running.ticket), request, caller };
+        let tracked =
+            TrackedHandler { cancel_signal: Arc::clone(&running.cancel_signal), request, caller };
         endpoint.running.0.insert(handle, tracked);
         if endpoint.table.as_mut().is_some_and(|table| table.take_wish(handle)) {
             // Now there is a use for it. Nobody is left to take it where the server is gone.
@@ -367,7 +368,7 @@ impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
 
     fn cancel(&mut self, machine: &mut HttpServerMachine, request: RequestHandle) {
         if let Some(tracked) = self.end(machine, request) {
-            tracked.ticket.cancel();
+            tracked.cancel_signal.cancel();
         }
     }
 
@@ -376,7 +377,7 @@ impl RunningHandlers<HttpServerMachine> for TrackedHandlers {
     }
 
     fn cancel_all(&mut self) {
-        self.0.values().for_each(|tracked| tracked.ticket.cancel());
+        self.0.values().for_each(|tracked| tracked.cancel_signal.cancel());
     }
 }
 
