@@ -175,7 +175,7 @@ impl<K: Threading> HttpServer<K> {
         self.latest = now;
         let event = event?;
         // An observer that panics takes with it the only one who knows of the exchange.
-        let observed = Observed { server: self, exchange, now };
+        let observed = ExchangeGuard { server: self, exchange, now };
         let request = observed.server.endpoint.dispatch(event, now);
         observed.server.endpoint.tell_changes(now);
         let work = request.map(|request| observed.server.work(request, now));
@@ -451,13 +451,13 @@ impl ServerBinding for HttpServerMachine {
 }
 
 /// Ends an exchange that is left in the middle of its beginning.
-struct Observed<'a, K: Threading> {
+struct ExchangeGuard<'a, K: Threading> {
     server: &'a mut HttpServer<K>,
     exchange: ExchangeId,
     now: Instant,
 }
 
-impl<K: Threading> Drop for Observed<'_, K> {
+impl<K: Threading> Drop for ExchangeGuard<'_, K> {
     fn drop(&mut self) {
         self.server.endpoint.machine.handle_disconnect(self.exchange, self.now);
     }
